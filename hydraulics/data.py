@@ -1,0 +1,73 @@
+"""Validated, frozen data whose errors are one sentence."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+
+class DataError(ValueError):
+    """Data that cannot be taken: one sentence with the thing, the value and what is allowed."""
+
+
+class Data(BaseModel):
+    """Base of everything that describes a model: frozen, unknown fields refused, finite numbers only.
+
+    Raises
+    ------
+    DataError
+        When a field is missing, unknown or out of its range; the message is one sentence.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+    def __init__(self, /, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise DataError(_sentence(type(self), fields, error.errors()[0])) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data as plain dictionaries, lists, numbers and strings."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the object from what `to_dict` gave.
+
+        Raises
+        ------
+        DataError
+            When something in it is missing, unknown or out of range.
+        """
+        if not isinstance(data, dict):
+            raise DataError(f"{cls.__name__}: {data!r} is not an object with named fields")
+        return cls(**data)
+
+
+def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
+    """Turn pydantic's first error into one sentence about the innermost thing."""
+    if isinstance(inner := error.get("ctx", {}).get("error"), DataError):
+        return str(inner)
+    name = f" {fields['name']!r}" if isinstance(fields.get("name"), str) else ""
+    thing = f"{owner.__name__}{name}"
+    where = _path(error["loc"])
+    kind, value, message = error["type"], error["input"], error["msg"]
+    if kind == "missing":
+        return f"{thing}: {where} is missing"
+    if kind == "extra_forbidden":
+        return f"{thing}: there is no field {where}; allowed are {', '.join(owner.model_fields)}"
+    if kind == "value_error":
+        message = message.removeprefix("Value error, ")
+        return f"{thing}: {message}"
+    requirement = message[0].lower() + message[1:]
+    requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
+    return f"{thing}: {where} is {value!r}; {requirement}"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Write an error's location as `bodies[1].mass`."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
+    return "".join(parts).removeprefix(".")

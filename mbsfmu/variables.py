@@ -1,0 +1,63 @@
+"""What a variable of a system is called and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Causality(StrEnum):
+    """Who determines a variable's value; the words are those of FMI 2.0."""
+
+    PARAMETER = "parameter"
+    CALCULATED_PARAMETER = "calculatedParameter"
+    INPUT = "input"
+    OUTPUT = "output"
+    LOCAL = "local"
+
+
+class Variability(StrEnum):
+    """When a variable's value may change; the words are those of FMI 2.0."""
+
+    FIXED = "fixed"
+    TUNABLE = "tunable"
+    DISCRETE = "discrete"
+    CONTINUOUS = "continuous"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A named real variable with its unit and its place in the interface of a system.
+
+    Parameters
+    ----------
+    name
+        Structured name, such as `cylinder.length`.
+    causality, variability
+        As in FMI 2.0.
+    unit
+        SI unit, such as `m/s`; `1` for numbers without a unit.
+    start
+        Value before anything is computed; every input and parameter has one.
+    minimum, maximum
+        Bounds of what may be set.
+    nominal
+        Magnitude the variable usually has; absolute tolerances are taken from it.
+    description
+        One line for the user of the variable.
+    """
+
+    name: str
+    causality: Causality = Causality.LOCAL
+    variability: Variability = Variability.CONTINUOUS
+    unit: str = "1"
+    start: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    description: str = ""
+
+    @property
+    def settable(self) -> bool:
+        """Whether a user may set it at all."""
+        return self.causality in (Causality.PARAMETER, Causality.INPUT)

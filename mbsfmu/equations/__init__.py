@@ -1,0 +1,1 @@
+"""The equations of mechanisms as NumPy functions that run on numbers and on symbols alike."""

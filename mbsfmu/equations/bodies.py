@@ -1,0 +1,121 @@
+"""Mass properties and points of the bodies, as functions of the parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.equations.properties import Properties, Slot, VectorSlot
+from mbsfmu.equations.rotation import Array
+from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import GROUND, split_reference
+
+# A body must keep some mass, some length and a positive inertia whatever is set at run time.
+SMALLEST = 1e-9
+
+
+@dataclass(frozen=True)
+class PointSlot:
+    """A point of a body: fixed coordinates and a share of the body's length."""
+
+    position: VectorSlot
+    along: Slot
+    length: Slot
+
+    def of(self, parameters: Array) -> Array:
+        """Return the coordinates in the body's frame in m, shape (3,)."""
+        shift = self.along.of(parameters) * self.length.of(parameters)
+        return self.position.of(parameters) + shift * np.array([1.0, 0.0, 0.0])
+
+
+class MassProperties:
+    """Mass, centre of mass and inertia of one body.
+
+    Attributes
+    ----------
+    mass
+        Slot of the mass in kg.
+    centre
+        The centre of mass.
+    """
+
+    def __init__(self, body: Body, properties: Properties, points: Points) -> None:
+        self._body = body
+        if not isinstance(body, (RigidBody, Beam, Cuboid)):
+            raise TypeError(f"the inertia of a {type(body).__name__} is not known")
+        self.mass = properties.scalar(f"{body.name}.mass", body.mass, "kg", "mass", SMALLEST)
+        self.centre = points.slot(body.name, "centre", body.centre_of_mass)
+        self._length = points.length(body.name)
+        if isinstance(body, RigidBody):
+            self._moments = [
+                properties.scalar(f"{body.name}.inertia_{axes}", value, "kg.m2", f"inertia J{axes}", SMALLEST)
+                for axes, value in zip(("xx", "yy", "zz"), body.inertia, strict=True)
+            ]
+            self._products = [
+                properties.scalar(f"{body.name}.inertia_{axes}", value, "kg.m2", f"inertia tensor, {axes}")
+                for axes, value in zip(("xy", "xz", "yz"), body.products_of_inertia, strict=True)
+            ]
+        elif isinstance(body, Beam):
+            self._moments = [
+                properties.scalar(
+                    f"{body.name}.axial_inertia", body.axial_inertia, "kg.m2", "inertia about the axis", 0.0
+                )
+            ]
+
+    def inertia(self, parameters: Array) -> Array:
+        """Return the inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
+        mass, length = self.mass.of(parameters), self._length.of(parameters)
+        if isinstance(self._body, Beam):
+            across = mass * length**2 / 12.0
+            moments = [self._moments[0].of(parameters), across, across]
+        elif isinstance(self._body, Cuboid):
+            moments = [mass * length**2 / 6.0] * 3
+        else:
+            moments = [slot.of(parameters) for slot in self._moments]
+            xy, xz, yz = (slot.of(parameters) for slot in self._products)
+            return np.stack(
+                [
+                    np.stack([moments[0], xy, xz]),
+                    np.stack([xy, moments[1], yz]),
+                    np.stack([xz, yz, moments[2]]),
+                ]
+            )
+        return np.stack([moment * row for moment, row in zip(moments, np.eye(3), strict=True)])
+
+
+class Points:
+    """The points of a mechanism's bodies and of the ground."""
+
+    def __init__(self, mechanism: Mechanism, properties: Properties) -> None:
+        self._mechanism = mechanism
+        self._properties = properties
+        self._built_in = {body.name: body.built_in_points for body in mechanism.bodies}
+        self._length_by_body = {body.name: getattr(body, "length", None) for body in mechanism.bodies}
+
+    def length(self, body: str) -> Slot:
+        """Return the slot of a body's length in m; zero for a body without one and for the ground."""
+        length = self._length_by_body.get(body) or 0.0
+        return self._properties.scalar(f"{body}.length", length, "m", "length", SMALLEST)
+
+    def slot(self, body: str, name: str, point: Point) -> PointSlot:
+        """Return the slot of a point of a body; the points that every beam has are no parameters."""
+        if name in self._built_in.get(body, {}):
+            along = Slot(point.along, None)
+        else:
+            along = self._properties.scalar(
+                f"{body}.{name}.along", point.along, "1", f"share of the length at point {name}"
+            )
+        position = self._properties.vector(f"{body}.{name}", point.position, "m", f"position of point {name}")
+        return PointSlot(position, along, self.length(body))
+
+    def find(self, reference: str) -> PointSlot:
+        """Return the slot of the point that `body.point` means."""
+        return self.slot(*split_reference(reference), self._mechanism.point(reference))
+
+
+def body_and_point(mechanism: Mechanism, points: Points, reference: str) -> tuple[int, PointSlot]:
+    """Return the index of the body in the topology, -1 for the ground, and the slot of its point."""
+    body = split_reference(reference)[0]
+    return (-1 if body == GROUND else mechanism.topology.index(body)), points.find(reference)

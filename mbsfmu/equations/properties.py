@@ -1,0 +1,87 @@
+"""The numbers of a mechanism as parameters: which there are, and how the equations take them.
+
+A number of the model that is zero is structural: it stays the constant zero, folds away in the traced
+equations and is no parameter. That is what keeps a planar mechanism planar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.variables import Causality, Variability, Variable
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a number comes from: the parameter vector, or the model itself where it is structural."""
+
+    constant: float
+    index: int | None
+
+    def of(self, parameters: Array) -> Array:
+        """Return the number, a scalar array."""
+        return np.asarray(self.constant) if self.index is None else parameters[self.index]
+
+
+@dataclass(frozen=True)
+class VectorSlot:
+    """A vector of slots."""
+
+    slots: tuple[Slot, ...]
+
+    def of(self, parameters: Array) -> Array:
+        """Return the vector, shape (number of slots,)."""
+        return np.stack([slot.of(parameters) for slot in self.slots])
+
+
+class Properties:
+    """Registers the parameters of a mechanism in the order in which the equations ask for them."""
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self._slot_by_name: dict[str, Slot] = {}
+
+    def scalar(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        description: str,
+        minimum: float | None = None,
+        structural_zero: bool = True,
+    ) -> Slot:
+        """Register one number; asking twice for the same name gives the same slot."""
+        if name in self._slot_by_name:
+            return self._slot_by_name[name]
+        if value == 0.0 and structural_zero:
+            slot = Slot(0.0, None)
+        else:
+            slot = Slot(value, len(self.variables))
+            self.variables.append(
+                Variable(
+                    name,
+                    Causality.PARAMETER,
+                    Variability.FIXED,
+                    unit,
+                    start=value,
+                    minimum=minimum,
+                    description=description,
+                )
+            )
+        self._slot_by_name[name] = slot
+        return slot
+
+    def vector(
+        self, name: str, values: Sequence[float], unit: str, description: str, suffixes: str = "x y z"
+    ) -> VectorSlot:
+        """Register the components of a vector as `name.x`, `name.y`, `name.z`."""
+        return VectorSlot(
+            tuple(
+                self.scalar(f"{name}.{suffix}", value, unit, f"{description}, {suffix}")
+                for suffix, value in zip(suffixes.split(), values, strict=True)
+            )
+        )

@@ -1,0 +1,1 @@
+"""Systems of equations, and the formulations that make a time step of them."""

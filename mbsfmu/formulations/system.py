@@ -1,0 +1,132 @@
+"""The one interface between equations and time stepping."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.variables import Variable
+
+
+@dataclass(frozen=True)
+class Instant:
+    """All that the equations of a system may depend on, in SI units.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations
+        z, ż and z̈, each of shape (n,).
+    states
+        States x of first order, shape (k,).
+    integrals
+        Integrals over time that nothing depends on but outputs, shape (i,).
+    inputs, parameters
+        Shape (number of inputs,) and (number of parameters,).
+    """
+
+    coordinates: Array
+    velocities: Array
+    accelerations: Array
+    states: Array
+    integrals: Array
+    inputs: Array
+    parameters: Array
+
+
+class System(ABC):
+    """Equations of motion with loop constraints, and first-order equations, in the form
+
+    M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
+
+    All functions are pure NumPy; they take numbers and symbols alike. A hydraulic circuit has no
+    coordinates, a mechanism no states x. Integrals are quantities such as work that are integrated beside.
+
+    Attributes
+    ----------
+    name
+        Name of the system.
+    coordinates, velocities, accelerations
+        Variables of z, ż and z̈.
+    states
+        Variables of x; their nominal values set the tolerances.
+    integrals
+        Variables that are integrated and that nothing but outputs depends on.
+    inputs, parameters, outputs
+        Variables of u, p and y.
+    constraints
+        One name per element of Φ.
+    balances
+        Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
+        system at rest where it starts.
+    """  # noqa: D205 - the form of the equations belongs into the summary
+
+    name: str
+    coordinates: tuple[Variable, ...] = ()
+    velocities: tuple[Variable, ...] = ()
+    accelerations: tuple[Variable, ...] = ()
+    states: tuple[Variable, ...] = ()
+    integrals: tuple[Variable, ...] = ()
+    inputs: tuple[Variable, ...] = ()
+    parameters: tuple[Variable, ...] = ()
+    outputs: tuple[Variable, ...] = ()
+    constraints: tuple[str, ...] = ()
+    balances: tuple[tuple[Variable, str], ...] = ()
+
+    @abstractmethod
+    def residual(self, instant: Instant) -> Array:
+        """Return M z̈ − Q in N m and N, shape (n,)."""
+
+    @abstractmethod
+    def closure(self, instant: Instant) -> Array:
+        """Return Φ in m and rad, shape (number of constraints,)."""
+
+    @abstractmethod
+    def rates(self, instant: Instant) -> Array:
+        """Return ẋ, shape (k,)."""
+
+    @abstractmethod
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the rates of the integrals, shape (i,)."""
+
+    @abstractmethod
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return y, shape (number of outputs,)."""
+
+    @abstractmethod
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return z and ż as the user gave them, not yet on the constraints; each of shape (n,)."""
+
+    @abstractmethod
+    def initial_states(self, parameters: Array) -> Array:
+        """Return x at the start, shape (k,)."""
+
+    @abstractmethod
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return the integrals at the start, shape (i,)."""
+
+    def instant(self, vector: Callable[[str, int], Array]) -> Instant:
+        """Make an instant whose parts `vector(name, size)` gives."""
+        n = len(self.coordinates)
+        return Instant(
+            vector("coordinates", n),
+            vector("velocities", n),
+            vector("accelerations", n),
+            vector("states", len(self.states)),
+            vector("integrals", len(self.integrals)),
+            vector("inputs", len(self.inputs)),
+            vector("parameters", len(self.parameters)),
+        )
+
+
+def starts(variables: Sequence[Variable]) -> Array:
+    """Return the start values of variables, zero where there is none; shape (number of variables,)."""
+    return np.array([variable.start or 0.0 for variable in variables], dtype=float)
+
+
+def renamed(variable: Variable, name: str) -> Variable:
+    """Return the variable under another name."""
+    return replace(variable, name=name)

@@ -1,0 +1,164 @@
+"""Rigid bodies: mass, inertia and named points."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from mbsfmu.data import Data
+from mbsfmu.model.names import Name, NonNegative, Positive, Vector
+
+
+class Point(Data):
+    """A place on a body, in the body's frame.
+
+    Attributes
+    ----------
+    position
+        Coordinates in m.
+    along
+        Share of the body's length that is added along x; it lets a point move with the length.
+    """
+
+    position: Vector = (0.0, 0.0, 0.0)
+    along: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_coordinates(cls, data: Any) -> Any:
+        """Take three coordinates for a point, as (x, y, z)."""
+        return {"position": data} if isinstance(data, (tuple, list)) else data
+
+
+def along(share: float) -> Point:
+    """Return the point at a share of the body's length, on its x axis."""
+    return Point(along=share)
+
+
+class Body(Data, ABC):
+    """What all rigid bodies have; see the subclasses for those that can be made."""
+
+    name: Name
+    points: dict[Name, Point] = {}
+
+    built_in_points: ClassVar[dict[str, Point]] = {}
+
+    @model_validator(mode="after")
+    def _points_are_new(self) -> Body:
+        if self.name == "ground":
+            raise ValueError("the name 'ground' stands for the fixed frame and cannot be a body's")
+        for name in self.points.keys() & self.built_in_points.keys():
+            raise ValueError(f"the point '{name}' exists already on every {type(self).__name__}")
+        return self
+
+    @property
+    def all_points(self) -> dict[str, Point]:
+        """All points by name, the built-in ones included."""
+        return {**self.built_in_points, **self.points}
+
+    @property
+    @abstractmethod
+    def centre_of_mass(self) -> Point:
+        """The centre of mass."""
+
+
+class RigidBody(Body):
+    """A body given by its mass, its centre of mass and its inertia.
+
+    Attributes
+    ----------
+    mass
+        Mass in kg.
+    inertia
+        Moments of inertia (Jxx, Jyy, Jzz) about the centre of mass, in the body's axes, in kg m².
+    products_of_inertia
+        Products of inertia (Jxy, Jxz, Jyz): the off-diagonal elements of the tensor, in kg m².
+    centre
+        The centre of mass.
+    length
+        Length in m that points given by `along` refer to.
+    """
+
+    type: Literal["rigid"] = "rigid"
+    mass: Positive
+    inertia: tuple[NonNegative, NonNegative, NonNegative]
+    products_of_inertia: Vector = (0.0, 0.0, 0.0)
+    centre: Point = Point()
+    length: Positive | None = None
+
+    built_in_points: ClassVar[dict[str, Point]] = {"origin": Point()}
+
+    @model_validator(mode="after")
+    def _physical(self) -> RigidBody:
+        jxx, jyy, jzz = self.inertia
+        if 2 * max(self.inertia) > (jxx + jyy + jzz) * (1 + 1e-12):
+            raise ValueError(
+                f"inertia is {self.inertia}; each moment must be at most the sum of the two others"
+            )
+        if self.length is None and (self.centre.along or any(point.along for point in self.points.values())):
+            raise ValueError("a point is given by its share of the length, but the body has no length")
+        return self
+
+    @property
+    def all_points(self) -> dict[str, Point]:
+        """All points by name, the origin and the centre of mass included."""
+        return {**self.built_in_points, "centre": self.centre, **self.points}
+
+    @property
+    def centre_of_mass(self) -> Point:
+        """The centre of mass."""
+        return self.centre
+
+
+class Beam(Body):
+    """A slender beam along the x axis of its frame, from the origin; inertia m L²/12 about y and z.
+
+    Attributes
+    ----------
+    length
+        Length L in m.
+    mass
+        Mass m in kg.
+    axial_inertia
+        Moment of inertia about the beam's axis in kg m²; zero suffices where the beam does not spin freely.
+    """
+
+    type: Literal["beam"] = "beam"
+    mass: Positive
+    length: Positive
+    axial_inertia: NonNegative = 0.0
+
+    built_in_points: ClassVar[dict[str, Point]] = {"start": Point(), "centre": along(0.5), "end": along(1.0)}
+
+    @property
+    def centre_of_mass(self) -> Point:
+        """The centre of mass, at mid-length."""
+        return self.built_in_points["centre"]
+
+
+class Cuboid(Body):
+    """A cube with its frame at the centre; inertia m L²/6 about each axis.
+
+    Attributes
+    ----------
+    length
+        Edge length L in m.
+    mass
+        Mass m in kg.
+    """
+
+    type: Literal["cuboid"] = "cuboid"
+    mass: Positive
+    length: Positive
+
+    built_in_points: ClassVar[dict[str, Point]] = {"centre": Point()}
+
+    @property
+    def centre_of_mass(self) -> Point:
+        """The centre of mass, the origin of the frame."""
+        return self.built_in_points["centre"]
+
+
+AnyBody = Annotated[RigidBody | Beam | Cuboid, Field(discriminator="type")]

@@ -1,0 +1,166 @@
+"""A mechanism: bodies, joints and forces as plain validated data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import model_validator
+
+from mbsfmu.data import Data, DataError
+from mbsfmu.model.body import AnyBody, Point
+from mbsfmu.model.force import Actuator, AnyForce, JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.model.joint import AnyJoint, Fixed
+from mbsfmu.model.names import GROUND, Name, Vector, split_reference
+from mbsfmu.model.topology import Topology, work_out
+
+RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
+"""Names that the mechanism's own variables have."""
+
+
+class Mechanism(Data):
+    """Bodies, the joints between them, and what acts on them, in three dimensions.
+
+    Attributes
+    ----------
+    name
+        Name of the mechanism.
+    gravity
+        Gravitational acceleration in m/s².
+    ground
+        Points of the fixed frame by name, in m.
+    bodies, joints, forces
+        The parts; names are unique among bodies and forces, and among joints.
+
+    Raises
+    ------
+    DataError
+        When the parts do not fit together; the message is one sentence.
+    """
+
+    name: Name = "mechanism"
+    gravity: Vector = (0.0, -9.81, 0.0)
+    ground: dict[Name, Vector] = {}
+    bodies: tuple[AnyBody, ...]
+    joints: tuple[AnyJoint, ...]
+    forces: tuple[AnyForce, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if not self.bodies:
+            raise ValueError("a mechanism needs at least one body")
+        parts = [*self.bodies, *self.forces]
+        for kind, things in (("body or force", parts), ("joint", self.joints)):
+            names = [thing.name for thing in things]
+            for name in names:
+                if names.count(name) > 1:
+                    raise DataError(f"the name '{name}' is given to more than one {kind}")
+        for part in parts:
+            if part.name in RESERVED:
+                raise DataError(f"the name '{part.name}' is reserved; choose another for the {part.type}")
+        for thing, references in self._references():
+            for reference in references:
+                self.point(reference, thing)
+            if split_reference(references[0])[0] == split_reference(references[1])[0]:
+                raise DataError(f"{thing} joins '{references[0]}' and '{references[1]}' of the same body")
+        self._check_joint_loads()
+        return self
+
+    def _references(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        for joint in self.joints:
+            yield f"joint '{joint.name}'", (joint.parent, joint.child)
+        for force in self.forces:
+            if isinstance(force, (Actuator, SpringDamper)):
+                yield f"{force.type} '{force.name}'", (force.start, force.end)
+
+    def _check_joint_loads(self) -> None:
+        joints = {joint.name: joint for joint in self.joints}
+        for force in self.forces:
+            if not isinstance(force, (JointSpringDamper, JointDrive)):
+                continue
+            joint = joints.get(force.joint)
+            if joint is None:
+                raise DataError(
+                    f"{force.type} '{force.name}': there is no joint '{force.joint}'; "
+                    f"there are {', '.join(joints)}"
+                )
+            if isinstance(joint, Fixed) or self.topology.body_of_joint(joint.name) is None:
+                kind = "fixed" if isinstance(joint, Fixed) else "cut"
+                raise DataError(
+                    f"{force.type} '{force.name}': joint '{joint.name}' is {kind}; "
+                    "a load needs a revolute or prismatic joint of the spanning tree"
+                )
+
+    def point(self, reference: str, user: str = "the call") -> Point:
+        """Return the point that `body.point` means, in the body's frame.
+
+        Raises
+        ------
+        DataError
+            When there is no such body or point; the message names `user`.
+        """
+        owner, name = split_reference(reference)
+        bodies = {body.name: body for body in self.bodies}
+        if owner == GROUND:
+            points = {point: Point(position=position) for point, position in self.ground.items()}
+        elif owner in bodies:
+            points = bodies[owner].all_points
+        else:
+            raise DataError(
+                f"{user}: there is no body '{owner}'; there are {', '.join([GROUND, *bodies])}"
+            )
+        if name not in points:
+            known = ", ".join(points) or "none"
+            raise DataError(f"{user}: '{owner}' has no point '{name}'; its points are {known}")
+        return points[name]
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The spanning tree and the cut joints.
+
+        Raises
+        ------
+        DataError
+            When a body is not attached to the ground.
+        """
+        return work_out(self.bodies, self.joints)
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """The forces that are actuators."""
+        return tuple(force for force in self.forces if isinstance(force, Actuator))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a mechanism from a JSON file.
+
+        Raises
+        ------
+        DataError
+            When the file is no JSON, or what it says is no mechanism.
+        OSError
+            When the file cannot be read.
+        """
+        return cls.from_dict(read_json(path))
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write the mechanism to a JSON file."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read a JSON file.
+
+    Raises
+    ------
+    DataError
+        When it is no JSON; the sentence says where.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{Path(path).name} is not a JSON file: {error}") from None

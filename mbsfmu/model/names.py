@@ -1,0 +1,39 @@
+"""Names of things and references to points."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+GROUND = "ground"
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""A name: letters, digits and underscores, not beginning with a digit."""
+
+PointReference = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
+]
+"""A point of a body or of the ground, as `body.point`."""
+
+Vector = tuple[float, float, float]
+"""Three components along x, y and z."""
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+def _direction(vector: Vector) -> Vector:
+    if not any(vector):
+        raise ValueError(f"axis is {vector}; it must not be the zero vector")
+    return vector
+
+
+Direction = Annotated[Vector, AfterValidator(_direction)]
+"""A vector of any length but zero; only its direction counts."""
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """Split `body.point` into its two names."""
+    body, _, point = reference.partition(".")
+    return body, point

@@ -1,0 +1,109 @@
+"""The topology of a mechanism: a spanning tree of joints, and the cut joints that close its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mbsfmu.data import DataError
+from mbsfmu.model.body import Body
+from mbsfmu.model.joint import Fixed, Joint, Prismatic, Revolute
+from mbsfmu.model.names import GROUND, split_reference
+
+
+@dataclass(frozen=True)
+class TreeJoint:
+    """A joint of the spanning tree, seen from the ground outwards.
+
+    Attributes
+    ----------
+    joint
+        The joint's data.
+    reversed
+        True where the body nearer to the ground is the joint's child.
+    parent
+        Index of the body nearer to the ground in `Topology.bodies`; -1 for the ground.
+    coordinate
+        Index of the joint's coordinate; None for a fixed joint.
+    """
+
+    joint: Revolute | Prismatic | Fixed
+    reversed: bool
+    parent: int
+    coordinate: int | None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The spanning tree and the cut joints of a mechanism.
+
+    Attributes
+    ----------
+    bodies
+        Bodies ordered so that each stands behind the one it hangs on.
+    tree
+        For each body, the joint that it hangs on.
+    cuts
+        Joints that close loops.
+    """
+
+    bodies: tuple[Body, ...]
+    tree: tuple[TreeJoint, ...]
+    cuts: tuple[Revolute | Prismatic | Fixed, ...]
+
+    @property
+    def coordinates(self) -> int:
+        """Number of coordinates of the open tree."""
+        return sum(joint.coordinate is not None for joint in self.tree)
+
+    def index(self, body: str) -> int:
+        """Return the index of a body by its name; -1 for the ground."""
+        return -1 if body == GROUND else [each.name for each in self.bodies].index(body)
+
+    def body_of_joint(self, joint: str) -> int | None:
+        """Return the index of the body that hangs on a joint; None where the joint is cut."""
+        names = [tree_joint.joint.name for tree_joint in self.tree]
+        return names.index(joint) if joint in names else None
+
+
+def work_out(bodies: Sequence[Body], joints: Sequence[Revolute | Prismatic | Fixed]) -> Topology:
+    """Find the spanning tree, breadth first and in the order the joints are given.
+
+    Raises
+    ------
+    DataError
+        When a body is not attached to the ground.
+    """
+    body_by_name = {body.name: body for body in bodies}
+    order: dict[str, int] = {GROUND: -1}
+    tree: list[TreeJoint] = []
+    waiting = [joint for joint in joints if not joint.cut]
+    coordinates = 0
+    front = [GROUND]
+    while front:
+        here = front.pop(0)
+        for joint in list(waiting):
+            ends = _ends(joint)
+            if here not in ends:
+                continue
+            is_reversed = ends[1] == here
+            outer = ends[0] if is_reversed else ends[1]
+            if outer in order:
+                continue
+            waiting.remove(joint)
+            moves = not isinstance(joint, Fixed)
+            order[outer] = len(tree)
+            tree.append(TreeJoint(joint, is_reversed, order[here], coordinates if moves else None))
+            coordinates += moves
+            front.append(outer)
+    loose = [body.name for body in bodies if body.name not in order]
+    if loose:
+        raise DataError(
+            f"body '{loose[0]}' is not attached to the ground: no chain of joints that are not cut leads to it"
+        )
+    cuts = tuple(joint for joint in joints if joint.cut or joint in waiting)
+    return Topology(tuple(body_by_name[name] for name in order if name != GROUND), tuple(tree), cuts)
+
+
+def _ends(joint: Joint) -> tuple[str, str]:
+    return split_reference(joint.parent)[0], split_reference(joint.child)[0]

@@ -1,0 +1,197 @@
+"""The root object a user makes: named systems, their connections, and the signals that drive them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from hydraulics import Circuit
+from mbsfmu.data import Data, DataError
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.circuit_system import CircuitSystem
+from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.formulations.semirecursive import SemirecursiveMechanism
+from mbsfmu.formulations.system import System
+from mbsfmu.model.mechanism import Mechanism, read_json
+from mbsfmu.model.names import Name
+from mbsfmu.signals import AnySignal
+from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.simulation import Simulation
+
+
+def _kind(data: Any) -> str | None:
+    """Tell a mechanism from a circuit by what it is made of."""
+    if isinstance(data, Mechanism) or (isinstance(data, dict) and "bodies" in data):
+        return "mechanism"
+    if isinstance(data, Circuit) or (isinstance(data, dict) and "components" in data):
+        return "circuit"
+    return None
+
+
+AnySystem = Annotated[
+    Annotated[Mechanism, Tag("mechanism")] | Annotated[Circuit, Tag("circuit")],
+    Discriminator(
+        _kind,
+        custom_error_type="system",
+        custom_error_message="it must have 'bodies' (a mechanism) or 'components' (a circuit)",
+    ),
+]
+
+
+class CoupledModel(Data):
+    """Systems and the connections between their variables: written once, simulated, exported, co-simulated.
+
+    Attributes
+    ----------
+    name
+        Name of the model; letters, digits, `_` and `-`.
+    description
+        One line on it.
+    systems
+        Mechanisms and circuits by name.
+    connections
+        Pairs of `system.variable`: source and target. A source is an output, or a calculated parameter such as
+        `mechanism.cylinder.static_force`, which drives a parameter.
+    signals
+        Signals over time by the input that follows them, as `system.variable`.
+    stop_time, step
+        End and step of a run in s, where nothing else is said.
+
+    Raises
+    ------
+    DataError
+        When the parts do not fit together; the message is one sentence.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
+    description: str = ""
+    systems: dict[Name, AnySystem]
+    connections: tuple[tuple[str, str], ...] = ()
+    signals: dict[str, AnySignal] = {}
+    stop_time: Annotated[float, Field(gt=0)] = 10.0
+    step: Annotated[float, Field(gt=0)] = 1e-3
+
+    @model_validator(mode="after")
+    def _has_systems(self) -> Self:
+        if not self.systems:
+            raise ValueError("a model needs at least one system")
+        for reference in self.signals:
+            if reference.partition(".")[0] not in self.systems:
+                raise DataError(
+                    f"signal '{reference}' drives no system; systems are {', '.join(self.systems)}"
+                )
+        return self
+
+    # -- files ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model from a JSON file.
+
+        Raises
+        ------
+        DataError
+            When the file is no JSON, or what it says is no model.
+        OSError
+            When the file cannot be read.
+        """
+        return cls.from_dict(read_json(path))
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a JSON file."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def system(self) -> CoupledSystem:
+        """Make the equations of the whole.
+
+        Raises
+        ------
+        DataError
+            When a connection does not fit.
+        """
+        return CoupledSystem(self.name, dict(self._parts()), self.connections)
+
+    def _parts(self) -> Iterator[tuple[str, System]]:
+        for name, data in self.systems.items():
+            part = SemirecursiveMechanism(data) if isinstance(data, Mechanism) else CircuitSystem(data)
+            part.name = name
+            yield name, part
+
+    def simulation(self, **options: Any) -> Simulation:
+        """Make a monolithic simulation in process.
+
+        Parameters
+        ----------
+        options
+            As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
+            `relative_tolerance`, `absolute_tolerance`, `tolerances`.
+
+        Raises
+        ------
+        InputError
+            When an option is wrong or the mechanism cannot be assembled.
+        """
+        system = self.system()
+        signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
+        return make_simulation(system, **self._described(self.name, options), signals=signals)
+
+    def simulation_of(self, name: str, **options: Any) -> Simulation:
+        """Make a simulation of one system alone, to be coupled from outside.
+
+        Its connected inputs and parameters start at the values that the other systems have at the start.
+
+        Parameters
+        ----------
+        name
+            Name of the system.
+        options
+            As for `simulation`.
+
+        Raises
+        ------
+        InputError
+            When there is no such system, an option is wrong, or the mechanism cannot be assembled.
+        """
+        if name not in self.systems:
+            raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
+        whole = self.simulation(**options)
+        part = dict(self._parts())[name]
+        part.inputs = tuple(
+            replace(variable, start=self._start_of(whole, f"{name}.{variable.name}", variable.start))
+            for variable in part.inputs
+        )
+        part.parameters = tuple(
+            replace(variable, start=self._start_of(whole, f"{name}.{variable.name}", variable.start))
+            for variable in part.parameters
+        )
+        signals = {
+            reference.removeprefix(f"{name}."): signal
+            for reference, signal in self.signals.items()
+            if reference.startswith(f"{name}.")
+        }
+        return make_simulation(part, **self._described(name, options), signals=signals)
+
+    def _start_of(self, whole: Simulation, target: str, otherwise: float | None) -> float | None:
+        sources = [source for source, driven in self.connections if driven == target]
+        if not sources:
+            return otherwise
+        names = {variable.name for variable in whole.variables}
+        unprefixed = sources[0].partition(".")[2]
+        return whole.get(sources[0] if sources[0] in names else unprefixed)
+
+    def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        described = {
+            "name": name,
+            "description": self.description,
+            "stop_time": self.stop_time,
+            "step": self.step,
+        }
+        return {**described, **{key: value for key, value in options.items() if value is not None}}

@@ -1,0 +1,308 @@
+"""Several systems with connected variables as one system again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+
+from mbsfmu.data import DataError
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.system import Instant, System
+from mbsfmu.variables import Causality, Variable
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A connection between variables of two parts, by their indices.
+
+    Attributes
+    ----------
+    source, target
+        Indices of the parts.
+    output
+        Index in the readings of the source (outputs, coordinates, velocities, states, in this order).
+    input
+        Index of the target's input.
+    """
+
+    source: int
+    output: int
+    target: int
+    input: int
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A calculated parameter of one part that is a parameter of another one.
+
+    Attributes
+    ----------
+    source, name
+        Index of the part that calculates it, and its name there.
+    target, parameter
+        Index of the part that takes it, and the index of its parameter.
+    """
+
+    source: int
+    name: str
+    target: int
+    parameter: int
+
+
+class CoupledSystem(System):
+    """Systems whose inputs other systems' outputs drive.
+
+    Variables keep their names where these are unique over the parts; elsewhere the part's name stands before.
+
+    Parameters
+    ----------
+    name
+        Name of the whole.
+    parts
+        Systems by name.
+    connections
+        Pairs (`part.variable`, `part.variable`): source and target.
+
+    Attributes
+    ----------
+    parts
+        The systems.
+    feeds
+        Calculated parameters that other parts take as parameters.
+
+    Raises
+    ------
+    DataError
+        When a connection names what is not there, drives something twice, joins different units, or closes an
+        algebraic loop.
+    """
+
+    def __init__(
+        self, name: str, parts: dict[str, System], connections: Iterable[tuple[str, str]]
+    ) -> None:
+        self.name = name
+        self._part_names = tuple(parts)
+        self.parts = tuple(parts.values())
+        self._readings = [_readings(part) for part in self.parts]
+        self._wires: list[Wire] = []
+        self.feeds: list[Feed] = []
+        for source, target in connections:
+            self._connect(source, target)
+        self._sweeps = self._count_sweeps()
+        self._name_variables()
+
+    # -- structure ------------------------------------------------------------------------------------------
+
+    def _find(self, reference: str) -> tuple[int, str]:
+        part, _, variable = reference.partition(".")
+        if part not in self._part_names or not variable:
+            raise DataError(
+                f"connection: '{reference}' names no system; systems are {', '.join(self._part_names)}"
+            )
+        return self._part_names.index(part), variable
+
+    def _connect(self, source: str, target: str) -> None:
+        (from_part, output), (to_part, entry) = self._find(source), self._find(target)
+        calculated = {variable.name: variable for variable, _ in self.parts[from_part].balances}
+        parameters = [variable.name for variable in self.parts[to_part].parameters]
+        inputs = [variable.name for variable in self.parts[to_part].inputs]
+        readings = [variable.name for variable in self._readings[from_part]]
+        if output in calculated and entry in parameters:
+            index = parameters.index(entry)
+            feed = Feed(from_part, output, to_part, index)
+            given, taken = calculated[output], self.parts[to_part].parameters[index]
+            taken_already = any((each.target, each.parameter) == (to_part, index) for each in self.feeds)
+            self.feeds.append(feed)
+        elif output in readings and entry in inputs:
+            wire = Wire(from_part, readings.index(output), to_part, inputs.index(entry))
+            given = self._readings[from_part][wire.output]
+            taken = self.parts[to_part].inputs[wire.input]
+            taken_already = any((each.target, each.input) == (to_part, wire.input) for each in self._wires)
+            self._wires.append(wire)
+        else:
+            known = ", ".join([*readings, *calculated]) if output not in [*readings, *calculated] else None
+            if known is not None:
+                raise DataError(f"connection: there is no output '{source}'; there are {known}")
+            raise DataError(
+                f"connection: '{target}' cannot be driven by '{source}'; "
+                f"inputs are {', '.join(inputs) or 'none'}"
+            )
+        if taken_already:
+            raise DataError(f"connection: '{target}' is driven twice")
+        if given.unit != taken.unit:
+            raise DataError(f"connection: '{source}' is in {given.unit}, but '{target}' is in {taken.unit}")
+
+    def _count_sweeps(self) -> int:
+        """Return how often outputs must be passed on until all inputs are right.
+
+        Raises
+        ------
+        DataError
+            When an output depends on itself through the connections, or on accelerations.
+        """
+        graph: dict[Wire, list[Wire]] = {}
+        functions = [SystemFunctions(part) for part in self.parts]
+        for wire in self._wires:
+            outputs = self.parts[wire.source].outputs
+            if wire.output >= len(outputs):
+                graph[wire] = []
+                continue
+            if functions[wire.source].depends("outputs", "accelerations")[wire.output].any():
+                raise DataError(
+                    f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
+                )
+            needed = functions[wire.source].depends("outputs", "inputs")[wire.output]
+            graph[wire] = [each for each in self._wires if each.target == wire.source and needed[each.input]]
+        try:
+            order = list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            loop = " → ".join(self._readings[wire.source][wire.output].name for wire in error.args[1])
+            raise DataError(f"connections close an algebraic loop: {loop}") from None
+        depth: dict[Wire, int] = {}
+        for wire in order:
+            depth[wire] = 1 + max((depth[each] for each in graph[wire]), default=0)
+        return max(depth.values(), default=0)
+
+    def _name_variables(self) -> None:
+        driven = {(wire.target, self.parts[wire.target].inputs[wire.input].name) for wire in self._wires}
+        self._inputs = [
+            (index, entry)
+            for index, part in enumerate(self.parts)
+            for entry, variable in enumerate(part.inputs)
+            if (index, variable.name) not in driven
+        ]
+        kinds = ("coordinates", "velocities", "accelerations", "states", "integrals", "parameters", "outputs")
+        listed = [
+            (index, variable)
+            for index, part in enumerate(self.parts)
+            for kind in kinds
+            for variable in getattr(part, kind)
+        ]
+        listed += [(index, variable) for index, part in enumerate(self.parts) for variable, _ in part.balances]
+        listed += [(index, self.parts[index].inputs[entry]) for index, entry in self._inputs]
+        names = [variable.name for _, variable in listed]
+        self._ambiguous = {name for name in names if names.count(name) > 1}
+        for kind in kinds:
+            variables = [
+                self._named(index, variable)
+                for index, part in enumerate(self.parts)
+                for variable in getattr(part, kind)
+            ]
+            setattr(self, kind, tuple(variables))
+        fed = {self._offset("parameters", feed.target) + feed.parameter for feed in self.feeds}
+        self.parameters = tuple(
+            replace(variable, causality=Causality.LOCAL) if index in fed else variable
+            for index, variable in enumerate(self.parameters)
+        )
+        self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
+        self.constraints = tuple(name for part in self.parts for name in part.constraints)
+
+    def _named(self, part: int, variable: Variable) -> Variable:
+        if variable.name not in self._ambiguous:
+            return variable
+        return replace(variable, name=f"{self._part_names[part]}.{variable.name}")
+
+    def input_name(self, reference: str) -> str:
+        """Return the name in the whole of an input given as `part.variable`.
+
+        Raises
+        ------
+        DataError
+            When it is no input, or driven by a connection.
+        """
+        part, name = self._find(reference)
+        free = {(index, self.parts[index].inputs[entry].name) for index, entry in self._inputs}
+        if (part, name) not in free:
+            known = ", ".join(f"{self._part_names[index]}.{variable}" for index, variable in sorted(free))
+            raise DataError(f"'{reference}' is no input that a signal can drive; there are {known or 'none'}")
+        return f"{self._part_names[part]}.{name}" if name in self._ambiguous else name
+
+    def calculated(self, part: int) -> tuple[Variable, ...]:
+        """Return the calculated parameters of a part under their names in the whole."""
+        return tuple(self._named(part, variable) for variable, _ in self.parts[part].balances)
+
+    def _offset(self, kind: str, part: int) -> int:
+        return sum(len(getattr(each, kind)) for each in self.parts[:part])
+
+    def parameters_of(self, part: int) -> slice:
+        """Return where a part's parameters stand among those of the whole."""
+        start = self._offset("parameters", part)
+        return slice(start, start + len(self.parts[part].parameters))
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def _slices(self, vector: Array, kind: str) -> list[Array]:
+        bounds = np.cumsum([0, *(len(getattr(part, kind)) for part in self.parts)])
+        return [vector[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    def _instants(self, instant: Instant) -> list[Instant]:
+        """Return each part's instant, with connected inputs from the other parts' outputs."""
+        entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
+        for index, (part, entry) in enumerate(self._inputs):
+            entries[part][entry] = instant.inputs[index]
+        kinds = ("coordinates", "velocities", "accelerations", "states", "integrals")
+        kept = [self._slices(getattr(instant, kind), kind) for kind in kinds]
+        parameters = self._slices(instant.parameters, "parameters")
+
+        def at(part: int) -> Instant:
+            inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
+            return Instant(*(group[part] for group in kept), inputs, parameters[part])
+
+        for _ in range(self._sweeps):
+            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}
+            for wire in self._wires:
+                entries[wire.target][wire.input] = readings[wire.source][wire.output]
+        return [at(part) for part in range(len(self.parts))]
+
+    def residual(self, instant: Instant) -> Array:
+        """Return M z̈ − Q of all parts."""
+        return _join(p.residual(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def closure(self, instant: Instant) -> Array:
+        """Return Φ of all parts."""
+        return _join(p.closure(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def rates(self, instant: Instant) -> Array:
+        """Return ẋ of all parts."""
+        return _join(p.rates(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the integrals' rates of all parts."""
+        return _join(p.integral_rates(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return y of all parts."""
+        return _join(p.evaluate_outputs(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return the integrals of all parts at the start."""
+        return _join(p.initial_integrals(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return z and ż of all parts as given."""
+        slices = self._slices(parameters, "parameters")
+        pairs = [part.initial_coordinates(each) for part, each in zip(self.parts, slices, strict=True)]
+        return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
+
+    def initial_states(self, parameters: Array) -> Array:
+        """Return x of all parts at the start."""
+        slices = self._slices(parameters, "parameters")
+        return _join(part.initial_states(each) for part, each in zip(self.parts, slices, strict=True))
+
+
+def _join(vectors: Iterable[Array]) -> Array:
+    return np.concatenate(list(vectors))
+
+
+def _readings(part: System) -> Sequence[Variable]:
+    """List what can be read from a part without knowing accelerations."""
+    return [*part.outputs, *part.coordinates, *part.velocities, *part.states]
+
+
+def _read(part: System, instant: Instant) -> Array:
+    outputs = part.evaluate_outputs(instant)
+    return np.concatenate([outputs, instant.coordinates, instant.velocities, instant.states])

@@ -1,0 +1,102 @@
+"""Dependent coordinates from independent ones: positions, velocities and accelerations."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import Partition
+
+CLOSED = 5e-14
+"""The loops are closed to this violation in m and rad …"""
+ACCEPTED = 1e-12
+"""… or, where round-off is larger, to this one."""
+_ITERATIONS = 15
+
+
+class DependentCoordinates:
+    """Solves the loop equations for the dependent coordinates, and keeps what that gives.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system; they hold z, ż and z̈ after each call.
+    partition
+        Dependent and independent coordinates.
+
+    Attributes
+    ----------
+    ratio
+        −(Φ_z^d)⁻¹ Φ_z^i, the dependent rows of R_z [Jaiswal2021, eq. 14], shape (m, n − m).
+    """
+
+    def __init__(self, functions: SystemFunctions, partition: Partition) -> None:
+        self._functions = functions
+        self._dependent = partition.dependent
+        self._independent = partition.independent
+        self.ratio: Floats = np.zeros((len(partition.dependent), len(partition.independent)))
+
+    def place(self, coordinates: Floats) -> None:
+        """Close the loops by Newton iteration, the independent coordinates being kept.
+
+        Parameters
+        ----------
+        coordinates
+            Independent coordinates, and an estimate of the dependent ones; shape (n,).
+
+        Raises
+        ------
+        SimulationError
+            When the loops cannot be closed from the estimate.
+        """
+        functions, dependent = self._functions, self._dependent
+        functions.coordinates[:] = coordinates
+        if not len(dependent):
+            return
+        last = np.inf
+        for _ in range(_ITERATIONS):
+            violation, jacobian = functions.closure()
+            size = np.abs(violation).max()
+            self._factors, self._pivots, info = dgetrf(jacobian[:, dependent])
+            if info != 0 or not np.isfinite(size):
+                break
+            if size <= CLOSED or (size >= 0.5 * last and size <= ACCEPTED):
+                self.ratio = -self.solve(jacobian[:, self._independent])
+                return
+            last = size
+            functions.coordinates[dependent] -= self.solve(violation)
+        raise SimulationError(f"the loops cannot be closed: {last:.3g} m or rad stays open")
+
+    def solve(self, right: Floats) -> Floats:
+        """Return (Φ_z^d)⁻¹ times a vector or matrix."""
+        return np.asarray(dgetrs(self._factors, self._pivots, right)[0])
+
+    def set_velocities(self, independent: Floats) -> None:
+        """Set ż from the independent velocities [Jaiswal2021, eq. 14]."""
+        self._functions.velocities[self._independent] = independent
+        self._functions.velocities[self._dependent] = self.ratio @ independent
+
+    def set_accelerations(self, independent: Floats) -> None:
+        """Set z̈ from the independent accelerations [Jaiswal2021, eq. 15]."""
+        self._functions.accelerations[self._independent] = independent
+        if len(self._dependent):
+            quadratic = self._functions.quadratic()[0]
+            self._functions.accelerations[self._dependent] = self.ratio @ independent - self.solve(quadratic)
+
+    def reduce(self, residual: Floats) -> Floats:
+        """Return R_zᵀ times a vector or matrix with n rows: what is left for the independent coordinates."""
+        return residual[self._independent] + self.ratio.T @ residual[self._dependent]
+
+    def expand(self, dependent: Floats, independent: Floats) -> Floats:
+        """Put dependent and independent rows together in the order of the coordinates."""
+        result = np.empty((len(dependent) + len(independent), *independent.shape[1:]))
+        result[self._dependent], result[self._independent] = dependent, independent
+        return result
+
+    def multipliers(self, residual: Floats) -> Floats:
+        """Return λ from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0, shape (m,)."""
+        if not len(self._dependent):
+            return np.zeros(0)
+        return np.asarray(-dgetrs(self._factors, self._pivots, residual[self._dependent], trans=1)[0])

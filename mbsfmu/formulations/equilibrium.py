@@ -1,0 +1,60 @@
+"""Accelerations and multipliers at an instant, and forces that keep a system at rest."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from scipy.linalg import null_space
+
+from mbsfmu.formulations.assembly import RANK_TOLERANCE
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+
+logger = logging.getLogger(__name__)
+
+
+def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
+    """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
+
+    Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular.
+    """
+    mass, rest, rates, _ = functions.equilibrium()
+    jacobian = functions.closure()[1]
+    quadratic = functions.quadratic()[0]
+    n, m = len(rest), len(quadratic)
+    matrix = np.zeros((n + m, n + m))
+    matrix[:n, :n], matrix[:n, n:], matrix[n:, :n] = mass, jacobian.T, jacobian
+    right = -np.concatenate([rest, quadratic])
+    try:
+        solution = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return solution[:n], solution[n:], rates.copy()
+
+
+def balance(functions: SystemFunctions) -> dict[str, float]:
+    """Return the values of the balancing inputs that keep the system at rest, by the parameters' names.
+
+    At rest, −Q(z, 0, u) + Φ_zᵀ λ = 0, linear in the forces u. In the directions N that the constraints leave
+    free (Φ_z N = 0) the multipliers vanish. Of several solutions the one of least forces is taken; where there
+    is none (fewer actuators than degrees of freedom), the nearest, with a warning in the log.
+    """
+    system = functions.system
+    columns = [[each.name for each in system.inputs].index(name) for _, name in system.balances]
+    if not columns:
+        return {}
+    functions.velocities[:] = 0.0
+    functions.inputs[:] = 0.0
+    _, rest, _, by_inputs = functions.equilibrium()
+    jacobian = functions.closure()[1]
+    free = null_space(jacobian, rcond=RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
+    matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
+    forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
+    left = np.max(np.abs(matrix @ forces - right), initial=0.0)
+    if left > 1e-9 * max(np.max(np.abs(rest)), 1.0):
+        logger.warning(
+            "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
+            system.name,
+            left,
+        )
+    return {variable.name: float(force) for (variable, _), force in zip(system.balances, forces, strict=True)}

@@ -1,0 +1,141 @@
+"""What a formulation is: how a time step of a system becomes a set of nonlinear equations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from mbsfmu.formulations.equilibrium import accelerations
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.state import State
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """When a Newton iteration has converged: every increment is below its tolerance.
+
+    Attributes
+    ----------
+    coordinates
+        In rad and m; the paper's 1e-7 [Jaiswal2021, sect. 5].
+    states
+        As a share of the nominal value of each state: 1e-8 makes 1e-2 Pa and 1e-7 V, the paper's.
+    """
+
+    coordinates: float = 1e-7
+    states: float = 1e-8
+
+
+class StepProblem(ABC):
+    """The nonlinear equations of one trapezoidal step, positions and states x being the unknowns.
+
+    With z_{k+1} and x_{k+1} as primary unknowns the trapezoidal rule gives the rates
+    [Jaiswal2021, eqs. 33 and 34], written with differences, which round off less than the printed sums:
+    ż = 2/h (z − z_k) − ż_k,  z̈ = 2/h (ż − ż_k) − z̈_k,  ẋ = 2/h (x − x_k) − ẋ_k.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with inputs at the end of the step and parameters set.
+    state
+        Where the step begins.
+    step
+        h in s.
+    tolerances
+        Tolerances of the iteration.
+    """
+
+    guess: Floats
+    """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ."""
+    limits: Floats
+    """Tolerance of each unknown's increment."""
+    names: tuple[str, ...]
+    """Name of each unknown, for messages."""
+
+    def __init__(self, functions: SystemFunctions, state: State, step: float, tolerances: Tolerances) -> None:
+        self.functions = functions
+        self.state = state
+        self.step = step
+        self._state_limits = tolerances.states * np.array(
+            [variable.nominal or 1.0 for variable in functions.system.states]
+        )
+        self._predicted_coordinates = (
+            state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
+        )
+        self._predicted_states = state.states + step * state.rates
+
+    @abstractmethod
+    def residual(self, unknowns: Floats) -> Floats:
+        """Return the residual, scaled by h²/4 [Jaiswal2021, eqs. 38 and 39]; shape of the unknowns."""
+
+    @abstractmethod
+    def jacobian(self) -> Floats:
+        """Return the exact derivative of the residual at the unknowns it was last called with."""
+
+    def updated(self, unknowns: Floats) -> None:  # noqa: B027 - most formulations have nothing to do here
+        """Take notice of the unknowns after an iteration."""
+
+    @abstractmethod
+    def finish(self, unknowns: Floats) -> State:
+        """Return the state at the end of the step."""
+
+    def _state_rates(self, states: Floats) -> Floats:
+        """ẋ by the trapezoidal rule."""
+        return 2.0 / self.step * (states - self.state.states) - self.state.rates
+
+
+class Formulation(ABC):
+    """A way to make a time step of a system's equations.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system with the independent constraints in use.
+    tolerances
+        Tolerances of the Newton iteration.
+    """
+
+    name: ClassVar[str]
+    has_explicit_form: ClassVar[bool]
+    """Whether explicit solvers can integrate it."""
+
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
+        self.functions = functions
+        self.tolerances = tolerances
+
+    @abstractmethod
+    def problem(self, state: State, step: float) -> StepProblem:
+        """Return the equations of a step of `step` seconds from a state."""
+
+    def prepared(self, state: State) -> State:
+        """Return the state with what the formulation itself has to remember."""
+        return state
+
+    def consistent(self, state: State) -> State:
+        """Return the state with accelerations, multipliers and rates that fit the inputs of now.
+
+        Where an input jumps, these jump too; the trapezoidal rule must start from their values after it.
+        """
+        self.load(state)
+        z_accelerations, multipliers, rates = accelerations(self.functions)
+        self.functions.accelerations[:] = z_accelerations
+        return replace(
+            state,
+            accelerations=z_accelerations,
+            multipliers=multipliers,
+            rates=rates,
+            integral_rates=self.functions.integral_rates()[0].copy(),
+        )
+
+    def load(self, state: State) -> None:
+        """Write a state into the functions' arrays."""
+        functions = self.functions
+        functions.coordinates[:] = state.coordinates
+        functions.velocities[:] = state.velocities
+        functions.accelerations[:] = state.accelerations
+        functions.multipliers[:] = state.multipliers
+        functions.states[:] = state.states
+        functions.integrals[:] = state.integrals

@@ -1,0 +1,84 @@
+"""Coordinate partitioning: which joint coordinates are independent [Jaiswal2021, sect. 2.2]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.assembly import RANK_TOLERANCE
+from mbsfmu.formulations.functions import Floats
+
+STEEP = 20.0
+"""Where a dependent coordinate moves this many times as fast as an independent one, the choice is made anew."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Dependent and independent coordinates.
+
+    Attributes
+    ----------
+    dependent, independent
+        Indices of the coordinates, ascending; shapes (m,) and (n − m,).
+    """
+
+    dependent: np.typing.NDArray[np.intp]
+    independent: np.typing.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, independent: list[int], coordinates: int) -> Partition:
+        """Return the partition with the given independent coordinates."""
+        dependent = [index for index in range(coordinates) if index not in independent]
+        return cls(np.array(dependent, dtype=np.intp), np.array(independent, dtype=np.intp))
+
+
+def reconsidered(partition: Partition, jacobian: Floats, ratio: Floats) -> Partition:
+    """Return the partition, or another one where a dependent coordinate has become steep.
+
+    Parameters
+    ----------
+    partition
+        The present choice.
+    jacobian
+        Φ_z, shape (m, n).
+    ratio
+        Derivative of the dependent coordinates by the independent ones, shape (m, n − m).
+    """
+    if np.abs(ratio).max(initial=0.0) <= STEEP:
+        return partition
+    other = choose(jacobian)
+    return partition if np.array_equal(other.independent, partition.independent) else other
+
+
+def choose(jacobian: Floats) -> Partition:
+    """Choose by Gaussian elimination with full pivoting; columns without a pivot are independent.
+
+    Parameters
+    ----------
+    jacobian
+        Φ_z, shape (m, n), without redundant rows.
+
+    Raises
+    ------
+    SimulationError
+        When the rows depend on each other: the configuration is singular.
+    """
+    matrix = np.array(jacobian)
+    m, n = matrix.shape
+    largest = np.max(np.abs(matrix), initial=0.0)
+    dependent: list[int] = []
+    for step in range(m):
+        rest = np.abs(matrix[step:])
+        rest[:, dependent] = 0.0
+        row, column = np.unravel_index(np.argmax(rest), rest.shape)
+        if rest[row, column] <= RANK_TOLERANCE * largest:
+            raise SimulationError(
+                "the configuration is singular: the loop equations lose rank there, and double-step cannot "
+                "part dependent from independent coordinates (the formulation 'penalty' can pass through)"
+            )
+        matrix[[step, step + row]] = matrix[[step + row, step]]
+        matrix[step + 1 :] -= np.outer(matrix[step + 1 :, column] / matrix[step, column], matrix[step])
+        dependent.append(int(column))
+    return Partition.of([index for index in range(n) if index not in dependent], n)

@@ -1,0 +1,132 @@
+"""The penalty-based semirecursive formulation: index-3 augmented Lagrangian with projections.
+
+[Jaiswal2021, sect. 2.3]
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.state import State
+
+PENALTY = 1e11
+"""Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
+
+
+class PenaltyProblem(StepProblem):
+    """One trapezoidal step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
+
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        state: State,
+        step: float,
+        tolerances: Tolerances,
+        penalty: float,
+    ) -> None:
+        super().__init__(functions, state, step, tolerances)
+        self._penalty = penalty
+        self._size = len(state.coordinates)
+        self._multipliers = state.multipliers.copy()
+        self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states])
+        self.limits = np.concatenate([np.full(self._size, tolerances.coordinates), self._state_limits])
+        self.names = tuple(
+            variable.name for variable in (*functions.system.coordinates, *functions.system.states)
+        )
+
+    def _place(self, unknowns: Floats) -> Floats:
+        """Set z, ż, z̈ and x from the unknowns; return ẋ by the trapezoidal rule."""
+        functions, state = self.functions, self.state
+        functions.coordinates[:] = unknowns[: self._size]
+        functions.velocities[:] = 2.0 / self.step * (functions.coordinates - state.coordinates)
+        functions.velocities[:] -= state.velocities
+        functions.accelerations[:] = 2.0 / self.step * (functions.velocities - state.velocities)
+        functions.accelerations[:] -= state.accelerations
+        functions.states[:] = unknowns[self._size :]
+        return self._state_rates(unknowns[self._size :])
+
+    def residual(self, unknowns: Floats) -> Floats:
+        """Return h²/4 (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]."""
+        rates = self._place(unknowns)
+        unbalanced, derivative = self.functions.dynamics()
+        violation, self._closure_jacobian = self.functions.closure()
+        self.functions.multipliers[:] = self._penalty * violation + self._multipliers
+        balance = unbalanced + self._closure_jacobian.T @ self.functions.multipliers
+        return 0.25 * self.step**2 * np.concatenate([balance, rates - derivative])
+
+    def jacobian(self) -> Floats:
+        """Return the derivative by the coordinates and the states."""
+        step, n = self.step, self._size
+        by_z, by_v, by_a, by_x = self.functions.residual_tangent()
+        rates_z, rates_v, rates_x = self.functions.rates_tangent()
+        size = n + len(self.functions.states)
+        matrix = np.empty((size, size))
+        matrix[:n, :n] = by_z + 2.0 / step * by_v + 4.0 / step**2 * by_a
+        matrix[:n, :n] += self._penalty * (self._closure_jacobian.T @ self._closure_jacobian)
+        matrix[:n, n:] = by_x
+        matrix[n:, :n] = -(rates_z + 2.0 / step * rates_v)
+        matrix[n:, n:] = -rates_x
+        matrix[range(n, size), range(n, size)] += 2.0 / step
+        return 0.25 * step**2 * matrix
+
+    def updated(self, unknowns: Floats) -> None:
+        """Add α Φ to the multipliers [Jaiswal2021, eq. 19]."""
+        self.functions.coordinates[:] = unknowns[: self._size]
+        self._multipliers += self._penalty * self.functions.closure()[0]
+
+    def finish(self, unknowns: Floats) -> State:
+        """Return the state at the end, velocities and accelerations projected onto the constraints."""
+        rates = self._place(unknowns)
+        functions = self.functions
+        functions.multipliers[:] = self._multipliers
+        if len(functions.rows):
+            self._project()
+        return State(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            self._multipliers,
+            unknowns[self._size :].copy(),
+            rates,
+            self.state.integrals,
+            self.state.integral_rates,
+        )
+
+    def _project(self) -> None:
+        """Project ż and z̈ with the weight W = M + h/2 C + h²/4 K [Jaiswal2021, eqs. 20 and 21]."""
+        functions, step = self.functions, self.step
+        jacobian = functions.closure()[1]
+        by_z, by_v, by_a, _ = functions.residual_tangent()
+        weight = by_a + 0.5 * step * by_v + 0.25 * step**2 * by_z
+        scaled = 0.25 * step**2 * self._penalty * jacobian.T
+        matrix = weight + scaled @ jacobian
+        functions.velocities[:] = np.linalg.solve(matrix, weight @ functions.velocities)
+        right = weight @ functions.accelerations - scaled @ functions.quadratic()[0]
+        functions.accelerations[:] = np.linalg.solve(matrix, right)
+
+
+class Penalty(Formulation):
+    """Augmented Lagrangian: all coordinates are unknowns; redundant constraints and singularities do no harm.
+
+    Parameters
+    ----------
+    functions, tolerances
+        As for every formulation.
+    penalty
+        Penalty factor α in N/m and N m/rad.
+    """
+
+    name: ClassVar[str] = "penalty"
+    has_explicit_form: ClassVar[bool] = False
+
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, penalty: float = PENALTY) -> None:
+        super().__init__(functions, tolerances)
+        self.penalty = penalty
+
+    def problem(self, state: State, step: float) -> PenaltyProblem:
+        """Return the equations of a step."""
+        return PenaltyProblem(self.functions, state, step, self.tolerances, self.penalty)

@@ -1,0 +1,1 @@
+"""Systems with solvers: running, stepping, saving and restoring."""

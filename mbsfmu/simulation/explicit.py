@@ -1,0 +1,167 @@
+"""SciPy's solvers of ordinary differential equations on the double-step form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.dependent import DependentCoordinates
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.partition import Partition, reconsidered
+from mbsfmu.formulations.state import State
+from mbsfmu.simulation.solver import Inputs, Solver
+
+
+@dataclass
+class ExplicitForm:
+    """The double-step equations as ẏ = f(t, y) with y = (z^i, ż^i, x, integrals).
+
+    Attributes
+    ----------
+    formulation
+        The double-step formulation.
+    state
+        Where it starts; its partition stays in use, its dependent coordinates are the first estimate.
+    inputs
+        Inputs over time.
+    """
+
+    formulation: DoubleStep
+    state: State
+    inputs: Inputs
+
+    def __post_init__(self) -> None:
+        assert self.state.partition is not None
+        self._partition = self.state.partition
+        self._dependent = DependentCoordinates(self.formulation.functions, self._partition)
+        self._free = len(self._partition.independent)
+        # Estimates come from here and not from the last evaluation: f is then a function of t and y alone.
+        self._estimate = self.state.coordinates.copy()
+        self.evaluations = 0
+
+    @property
+    def start(self) -> Floats:
+        """y at the start."""
+        independent = self._partition.independent
+        return np.concatenate(
+            [
+                self.state.coordinates[independent],
+                self.state.velocities[independent],
+                self.state.states,
+                self.state.integrals,
+            ]
+        )
+
+    def rates(self, time: float, values: Floats) -> Floats:
+        """Return ẏ."""
+        self.evaluations += 1
+        functions, free = self.formulation.functions, self._free
+        coordinates = self._estimate.copy()
+        coordinates[self._partition.independent] = values[:free]
+        self._dependent.place(coordinates)
+        self._dependent.set_velocities(values[free : 2 * free])
+        functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
+        functions.inputs[:] = self.inputs(time)
+        accelerations, rates = self.formulation.explicit_rates(self._dependent, self._partition)
+        return np.concatenate([values[free : 2 * free], accelerations, rates, functions.integral_rates()[0]])
+
+    def state_at(self, time: float, values: Floats) -> State:
+        """Return the whole state for a y; not counted as an evaluation."""
+        rates = self.rates(time, values)
+        self.evaluations -= 1
+        functions, first = self.formulation.functions, 2 * self._free
+        last = first + len(functions.states)
+        return State(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            functions.multipliers.copy(),
+            values[first:last].copy(),
+            rates[first:last].copy(),
+            values[last:].copy(),
+            rates[last:].copy(),
+            self._partition,
+        )
+
+    def accept(self, time: float, values: Floats) -> Partition:
+        """Take a step's end as the new estimate; return the choice of coordinates to go on with."""
+        self._estimate = self.state_at(time, values).coordinates
+        jacobian = self.formulation.functions.closure()[1]
+        return reconsidered(self._partition, jacobian, self._dependent.ratio)
+
+
+@dataclass
+class ExplicitSolver(Solver):
+    """A variable-step solver of SciPy.
+
+    Attributes
+    ----------
+    method
+        A key of `METHODS`.
+    relative_tolerance, absolute_tolerance
+        Tolerances of the local error; the absolute one is scaled by nominal values of the states.
+    """
+
+    METHODS: ClassVar[dict[str, type[OdeSolver]]] = {
+        "rk45": RK45,
+        "rk23": RK23,
+        "dop853": DOP853,
+        "radau": Radau,
+        "bdf": BDF,
+        "lsoda": LSODA,
+    }
+
+    method: str = "rk45"
+    relative_tolerance: float = 1e-6
+    absolute_tolerance: float = 1e-6
+
+    @property
+    def name(self) -> str:
+        """Name of the solver."""
+        return self.method
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`, from the solver's interpolant."""
+        assert isinstance(self.formulation, DoubleStep)
+        waiting = list(times[1:])
+        begin = float(times[0])
+        while waiting:
+            form = ExplicitForm(self.formulation, state, inputs)
+            solver = self._solver(form, begin, float(times[-1]))
+            partition = state.partition
+            while waiting and partition is state.partition:
+                message = solver.step()
+                if solver.status == "failed":
+                    raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
+                self.statistics.steps += 1
+                interpolant = solver.dense_output()
+                reached = [time for time in waiting if time <= solver.t]
+                del waiting[: len(reached)]
+                for time in reached:
+                    yield form.state_at(time, interpolant(time))
+                partition = form.accept(solver.t, solver.y)
+            self.statistics.rhs_evaluations += form.evaluations
+            if waiting:
+                begin = solver.t
+                state = replace(form.state_at(solver.t, solver.y), partition=partition)
+                self.statistics.repartitions += 1
+
+    def _solver(self, form: ExplicitForm, begin: float, end: float) -> OdeSolver:
+        system = self.formulation.functions.system
+        free = len(form.start) - len(system.states) - len(system.integrals)
+        nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
+        scale = np.concatenate([np.ones(free), nominal])
+        return self.METHODS[self.method](
+            form.rates,
+            begin,
+            form.start,
+            end,
+            rtol=self.relative_tolerance,
+            atol=self.absolute_tolerance * scale,
+        )

@@ -1,0 +1,74 @@
+"""The outcome of a run: signals over time, and what the run was and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.simulation.solver import Statistics
+from mbsfmu.trajectory import Trajectory
+
+
+class Result(Trajectory):
+    """A trajectory with the facts of its run.
+
+    Attributes
+    ----------
+    model, formulation, solver
+        Names.
+    step
+        Step of the output in s; the largest internal step for fixed-step solvers.
+    wall_seconds
+        Time that the run took.
+    statistics
+        What it cost.
+    """
+
+    def __init__(
+        self,
+        time: Floats,
+        values: Floats,
+        names: Sequence[str],
+        units: Sequence[str],
+        *,
+        model: str,
+        formulation: str,
+        solver: str,
+        step: float,
+        wall_seconds: float,
+        statistics: Statistics,
+    ) -> None:
+        super().__init__(time, values, names, units)
+        self.model = model
+        self.formulation = formulation
+        self.solver = solver
+        self.step = step
+        self.wall_seconds = wall_seconds
+        self.statistics = statistics
+
+    def largest(self, name: str) -> float | None:
+        """Return the largest magnitude of a signal over the run; None where there is no such signal."""
+        found = [full for full in self.names if full == name or full.endswith("." + name)]
+        return max((float(np.max(np.abs(self[full]))) for full in found), default=None)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `simulate --json` writes."""
+        return {
+            "model": self.model,
+            "formulation": self.formulation,
+            "solver": self.solver,
+            "step": self.step,
+            "stop": float(self.time[-1]),
+            "wall_seconds": self.wall_seconds,
+            **asdict(self.statistics),
+            "newton_mean": self.statistics.newton_mean,
+            "energy_drift_max": self.largest("energy.drift"),
+            "actuator_work_max": self.largest("energy.work"),
+            "constraint_position_max": self.largest("constraint.position"),
+            "constraint_velocity_max": self.largest("constraint.velocity"),
+            "final": self.final(),
+        }

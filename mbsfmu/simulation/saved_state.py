@@ -1,0 +1,113 @@
+"""Saved states as bytes: all numbers of a simulation in a fixed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.state import State
+
+_ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a simulation is at one time.
+
+    Attributes
+    ----------
+    time, step
+        Present time and internal step in s.
+    parameters, inputs, held, effective, calculated
+        As the simulation has them; `effective` are the inputs that the state is consistent with.
+    stepped
+        Whether a step was made since initialization.
+    state
+        None before initialization.
+    """
+
+    time: float
+    step: float
+    parameters: Floats
+    inputs: Floats
+    held: NDArray[np.bool_]
+    effective: Floats
+    calculated: Floats
+    stepped: bool
+    state: State | None
+
+
+class StateFormat:
+    """Packs snapshots of one system into bytes and back.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system; they tell the sizes.
+    calculated
+        Number of calculated parameters.
+    """
+
+    def __init__(self, functions: SystemFunctions, calculated: int) -> None:
+        n, inputs = len(functions.coordinates), len(functions.inputs)
+        states, integrals = len(functions.states), len(functions.integrals)
+        self._head = (4, len(functions.parameters), inputs, inputs, inputs, calculated)
+        self._body = (n, n, n, len(functions.rows), states, states, integrals, integrals)
+        self._size = sum(self._head) + sum(self._body) + n
+        self._coordinates = n
+
+    def pack(self, snapshot: Snapshot) -> bytes:
+        """Return a snapshot as bytes."""
+        state = snapshot.state
+        flags = [snapshot.time, snapshot.step, float(snapshot.stepped), float(state is not None)]
+        parts = [flags, snapshot.parameters, snapshot.inputs, snapshot.held, snapshot.effective, snapshot.calculated]
+        if state is None:
+            parts.append(np.zeros(self._size - sum(self._head)))
+        else:
+            parts += [getattr(state, name) for name in _ARRAYS]
+            independent = np.full(self._coordinates, -1.0)
+            if state.partition is not None:
+                independent[:] = 0.0
+                independent[state.partition.independent] = 1.0
+            parts.append(independent)
+        return np.concatenate([np.asarray(part, dtype=float) for part in parts]).tobytes()
+
+    def unpack(self, saved: bytes) -> Snapshot:
+        """Return the snapshot that was packed.
+
+        Raises
+        ------
+        InputError
+            When the bytes do not fit the system.
+        """
+        if len(saved) != 8 * self._size:
+            raise InputError(f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}")
+        sizes = (*self._head, *self._body, self._coordinates)
+        numbers = np.frombuffer(saved, dtype=float)
+        flags, parameters, inputs, held, effective, calculated, *rest = (
+            part.copy() for part in np.split(numbers, np.cumsum(sizes)[:-1])
+        )
+        *arrays, independent = rest
+        state = None
+        if flags[3]:
+            partition = None
+            if not (independent == -1.0).any() or not len(independent):
+                chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
+                partition = Partition.of(chosen, self._coordinates)
+            state = State(**dict(zip(_ARRAYS, arrays, strict=True)), partition=partition)
+        return Snapshot(
+            float(flags[0]),
+            float(flags[1]),
+            parameters,
+            inputs,
+            held == 1.0,
+            effective,
+            calculated,
+            bool(flags[2]),
+            state,
+        )

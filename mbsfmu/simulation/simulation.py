@@ -1,0 +1,391 @@
+"""A system with a solver: set, initialize, step, read, save, restore."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.state import State
+from mbsfmu.formulations.system import starts
+from mbsfmu.signals import AnySignal
+from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.saved_state import Snapshot, StateFormat
+from mbsfmu.simulation.solver import Solver, Statistics
+from mbsfmu.simulation.variables import Dependencies, VariableTable, check_value, readings
+from mbsfmu.variables import Causality, Variable
+
+_SAME_TIME = 1e-6
+"""Times that differ by less than this share of a step are the same."""
+
+
+class Simulation:
+    """A running system.
+
+    Parameters and start values are set before the first step; then inputs are set and steps are made. An
+    input that has a signal follows it until it is set by hand.
+
+    Parameters
+    ----------
+    name
+        Name of the model.
+    initialization
+        Finds the start of the system.
+    solver
+        Advances its states.
+    signals
+        Signals by the input's name.
+    description
+        One line on the model.
+    stop_time
+        Default end of a run in s.
+
+    Attributes
+    ----------
+    time
+        Present time in s.
+    tolerance
+        Accuracy that the model is made for, told to importers of an exported unit.
+    """
+
+    tolerance = 1e-6
+
+    def __init__(
+        self,
+        name: str,
+        initialization: Initialization,
+        solver: Solver,
+        signals: Mapping[str, AnySignal],
+        *,
+        description: str = "",
+        stop_time: float = 10.0,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.stop_time = stop_time
+        self._initialization = initialization
+        self._solver = solver
+        self._formulation = solver.formulation
+        self._functions = solver.formulation.functions
+        self._inputs = InputValues(self._functions.system.inputs, signals)
+        self._table = VariableTable.of(self._functions, initialization, solver.step)
+        self._place = {
+            variable.name: (kind, index)
+            for kind in ("continuous", "parameters", "settings", "calculated")
+            for index, variable in enumerate(getattr(self._table, kind))
+        }
+        self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
+        self._format = StateFormat(self._functions, len(self._table.calculated))
+        self.reset()
+
+    # -- description ----------------------------------------------------------------------------------------
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables: inputs, outputs, parameters, calculated parameters, then the rest."""
+        return self._table.ordered
+
+    @property
+    def step_size(self) -> float:
+        """Largest internal step in s."""
+        return self._solver.step
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the run has cost since it was initialized."""
+        return self._solver.statistics
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the coordinates that are independent at present; all where there is no choice."""
+        coordinates = self._functions.system.coordinates
+        partition = self._started().partition
+        chosen = range(len(coordinates)) if partition is None else partition.independent
+        return tuple(coordinates[index].name for index in chosen)
+
+    @cached_property
+    def dependencies(self) -> dict[str, tuple[str, ...]]:
+        """Inputs that each variable depends on directly while stepping."""
+        return Dependencies(self._functions, self._table).while_stepping()
+
+    @cached_property
+    def initial_dependencies(self) -> dict[str, tuple[str, ...]]:
+        """Parameters and inputs that each variable depends on after initialization."""
+        return Dependencies(self._functions, self._table).at_start()
+
+    # -- life cycle -----------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Go back to how the simulation was made: start values, no state."""
+        self.time = 0.0
+        self._parameters = starts(self._functions.system.parameters)
+        (self._solver.step,) = starts(self._table.settings)
+        self._inputs.reset()
+        self._calculated = np.zeros(len(self._table.calculated))
+        self._state: State | None = None
+        self._stepped = False
+        self._row: Floats | None = None
+
+    def initialize(self, time: float = 0.0) -> None:
+        """Find the consistent state at the start time in s.
+
+        Raises
+        ------
+        InputError
+            When the mechanism cannot be assembled with the parameters that are set.
+        """
+        start = self._initialization.run(self._parameters)
+        functions = self._functions
+        functions.parameters[:] = self._parameters = start.parameters
+        functions.coordinates[:], functions.velocities[:] = start.coordinates, start.velocities
+        functions.states[:] = start.states
+        integrals = functions.initial_integrals()[0].copy()
+        state = State(
+            start.coordinates,
+            start.velocities,
+            np.zeros_like(start.coordinates),
+            np.zeros(len(functions.rows)),
+            start.states,
+            np.zeros_like(start.states),
+            integrals,
+            np.zeros_like(integrals),
+        )
+        self.time = time
+        self._effective = self._inputs.after(time)
+        functions.inputs[:] = self._effective
+        self._state = self._formulation.consistent(self._formulation.prepared(state))
+        self._calculated = np.array(list(start.calculated.values()))
+        self._stepped = False
+        self._row = None
+        self._solver.statistics = Statistics()
+
+    def step(self, time: float, step: float) -> None:
+        """Advance from a time by a step in s; longer steps than the internal one are divided.
+
+        Raises
+        ------
+        InputError
+            When the step is not positive, or does not begin at the present time.
+        SimulationError
+            When the equations cannot be solved; the simulation stays where the step began.
+        """
+        if not (step > 0 and math.isfinite(step)):
+            raise InputError(f"the step is {step:g} s; it must be positive")
+        self._started()
+        if abs(time - self.time) > _SAME_TIME * step:
+            raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
+        before = self._state, self.time, self._effective
+        self._stepped = True
+        try:
+            for _ in self._advance(np.array([self.time, time + step])):
+                pass
+        except SimulationError:
+            self._state, self.time, self._effective = before
+            self._row = None
+            raise
+
+    def run(
+        self,
+        stop: float | None = None,
+        *,
+        output_step: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Result:
+        """Initialize, run to the stop time and return all variables that change.
+
+        Parameters
+        ----------
+        stop
+            End time in s; the model's own by default.
+        output_step
+            Interval of the result in s; the internal step by default.
+        progress
+            Called with the share that is done.
+
+        Raises
+        ------
+        InputError
+            When a time is not positive, or the mechanism cannot be assembled.
+        SimulationError
+            When a step fails.
+        """
+        stop = self.stop_time if stop is None else stop
+        output_step = self.step_size if output_step is None else output_step
+        for what, value in (("stop time", stop), ("output step", output_step)):
+            if not (value > 0 and math.isfinite(value)):
+                raise InputError(f"the {what} is {value:g} s; it must be positive")
+        self.initialize()
+        begin = clock.perf_counter()
+        times = grid(stop, output_step)
+        rows = np.empty((len(times), len(self._table.continuous)))
+        rows[0] = self._readings()
+        self._stepped = True
+        for index, _ in enumerate(self._advance(times), start=1):
+            rows[index] = self._readings()
+            if progress is not None and index % 100 == 0:
+                progress(index / (len(times) - 1))
+        return Result(
+            times,
+            rows,
+            [variable.name for variable in self._table.continuous],
+            [variable.unit for variable in self._table.continuous],
+            model=self.name,
+            formulation=self._formulation.name,
+            solver=self._solver.name,
+            step=self.step_size,
+            wall_seconds=clock.perf_counter() - begin,
+            statistics=self.statistics,
+        )
+
+    def _advance(self, times: Floats) -> Iterator[None]:
+        """Advance over a grid of times, halting at jumps of inputs; stop at each time of the grid."""
+        same = _SAME_TIME * float(times[1] - times[0])
+        jumps = self._inputs.events(float(times[0]), float(times[-1]), same)
+        waiting = 0
+        for begin, end in zip([times[0], *jumps], [*jumps, times[-1]], strict=True):
+            count = int(np.searchsorted(times, end + same, side="right")) - waiting - 1
+            inside = times[waiting + 1 : waiting + 1 + count]
+            on_grid = len(inside) > 0 and abs(inside[-1] - end) <= same
+            targets = inside if on_grid else np.append(inside, end)
+            self._refresh()
+            state = self._started()
+            for index, state in enumerate(
+                self._solver.advance(state, np.concatenate([[begin], targets]), self._inputs.before)
+            ):
+                self._arrive(state, float(targets[index]))
+                if index < count:
+                    yield
+            waiting += count
+
+    def _arrive(self, state: State, time: float) -> None:
+        self._state, self.time = state, time
+        self._effective = self._inputs.before(time)
+        self._row = None
+
+    def _refresh(self) -> None:
+        """Where an input has jumped, let accelerations and rates jump too."""
+        inputs = self._inputs.after(self.time)
+        if not np.array_equal(inputs, self._effective):
+            self._functions.parameters[:] = self._parameters
+            self._functions.inputs[:] = inputs
+            self._state = self._formulation.consistent(self._started())
+            self._effective = inputs
+            self._row = None
+
+    def _started(self) -> State:
+        if self._state is None:
+            self.initialize(self.time)
+        assert self._state is not None
+        return self._state
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> float:
+        """Return the present value of a variable.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable.
+        """
+        kind, index = self._find(name)
+        if kind == "continuous":
+            return float(self._readings()[index])
+        if kind == "calculated":
+            self._started()
+            return float(self._calculated[index])
+        if kind == "settings":
+            return self._solver.step
+        return float(self._parameters[index])
+
+    def set(self, name: str, value: float) -> None:
+        """Set an input, or before the first step a parameter.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, when it cannot be set now, or when the value is not allowed.
+        """
+        kind, index = self._find(name)
+        variable = self._variable_by_name[name]
+        if not variable.settable:
+            raise InputError(f"{name} is computed and cannot be set")
+        number = check_value(variable, value)
+        if variable.causality is Causality.INPUT:
+            self._inputs.set(index, number)
+            self._row = None
+        elif self._stepped:
+            raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
+        elif kind == "settings":
+            self._solver.step = number
+        else:
+            self._parameters = self._parameters.copy()
+            self._parameters[index] = number
+            self._state = self._row = None
+
+    def _find(self, name: str) -> tuple[str, int]:
+        if name not in self._place:
+            raise InputError(f"there is no variable '{name}' in {self.name}")
+        return self._place[name]
+
+    def _readings(self) -> Floats:
+        if self._row is None:
+            self._started()
+            self._refresh()
+            state = self._started()
+            self._functions.parameters[:] = self._parameters
+            self._formulation.load(state)
+            self._row = readings(self._functions, state, self._effective)
+        return self._row
+
+    # -- saved states ---------------------------------------------------------------------------------------
+
+    def save(self) -> bytes:
+        """Return all that is needed to continue exactly as from now."""
+        return self._format.pack(
+            Snapshot(
+                self.time,
+                self._solver.step,
+                self._parameters,
+                self._inputs.values,
+                self._inputs.held,
+                self._effective if self._state is not None else self._inputs.values,
+                self._calculated,
+                self._stepped,
+                self._state,
+            )
+        )
+
+    def restore(self, saved: bytes) -> None:
+        """Go back to what `save` gave.
+
+        Raises
+        ------
+        InputError
+            When it was not saved by a simulation of the same model.
+        """
+        snapshot = self._format.unpack(saved)
+        self.time, self._solver.step = snapshot.time, snapshot.step
+        self._parameters = snapshot.parameters
+        self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held
+        self._effective = snapshot.effective
+        self._calculated = snapshot.calculated
+        self._stepped = snapshot.stepped
+        self._state = snapshot.state
+        self._row = None
+        self._functions.parameters[:] = self._parameters
+
+
+def grid(stop: float, step: float) -> Floats:
+    """Return the times 0, h, 2 h, …, stop in s, counted and not summed up; the last step may be shorter."""
+    count = math.ceil(stop / step - _SAME_TIME)
+    times = step * np.arange(count + 1)
+    times[-1] = stop
+    return times

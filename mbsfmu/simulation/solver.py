@@ -1,0 +1,82 @@
+"""What a solver is: it advances a state over an interval in which inputs do not jump."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
+
+Inputs = Callable[[float], Floats]
+"""Values of all inputs at a time in s, inside the interval."""
+
+
+@dataclass
+class Statistics:
+    """What a run cost.
+
+    Attributes
+    ----------
+    steps
+        Internal steps that were accepted.
+    newton_total, newton_max
+        Newton iterations over all accepted steps, and in the worst one.
+    failures
+        Steps whose iteration did not converge.
+    retries
+        Steps that were halved and done again.
+    rhs_evaluations
+        Evaluations of the right-hand side by explicit solvers.
+    repartitions
+        How often the choice of independent coordinates changed.
+    """
+
+    steps: int = 0
+    newton_total: int = 0
+    newton_max: int = 0
+    failures: int = 0
+    retries: int = 0
+    rhs_evaluations: int = 0
+    repartitions: int = 0
+
+    @property
+    def newton_mean(self) -> float:
+        """Newton iterations per step."""
+        return self.newton_total / self.steps if self.steps else 0.0
+
+
+@dataclass
+class Solver(ABC):
+    """Advances states.
+
+    Attributes
+    ----------
+    formulation
+        The formulation whose states it advances.
+    step
+        Largest internal step in s of fixed-step solvers.
+    statistics
+        Counts, added to by every call.
+    """
+
+    formulation: Formulation
+    step: float
+    statistics: Statistics = field(default_factory=Statistics)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the solver."""
+
+    @abstractmethod
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`, starting from `state` at `times[0]`.
+
+        Raises
+        ------
+        SimulationError
+            When a step fails; the message names the time and the reason.
+        """

@@ -1,0 +1,71 @@
+"""The implicit trapezoidal rule with positions and states as primary unknowns [Jaiswal2021, sect. 4]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
+from mbsfmu.simulation.newton import Jacobian, solve
+from mbsfmu.simulation.solver import Inputs, Solver
+
+_HALVINGS = 8
+# A communication step of 0.001 s as a difference of two times may exceed the internal step by round-off.
+_ROUND_OFF = 1e-9
+
+
+@dataclass
+class TrapezoidalRule(Solver):
+    """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
+
+    Attributes
+    ----------
+    jacobian
+        Exact, or the paper's forward difference.
+    most_iterations
+        Newton iterations after which a step counts as failed.
+    """
+
+    jacobian: Jacobian = Jacobian.EXACT
+    most_iterations: int = 10
+
+    @property
+    def name(self) -> str:
+        """Name of the solver."""
+        return "trapezoidal"
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
+        for begin, end in zip(times[:-1], times[1:], strict=True):
+            count = max(1, math.ceil((end - begin) / self.step - _ROUND_OFF))
+            step = (end - begin) / count
+            for index in range(count):
+                state = self._step(state, begin + index * step, step, inputs, 0)
+            yield state
+
+    def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
+        functions = self.formulation.functions
+        functions.inputs[:] = inputs(time + step)
+        problem = self.formulation.problem(state, step)
+        try:
+            solution = solve(problem, self.jacobian, self.most_iterations)
+            end = problem.finish(solution.unknowns)
+        except SimulationError as error:
+            self.statistics.failures += 1
+            if halvings == _HALVINGS:
+                raise SimulationError(
+                    f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}"
+                ) from None
+            self.statistics.retries += 1
+            middle = self._step(state, time, step / 2, inputs, halvings + 1)
+            return self._step(middle, time + step / 2, step / 2, inputs, halvings + 1)
+        self.statistics.steps += 1
+        self.statistics.newton_total += solution.iterations
+        self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
+        self.statistics.repartitions += end.partition is not state.partition
+        rates = functions.integral_rates()[0]
+        integrals = state.integrals + 0.5 * step * (state.integral_rates + rates)
+        return replace(end, integrals=integrals, integral_rates=rates.copy())

@@ -1,0 +1,206 @@
+"""The variables of a simulation by name: where each one's value stands, and what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.state import State
+from mbsfmu.variables import Causality, Variability, Variable
+
+VIOLATIONS = (
+    Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
+    Variable("constraint.velocity", unit="1", description="magnitude of their rate, m/s and rad/s"),
+)
+
+STEP = Variable(
+    "solver.step",
+    Causality.PARAMETER,
+    Variability.FIXED,
+    "s",
+    start=1e-3,
+    minimum=1e-9,
+    description="largest internal step of fixed-step solvers; longer communication steps are divided",
+)
+
+
+@dataclass(frozen=True)
+class VariableTable:
+    """All variables of a system.
+
+    Attributes
+    ----------
+    continuous
+        Variables in the order of `readings`: inputs, z, ż, z̈, x, integrals, outputs, violations.
+    parameters, calculated
+        Parameters and calculated parameters.
+    settings
+        The parameters of the solver.
+    """
+
+    continuous: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    calculated: tuple[Variable, ...]
+    settings: tuple[Variable, ...]
+
+    @classmethod
+    def of(cls, functions: SystemFunctions, initialization: Initialization, step: float) -> VariableTable:
+        """Collect the variables of a system."""
+        system = functions.system
+        continuous = (
+            *system.inputs,
+            *system.coordinates,
+            *system.velocities,
+            *system.accelerations,
+            *system.states,
+            *system.integrals,
+            *system.outputs,
+            *(VIOLATIONS if system.constraints else ()),
+        )
+        calculated = tuple(
+            replace(variable, variability=Variability.FIXED) for variable in initialization.calculated
+        )
+        return cls(continuous, system.parameters, calculated, (replace(STEP, start=step),))
+
+    @property
+    def ordered(self) -> tuple[Variable, ...]:
+        """Inputs and outputs first, then parameters, then the rest."""
+        rank = (Causality.INPUT, Causality.OUTPUT, Causality.PARAMETER, Causality.CALCULATED_PARAMETER)
+        everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated]
+        order = {causality: index for index, causality in enumerate((*rank, Causality.LOCAL))}
+        return tuple(sorted(everything, key=lambda variable: order[variable.causality]))
+
+
+def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats:
+    """Return the values of all continuous variables; the functions must hold the state."""
+    functions.inputs[:] = inputs
+    outputs, violations = functions.outputs()
+    parts = [
+        inputs,
+        state.coordinates,
+        state.velocities,
+        state.accelerations,
+        state.states,
+        state.integrals,
+        outputs,
+    ]
+    if functions.system.constraints:
+        parts.append(violations)
+    return np.concatenate(parts)
+
+
+class Dependencies:
+    """Which variables depend on which, from the sparsity of the traced functions.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    table
+        Its variables.
+    """
+
+    def __init__(self, functions: SystemFunctions, table: VariableTable) -> None:
+        self._functions = functions
+        self._table = table
+        self._system = functions.system
+
+    def while_stepping(self) -> dict[str, tuple[str, ...]]:
+        """Return the inputs that each continuous variable depends on directly, states being given.
+
+        Accelerations depend on every input that enters the equations of motion.
+        """
+        inputs = self._system.inputs
+        forcing = self._functions.depends("residual", "inputs").any(axis=0)
+        on_inputs = self._functions.depends("outputs", "inputs")
+        on_accelerations = self._functions.depends("outputs", "accelerations").any(axis=1)
+        result = {variable.name: () for variable in self._table.continuous}
+        for variable in self._system.accelerations:
+            result[variable.name] = _names(inputs, forcing)
+        for variable, direct, through in zip(self._system.outputs, on_inputs, on_accelerations, strict=True):
+            result[variable.name] = _names(inputs, direct | (forcing & through))
+        return {name: depends for name, depends in result.items() if name not in _names(inputs)}
+
+    def at_start(self) -> dict[str, tuple[str, ...]]:
+        """Return the parameters and inputs that each other variable depends on after initialization.
+
+        Where loops are closed, coordinates depend on all that the loop equations depend on.
+        """
+        depends, system = self._functions.depends, self._system
+        closing = depends("closure", "parameters").any(axis=0)
+        moving = depends("residual", "parameters").any(axis=0)
+        rows: dict[str, np.typing.NDArray[np.bool_]] = {}
+        for what in ("coordinates", "velocities", "states"):
+            own = depends(what, "parameters")
+            if what != "states" and system.constraints:
+                own = np.tile(own.any(axis=0) | closing, (len(own), 1))
+            rows[what] = own
+        located = rows["coordinates"].any(axis=0)
+        placed = located | rows["velocities"].any(axis=0)
+        accelerated = moving | placed | rows["states"].any(axis=0)
+        outputs = depends("outputs", "parameters")
+        for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
+            outputs = outputs | _through(depends("outputs", part), source)
+        outputs = outputs | _through(depends("outputs", "states"), rows["states"])
+        outputs = outputs | np.outer(depends("outputs", "accelerations").any(axis=1), accelerated)
+        outputs = outputs | np.outer(depends("outputs", "integrals").any(axis=1), moving | placed)
+        result: dict[str, tuple[str, ...]] = {}
+        for what in ("coordinates", "velocities", "states"):
+            for variable, row in zip(getattr(system, what), rows[what], strict=True):
+                result[variable.name] = self._own(row)
+        for variable in (*system.accelerations, *system.integrals):
+            result[variable.name] = self._own(accelerated)
+        for variable, row in zip(system.outputs, outputs, strict=True):
+            result[variable.name] = self._own(row)
+        for variable in VIOLATIONS if system.constraints else ():
+            result[variable.name] = self._own(placed | closing)
+        for variable in self._table.calculated:
+            result[variable.name] = self._own(moving | located)
+        stepping = self.while_stepping()
+        return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
+
+    def _own(self, row: np.typing.NDArray[np.bool_]) -> tuple[str, ...]:
+        """Name the parameters of a row that a user can set."""
+        return tuple(
+            variable.name
+            for variable, used in zip(self._system.parameters, row, strict=True)
+            if used and variable.causality is Causality.PARAMETER
+        )
+
+
+def _names(
+    variables: Sequence[Variable], selected: np.typing.NDArray[np.bool_] | None = None
+) -> tuple[str, ...]:
+    chosen = [True] * len(variables) if selected is None else selected
+    return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
+
+
+def _through(
+    outer: np.typing.NDArray[np.bool_], inner: np.typing.NDArray[np.bool_]
+) -> np.typing.NDArray[np.bool_]:
+    return (outer.astype(int) @ inner.astype(int)).astype(bool)
+
+
+def check_value(variable: Variable, value: float) -> float:
+    """Return the value as a float if the variable may take it.
+
+    Raises
+    ------
+    InputError
+        When it is not finite or out of the variable's range.
+    """
+    number = float(value)
+    if not np.isfinite(number):
+        raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
+    low, high = variable.minimum, variable.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        allowed = f"at least {low:g}" if high is None else f"at most {high:g}"
+        if low is not None and high is not None:
+            allowed = f"between {low:g} and {high:g}"
+        raise InputError(f"{variable.name} = {number:g} {variable.unit} is refused: it must be {allowed}")
+    return number

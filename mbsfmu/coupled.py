@@ -161,7 +161,9 @@ class CoupledModel(Data):
             When there is no such system, an option is wrong, or the mechanism cannot be assembled.
         """
         if name not in self.systems:
-            raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
+            raise InputError(
+                f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}"
+            )
         whole = self.simulation(**options)
         part = dict(self._parts())[name]
         part.inputs = tuple(

@@ -151,7 +151,9 @@ class SpringDamperForce(Force):
     ) -> None:
         self.name = spring.name
         self._line = Line(spring, mechanism, points)
-        self._stiffness = properties.scalar(f"{spring.name}.stiffness", spring.stiffness, "N/m", "stiffness", 0)
+        self._stiffness = properties.scalar(
+            f"{spring.name}.stiffness", spring.stiffness, "N/m", "stiffness", 0
+        )
         self._damping = properties.scalar(f"{spring.name}.damping", spring.damping, "N.s/m", "damping", 0)
         self._free = properties.scalar(
             f"{spring.name}.free_length", spring.free_length, "m", "length without force", 0

@@ -30,9 +30,7 @@ def perpendicular(axis: Array) -> tuple[Array, Array]:
 
 def cross(a: Array, b: Array) -> Array:
     """Return the cross product of two vectors, shape (3,)."""
-    return np.stack(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def rotation_about(axis: Array, angle: Array) -> Array:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import RANK_TOLERANCE, Partition, choose
 
 logger = logging.getLogger(__name__)
 
 CLOSED = 1e-9
 """Largest violation in m and rad at which the loops count as closed."""
-RANK_TOLERANCE = 1e-8
-"""Singular values and pivots below this share of the largest count as zero."""
 _STEP_LIMIT = 0.5  # a Gauss–Newton step moves no coordinate further than this in rad or m
 _ITERATIONS = 100
 _SAMPLES = 4
@@ -25,8 +25,8 @@ _SAMPLE_SPREAD = 0.05
 def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
     """Return the coordinates on the constraints that are near the given ones.
 
-    Gauss–Newton steps of least length, so that no coordinate is preferred; redundant and even dependent
-    constraints do no harm.
+    The independent coordinates (by full pivoting) keep their given values where the loops can be closed so;
+    elsewhere all coordinates move by as little as possible. Redundant constraints do no harm.
 
     Parameters
     ----------
@@ -40,27 +40,56 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
     InputError
         When the loops cannot be closed from there.
     """
-    coordinates, violation = _approach(functions, guess)
-    if len(violation) and (worst := np.argmax(np.abs(violation))) is not None:
-        gap = abs(violation[worst])
-        if not gap < CLOSED:
-            raise InputError(
-                f"{functions.system.name} cannot be assembled: from the given start values the loops come no "
-                f"closer than {gap:.3g} at joint {functions.system.constraints[worst]}; "
-                "check lengths, points and start values"
-            )
-    return coordinates
+    everything = np.arange(len(guess))
+    nearest, violation = _approach(functions, guess, everything)
+    gap = np.max(np.abs(violation), initial=0.0)
+    if not gap < CLOSED:
+        worst = functions.system.constraints[int(np.argmax(np.abs(violation)))]
+        raise InputError(
+            f"{functions.system.name} cannot be assembled: from the given start values the loops come no closer "
+            f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
+        )
+    if not violation.size:
+        return nearest
+    partition = _partition(functions, nearest)
+    kept = nearest.copy()
+    kept[partition.independent] = guess[partition.independent]
+    kept, violation = _approach(functions, kept, partition.dependent)
+    return kept if np.max(np.abs(violation)) < CLOSED else nearest
 
 
-def _approach(functions: SystemFunctions, guess: Floats) -> tuple[Floats, Floats]:
-    """Return the coordinates with the least violation found, and the violation."""
+def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
+    """Return velocities with Φ_z ż = 0, the independent ones being kept; shape (n,)."""
+    violation, jacobian = _closure_at(functions, coordinates)
+    if not violation.size:
+        return velocities.copy()
+    partition = _partition(functions, coordinates)
+    driven = jacobian[:, partition.independent] @ velocities[partition.independent]
+    result = velocities.copy()
+    result[partition.dependent] = -np.linalg.lstsq(
+        jacobian[:, partition.dependent], driven, rcond=RANK_TOLERANCE
+    )[0]
+    return result
+
+
+def _partition(functions: SystemFunctions, coordinates: Floats) -> Partition:
+    jacobian = _closure_at(functions, coordinates)[1]
+    return choose(jacobian, int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE)))
+
+
+def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Return the coordinates with the least violation found by moving some of them, and the violation.
+
+    Gauss–Newton steps of least length, shortened until the violation falls.
+    """
     coordinates = guess.copy()
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return coordinates, violation
     for _ in range(_ITERATIONS):
-        step = -np.linalg.lstsq(jacobian, violation, rcond=RANK_TOLERANCE)[0]
-        step *= min(1.0, _STEP_LIMIT / max(np.max(np.abs(step), initial=0.0), _STEP_LIMIT))
+        step = np.zeros_like(coordinates)
+        step[moving] = -np.linalg.lstsq(jacobian[:, moving], violation, rcond=RANK_TOLERANCE)[0]
+        step *= min(1.0, _STEP_LIMIT / max(np.max(np.abs(step)), _STEP_LIMIT))
         size, share = np.linalg.norm(violation), 1.0
         while share > 1e-3:
             trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step)
@@ -77,14 +106,6 @@ def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats
     functions.coordinates[:] = coordinates
     violation, jacobian = functions.all_closure()
     return violation.copy(), jacobian.copy()
-
-
-def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
-    """Return the velocities with Φ_z ż = 0 that are nearest to the given ones, shape (n,)."""
-    violation, jacobian = _closure_at(functions, coordinates)
-    if not violation.size:
-        return velocities.copy()
-    return velocities - np.linalg.lstsq(jacobian, jacobian @ velocities, rcond=RANK_TOLERANCE)[0]
 
 
 def independent_rows(functions: SystemFunctions, coordinates: Floats) -> tuple[int, ...]:
@@ -106,7 +127,7 @@ def independent_rows(functions: SystemFunctions, coordinates: Floats) -> tuple[i
     jacobians = [_closure_at(functions, coordinates)[1]]
     for _ in range(_SAMPLES):
         nearby = coordinates + _SAMPLE_SPREAD * random.standard_normal(len(coordinates))
-        closed, violation = _approach(functions, nearby)
+        closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
     rank = max(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE) for jacobian in jacobians)

@@ -81,9 +81,7 @@ class CoupledSystem(System):
         algebraic loop.
     """
 
-    def __init__(
-        self, name: str, parts: dict[str, System], connections: Iterable[tuple[str, str]]
-    ) -> None:
+    def __init__(self, name: str, parts: dict[str, System], connections: Iterable[tuple[str, str]]) -> None:
         self.name = name
         self._part_names = tuple(parts)
         self.parts = tuple(parts.values())
@@ -182,7 +180,9 @@ class CoupledSystem(System):
             for kind in kinds
             for variable in getattr(part, kind)
         ]
-        listed += [(index, variable) for index, part in enumerate(self.parts) for variable, _ in part.balances]
+        listed += [
+            (index, variable) for index, part in enumerate(self.parts) for variable, _ in part.balances
+        ]
         listed += [(index, self.parts[index].inputs[entry]) for index, entry in self._inputs]
         names = [variable.name for _, variable in listed]
         self._ambiguous = {name for name in names if names.count(name) > 1}
@@ -198,7 +198,9 @@ class CoupledSystem(System):
             replace(variable, causality=Causality.LOCAL) if index in fed else variable
             for index, variable in enumerate(self.parameters)
         )
-        self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
+        self.inputs = tuple(
+            self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs
+        )
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
 
     def _named(self, part: int, variable: Variable) -> Variable:
@@ -253,7 +255,9 @@ class CoupledSystem(System):
             return Instant(*(group[part] for group in kept), inputs, parameters[part])
 
         for _ in range(self._sweeps):
-            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}
+            readings = {
+                part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}
+            }
             for wire in self._wires:
                 entries[wire.target][wire.input] = readings[wire.source][wire.output]
         return [at(part) for part in range(len(self.parts))]

@@ -110,7 +110,9 @@ class DoubleStep(Formulation):
         self.load(state)
         if len(self.functions.rows):
             return replace(state, partition=choose(self.functions.closure()[1]))
-        return replace(state, partition=Partition.of(list(range(len(state.coordinates))), len(state.coordinates)))
+        return replace(
+            state, partition=Partition.of(list(range(len(state.coordinates))), len(state.coordinates))
+        )
 
     def problem(self, state: State, step: float) -> DoubleStepProblem:
         """Return the equations of a step."""

@@ -7,8 +7,8 @@ import logging
 import numpy as np
 from scipy.linalg import null_space
 
-from mbsfmu.formulations.assembly import RANK_TOLERANCE
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import RANK_TOLERANCE
 
 logger = logging.getLogger(__name__)
 

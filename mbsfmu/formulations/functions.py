@@ -85,7 +85,9 @@ class SystemFunctions:
         self._lambda = self._symbol("multipliers", len(self.rows))
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in _PARTS[:3])
-        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in _PARTS[3:])
+        self.states, self.integrals, self.inputs, self.parameters = (
+            self._memory[part] for part in _PARTS[3:]
+        )
         self.multipliers = self._memory["multipliers"]
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
@@ -179,7 +181,9 @@ class SystemFunctions:
     @cached_property
     def rates_tangent(self) -> TracedFunction:
         """Derivatives of ẋ by z, ż and x."""
-        results = [self._with_respect_to(self._rates, part) for part in ("coordinates", "velocities", "states")]
+        results = [
+            self._with_respect_to(self._rates, part) for part in ("coordinates", "velocities", "states")
+        ]
         return self._function("rates_tangent", results, matrices=range(3))
 
     @cached_property

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.assembly import RANK_TOLERANCE
 from mbsfmu.formulations.functions import Floats
+
+RANK_TOLERANCE = 1e-8
+"""Singular values and pivots below this share of the largest count as zero."""
 
 STEEP = 20.0
 """Where a dependent coordinate moves this many times as fast as an independent one, the choice is made anew."""
@@ -52,13 +54,15 @@ def reconsidered(partition: Partition, jacobian: Floats, ratio: Floats) -> Parti
     return partition if np.array_equal(other.independent, partition.independent) else other
 
 
-def choose(jacobian: Floats) -> Partition:
+def choose(jacobian: Floats, rank: int | None = None) -> Partition:
     """Choose by Gaussian elimination with full pivoting; columns without a pivot are independent.
 
     Parameters
     ----------
     jacobian
-        Φ_z, shape (m, n), without redundant rows.
+        Φ_z, shape (m, n).
+    rank
+        Number of independent rows; all by default.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def choose(jacobian: Floats) -> Partition:
     m, n = matrix.shape
     largest = np.max(np.abs(matrix), initial=0.0)
     dependent: list[int] = []
-    for step in range(m):
+    for step in range(m if rank is None else rank):
         rest = np.abs(matrix[step:])
         rest[:, dependent] = 0.0
         row, column = np.unravel_index(np.argmax(rest), rest.shape)

@@ -107,7 +107,9 @@ class SemirecursiveMechanism(System):
                         f"start value of the {name.replace('_', ' ')}; loops are closed from there",
                         structural_zero=False,
                     )
-                    for name, value, suffix in zip(names[:2], _start_values(tree_joint), ("", "/s"), strict=True)
+                    for name, value, suffix in zip(
+                        names[:2], _start_values(tree_joint), ("", "/s"), strict=True
+                    )
                 )
             )
         self.coordinates, self.velocities, self.accelerations = (tuple(group) for group in variables)
@@ -123,7 +125,9 @@ class SemirecursiveMechanism(System):
                 quantity, unit = ("force", "N") if force.slides else ("torque", "N.m")
                 inputs.append((force, quantity, unit, f"{quantity} in the joint, on the outer body"))
         self.inputs = tuple(
-            Variable(f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description)
+            Variable(
+                f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description
+            )
             for force, quantity, unit, description in inputs
         )
         return {force.name: index for index, (force, *_) in enumerate(inputs)}
@@ -132,7 +136,9 @@ class SemirecursiveMechanism(System):
         lines = []
         for force in self._actuators:
             lines += [
-                Variable(f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"),
+                Variable(
+                    f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"
+                ),
                 Variable(
                     f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"
                 ),

@@ -110,9 +110,7 @@ class Mechanism(Data):
         elif owner in bodies:
             points = bodies[owner].all_points
         else:
-            raise DataError(
-                f"{user}: there is no body '{owner}'; there are {', '.join([GROUND, *bodies])}"
-            )
+            raise DataError(f"{user}: there is no body '{owner}'; there are {', '.join([GROUND, *bodies])}")
         if name not in points:
             known = ", ".join(points) or "none"
             raise DataError(f"{user}: '{owner}' has no point '{name}'; its points are {known}")

@@ -65,7 +65,14 @@ class StateFormat:
         """Return a snapshot as bytes."""
         state = snapshot.state
         flags = [snapshot.time, snapshot.step, float(snapshot.stepped), float(state is not None)]
-        parts = [flags, snapshot.parameters, snapshot.inputs, snapshot.held, snapshot.effective, snapshot.calculated]
+        parts = [
+            flags,
+            snapshot.parameters,
+            snapshot.inputs,
+            snapshot.held,
+            snapshot.effective,
+            snapshot.calculated,
+        ]
         if state is None:
             parts.append(np.zeros(self._size - sum(self._head)))
         else:
@@ -86,7 +93,9 @@ class StateFormat:
             When the bytes do not fit the system.
         """
         if len(saved) != 8 * self._size:
-            raise InputError(f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}")
+            raise InputError(
+                f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}"
+            )
         sizes = (*self._head, *self._body, self._coordinates)
         numbers = np.frombuffer(saved, dtype=float)
         flags, parameters, inputs, held, effective, calculated, *rest = (

@@ -180,7 +180,9 @@ class Simulation:
             raise InputError(f"the step is {step:g} s; it must be positive")
         self._started()
         if abs(time - self.time) > _SAME_TIME * step:
-            raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
+            raise InputError(
+                f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s"
+            )
         before = self._state, self.time, self._effective
         self._stepped = True
         try:
@@ -322,7 +324,9 @@ class Simulation:
             self._inputs.set(index, number)
             self._row = None
         elif self._stepped:
-            raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
+            raise InputError(
+                f"{name} is a parameter that counts at initialization; it cannot be set after it"
+            )
         elif kind == "settings":
             self._solver.step = number
         else:

@@ -14,7 +14,9 @@ from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
 
 VIOLATIONS = (
-    Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
+    Variable(
+        "constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"
+    ),
     Variable("constraint.velocity", unit="1", description="magnitude of their rate, m/s and rad/s"),
 )
 

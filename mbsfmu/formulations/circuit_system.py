@@ -1,0 +1,86 @@
+"""A hydraulic circuit as a system."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hydraulics import Circuit, CircuitEquations, Quantity
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.system import Instant, System
+from mbsfmu.variables import Causality, Variability, Variable
+
+_OUTPUTS = ("force", "pressure_piston", "pressure_rod")
+"""Last parts of the names of what other systems take; the rest is there to be looked at."""
+
+
+class CircuitSystem(System):
+    """A circuit: pressures and spool positions are states of first order; it has no coordinates.
+
+    Parameters
+    ----------
+    circuit
+        The circuit.
+    name
+        Name of the system.
+    """
+
+    def __init__(self, circuit: Circuit, name: str = "circuit") -> None:
+        self.name = name
+        self._equations = CircuitEquations(circuit)
+        self.states = tuple(_variable(each, Causality.LOCAL) for each in self._equations.states)
+        self.inputs = tuple(_variable(each, Causality.INPUT) for each in self._equations.inputs)
+        self.parameters = tuple(
+            _variable(each, Causality.PARAMETER, Variability.FIXED) for each in self._equations.parameters
+        )
+        self.outputs = tuple(
+            _variable(each, Causality.OUTPUT if each.name.rpartition(".")[2] in _OUTPUTS else Causality.LOCAL)
+            for each in self._equations.outputs
+        )
+
+    def residual(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing: a circuit has no coordinates."""
+        return np.zeros(0)
+
+    def closure(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing: a circuit has no loops to close."""
+        return np.zeros(0)
+
+    def rates(self, instant: Instant) -> Array:
+        """Return the rates of pressures in Pa/s and of spools in V/s."""
+        return self._equations.rates(instant.states, instant.inputs, instant.parameters)
+
+    def integral_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing."""
+        return np.zeros(0)
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return forces, pressures and flows, in the order of `outputs`."""
+        return self._equations.evaluate_outputs(instant.states, instant.inputs, instant.parameters)
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return nothing: a circuit has no coordinates."""
+        return np.zeros(0), np.zeros(0)
+
+    def initial_states(self, parameters: Array) -> Array:
+        """Return pressures in Pa and spool positions in V at the start."""
+        return self._equations.initial_states(parameters)
+
+    def initial_integrals(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing."""
+        return np.zeros(0)
+
+
+def _variable(
+    quantity: Quantity, causality: Causality, variability: Variability = Variability.CONTINUOUS
+) -> Variable:
+    return Variable(
+        quantity.name,
+        causality,
+        variability,
+        quantity.unit,
+        quantity.start,
+        quantity.minimum,
+        quantity.maximum,
+        quantity.nominal,
+        quantity.description,
+    )

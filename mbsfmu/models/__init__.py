@@ -1,0 +1,51 @@
+"""Built-in models: the reference cases, made from the public names as a user's own model would be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError
+from mbsfmu.models.hydraulic import four_bar, quick_return
+from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, loop_4, loop_8, pendulum
+
+BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
+    "four-bar": four_bar,
+    "quick-return": quick_return,
+    "five-bar": five_bar,
+    "double-pentagon": double_pentagon,
+    "loop-4": loop_4,
+    "loop-8": loop_8,
+    "double-loop-8": double_loop_8,
+}
+"""Models by name; `pendulum-N` is one for every N."""
+
+
+def built_in(name: str) -> CoupledModel:
+    """Return a built-in model by its name.
+
+    Raises
+    ------
+    InputError
+        When there is none of that name.
+    """
+    if match := re.fullmatch(r"pendulum-(\d+)", name):
+        return pendulum(int(match[1]))
+    if name not in BUILT_IN:
+        raise InputError(f"there is no model '{name}'; there are {', '.join(BUILT_IN)} and pendulum-N")
+    return BUILT_IN[name]()
+
+
+__all__ = [
+    "BUILT_IN",
+    "built_in",
+    "double_loop_8",
+    "double_pentagon",
+    "five_bar",
+    "four_bar",
+    "loop_4",
+    "loop_8",
+    "pendulum",
+    "quick_return",
+]

@@ -1,0 +1,129 @@
+"""Chains and loops of equal links, hinged about Z.
+
+Chain: Chadaj, Malczyk, Frączek, open-loop Hamiltonian formulation, sect. III. Loops: the same authors,
+closed-loop formulation, Multibody System Dynamics 2017, sect. 3 (the geometry, not printed in the text, is
+ours). Pentagons: Malczyk, Frączek, Nonlinear Dynamics 2012, sect. 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi
+
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError
+from mbsfmu.model import Mechanism, Revolute, RigidBody, along
+
+
+def _link(name: str, length: float, inertia: float) -> RigidBody:
+    return RigidBody(
+        name=name,
+        mass=1.0,
+        inertia=(inertia, inertia, inertia),
+        centre=along(0.5),
+        length=length,
+        points={"end": along(1.0)},
+    )
+
+
+def _hinge(number: int, parent: str, child: str, angle: float = 0.0) -> Revolute:
+    return Revolute(name=f"joint_{number}", parent=parent, child=child, angle=angle)
+
+
+def pendulum(links: int) -> CoupledModel:
+    """Return an open chain, horizontal at the start.
+
+    Parameters
+    ----------
+    links
+        Number of links.
+
+    Raises
+    ------
+    InputError
+        When there is no link.
+    """
+    if links < 1:
+        raise InputError(f"a pendulum with {links} links is refused: it needs at least 1")
+    names = [f"link_{number}" for number in range(1, links + 1)]
+    ends = ["ground.O", *(f"{name}.end" for name in names)]
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=tuple(_link(name, 1.0, 1.0) for name in names),
+        joints=tuple(
+            _hinge(number, parent, f"{name}.origin")
+            for number, (parent, name) in enumerate(zip(ends, names, strict=False), start=1)
+        ),
+    )
+    return CoupledModel(
+        name=f"pendulum-{links}",
+        description=f"open chain of {links} links",
+        systems={"mechanism": mechanism},
+    )
+
+
+def _ring(sides: int, left: str, right: str, first: int = 1, shift: int = 0) -> list[Revolute]:
+    """Hang a regular polygon under a side that is there, counterclockwise from its left to its right end.
+
+    Parameters
+    ----------
+    sides
+        Number of sides, the one that is there included.
+    left, right
+        Its ends.
+    first
+        Number of the first link.
+    shift
+        What the number of a joint is above that of its link.
+    """
+    turn = 2.0 * pi / sides
+    numbers = range(first, first + sides - 1)
+    ends = [left, *(f"link_{number}.end" for number in numbers)]
+    angles = [turn - pi, *(turn for _ in numbers)]
+    hinges = [
+        _hinge(shift + number, end, f"link_{number}.origin", angle)
+        for number, end, angle in zip(numbers, ends, angles, strict=False)
+    ]
+    last = numbers[-1]
+    return [*hinges, _hinge(shift + last + 1, right, f"link_{last}.end")]
+
+
+def _rings(
+    name: str, description: str, length: float, inertia: float, bodies: int, joints: Sequence[Revolute]
+) -> CoupledModel:
+    mechanism = Mechanism(
+        ground={"A": (-0.5 * length, 0.0, 0.0), "B": (0.5 * length, 0.0, 0.0)},
+        bodies=tuple(_link(f"link_{number}", length, inertia) for number in range(1, bodies + 1)),
+        joints=tuple(joints),
+    )
+    return CoupledModel(name=name, description=description, systems={"mechanism": mechanism})
+
+
+def loop_4() -> CoupledModel:
+    """Return a regular pentagon whose top side is the ground."""
+    ring = _ring(5, "ground.A", "ground.B")
+    return _rings("loop-4", "loop of 4 links and the ground", 1.0, 1.0, 4, ring)
+
+
+def loop_8() -> CoupledModel:
+    """Return a regular nonagon whose top side is the ground."""
+    ring = _ring(9, "ground.A", "ground.B")
+    return _rings("loop-8", "loop of 8 links and the ground", 1.0, 1.0, 8, ring)
+
+
+def double_loop_8() -> CoupledModel:
+    """Return a hexagon under the ground, and a square under its bottom side."""
+    rings = [*_ring(6, "ground.A", "ground.B"), *_ring(4, "link_3.origin", "link_3.end", 6, 1)]
+    return _rings("double-loop-8", "two coupled loops of 8 links", 1.0, 1.0, 8, rings)
+
+
+def five_bar() -> CoupledModel:
+    """Return the pentagon with links of 0.2 m."""
+    ring = _ring(5, "ground.A", "ground.B")
+    return _rings("five-bar", "five-bar with redundant constraints", 0.2, 0.25, 4, ring)
+
+
+def double_pentagon() -> CoupledModel:
+    """Return a pentagon under the ground, and another one on its third link."""
+    rings = [*_ring(5, "ground.A", "ground.B"), *_ring(5, "link_3.origin", "link_3.end", 5, 1)]
+    return _rings("double-pentagon", "two coupled pentagons", 0.2, 0.25, 8, rings)

@@ -1,0 +1,56 @@
+"""Flow through orifices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hydraulics.fluid import Array
+
+
+def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_pressure: Array | float) -> Array:
+    """Return the flow through an orifice in m³/s [Jaiswal2021, eqs. 24 and 26].
+
+    Turbulent, Q = C sgn(Δp) √|Δp|, above the laminar pressure; below it linear in Δp, Q = C Δp / √p_laminar.
+
+    Parameters
+    ----------
+    coefficient
+        Flow coefficient C in m³/(s √Pa).
+    pressure_drop
+        Δp in Pa, positive in the direction of the flow.
+    laminar_pressure
+        Largest |Δp| in Pa at which the flow is laminar; positive.
+    """
+    return coefficient * pressure_drop / np.sqrt(np.maximum(np.abs(pressure_drop), laminar_pressure))
+
+
+def throttle_coefficient(
+    discharge_coefficient: Array | float, diameter: Array | float, density: Array | float
+) -> Array:
+    """Return C_vt = C_d A √(2/ρ) in m³/(s √Pa) [Jaiswal2021, eq. 25].
+
+    Parameters
+    ----------
+    discharge_coefficient
+        C_d.
+    diameter
+        Diameter of the orifice in m.
+    density
+        Density of the oil in kg/m³.
+    """
+    return discharge_coefficient * (0.25 * np.pi * diameter**2) * np.sqrt(2.0 / density)
+
+
+def catalogue_coefficient(flow: float, pressure_drop: float, command: float) -> float:
+    """Return C_vd in m³/(s V √Pa) of a valve from a point of its catalogue [Jaiswal2021, eq. 26].
+
+    Parameters
+    ----------
+    flow
+        Flow at the point in m³/s.
+    pressure_drop
+        Pressure drop of one edge at the point in Pa.
+    command
+        Command at the point in V.
+    """
+    return float(flow / (command * np.sqrt(pressure_drop)))

@@ -1,0 +1,67 @@
+"""The parameters of a circuit: every physical number of its components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hydraulics.circuit import Balanced, Circuit
+from hydraulics.components import Cylinder
+from hydraulics.quantity import Quantity
+
+# Unit, whether it must be positive (or may be zero, or has any sign), and what it is.
+_UNITS: dict[str, tuple[str, str, str]] = {
+    "pressure": ("Pa", "non-negative", "pressure"),
+    "volume": ("m3", "positive", "volume"),
+    "bulk_modulus": ("Pa", "positive", "bulk modulus"),
+    "orifice_diameter": ("m", "positive", "diameter of the orifice"),
+    "discharge_coefficient": ("1", "positive", "flow discharge coefficient"),
+    "laminar_pressure": ("Pa", "positive", "pressure drop below which the flow is laminar"),
+    "flow_coefficient": ("m3/(s.V.Pa0.5)", "positive", "flow per volt and root of pressure drop"),
+    "time_constant": ("s", "positive", "time constant of the spool"),
+    "command_limit": ("V", "positive", "command at which it saturates"),
+    "dead_band": ("V", "non-negative", "spool position up to which the valve stays closed"),
+    "initial_spool": ("V", "any", "spool position at the start"),
+    "piston_diameter": ("m", "positive", "diameter of the piston"),
+    "rod_diameter": ("m", "positive", "diameter of the rod"),
+    "stroke": ("m", "positive", "stroke"),
+    "retracted_length": ("m", "positive", "length from end to end when fully retracted"),
+    "initial_load": ("N", "any", "force at the start"),
+    "viscous_friction": ("N.s/m", "non-negative", "viscous friction"),
+    "coulomb_friction": ("N", "non-negative", "friction in motion"),
+    "static_friction": ("N", "non-negative", "friction at breakaway"),
+    "stribeck_velocity": ("m/s", "positive", "velocity of the Stribeck curve"),
+    "smoothing_velocity": ("m/s", "positive", "velocity within which friction changes its sign"),
+    "stop_stiffness": ("N/m", "non-negative", "stiffness of the end stops"),
+    "stop_damping": ("s/m", "non-negative", "damping of the end stops, relative to their force"),
+}
+_SMALLEST = 1e-12  # positive quantities must stay so whatever is set at run time
+
+
+def list_parameters(circuit: Circuit) -> tuple[Quantity, ...]:
+    """Return the parameters of a circuit, start values being those of its data."""
+    return tuple(_parameters(circuit))
+
+
+def _parameters(circuit: Circuit) -> Iterator[Quantity]:
+    yield Quantity("oil.bulk_modulus", "Pa", circuit.oil.bulk_modulus, _SMALLEST, description="bulk modulus")
+    yield Quantity("oil.density", "kg/m3", circuit.oil.density, _SMALLEST, description="density")
+    for component in circuit.components:
+        for field in type(component).model_fields:
+            value = getattr(component, field)
+            if field not in _UNITS:
+                continue
+            unit, sign, description = _UNITS[field]
+            minimum = {"positive": _SMALLEST, "non-negative": 0.0, "any": None}[sign]
+            yield Quantity(f"{component.name}.{field}", unit, value, minimum, description=description)
+    for node, pressure in circuit.initial_pressures.items():
+        if not isinstance(pressure, Balanced):
+            yield Quantity(
+                f"{node}.initial_pressure", "Pa", pressure, 0.0, description="pressure at the start"
+            )
+
+
+def initial_length(cylinder: Cylinder) -> float:
+    """Return the length of a cylinder in m where nothing else gives it: as said, or at mid-stroke."""
+    if cylinder.initial_length is not None:
+        return cylinder.initial_length
+    return cylinder.retracted_length + 0.5 * cylinder.stroke

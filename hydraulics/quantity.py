@@ -1,0 +1,58 @@
+"""Names and units of a circuit's numbers, and a view of arrays by these names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hydraulics.fluid import Array
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A named number with its unit.
+
+    Attributes
+    ----------
+    name
+        Structured name, `component.quantity`.
+    unit
+        SI unit.
+    start
+        Value before anything is computed.
+    minimum, maximum
+        Bounds of what may be set.
+    nominal
+        Magnitude it usually has.
+    description
+        One line on it.
+    """
+
+    name: str
+    unit: str
+    start: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    description: str = ""
+
+
+class Values:
+    """Arrays read by the names of their elements.
+
+    Parameters
+    ----------
+    groups
+        Pairs of quantities and the array of their values.
+    """
+
+    def __init__(self, *groups: tuple[Sequence[Quantity], Array]) -> None:
+        self._place = {
+            quantity.name: (array, index)
+            for quantities, array in groups
+            for index, quantity in enumerate(quantities)
+        }
+
+    def __getitem__(self, name: str) -> Array:
+        array, index = self._place[name]
+        return array[index]

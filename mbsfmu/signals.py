@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -40,13 +41,13 @@ class StepSignal(Data):
 
     def before(self, time: float) -> float:
         """Return the value just before a time in s."""
-        return self._value(np.searchsorted(self.times, time, side="left"))
+        return self._value(bisect_left(self.times, time))
 
     def after(self, time: float) -> float:
         """Return the value from a time in s on."""
-        return self._value(np.searchsorted(self.times, time, side="right"))
+        return self._value(bisect_right(self.times, time))
 
-    def _value(self, passed: np.intp) -> float:
+    def _value(self, passed: int) -> float:
         return self.values[passed - 1] if passed else self.initial
 
 

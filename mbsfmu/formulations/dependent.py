@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
@@ -58,9 +60,9 @@ class DependentCoordinates:
         last = np.inf
         for _ in range(_ITERATIONS):
             violation, jacobian = functions.closure()
-            size = np.abs(violation).max()
+            size = math.sqrt(violation @ violation)
             self._factors, self._pivots, info = dgetrf(jacobian[:, dependent])
-            if info != 0 or not np.isfinite(size):
+            if info != 0 or not math.isfinite(size):
                 break
             if size <= CLOSED or (size >= 0.5 * last and size <= ACCEPTED):
                 self.ratio = -self.solve(jacobian[:, self._independent])

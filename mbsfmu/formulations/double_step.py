@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.formulations.dependent import DependentCoordinates
-from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import Formulation, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
@@ -17,8 +17,8 @@ from mbsfmu.formulations.state import State
 class DoubleStepProblem(StepProblem):
     """One trapezoidal step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38]."""
 
-    def __init__(self, functions: SystemFunctions, state: State, step: float, tolerances: Tolerances) -> None:
-        super().__init__(functions, state, step, tolerances)
+    def __init__(self, functions: SystemFunctions, state: State, step: float) -> None:
+        super().__init__(functions, state, step)
         assert state.partition is not None
         self._partition = state.partition
         self._independent = state.partition.independent
@@ -26,9 +26,13 @@ class DoubleStepProblem(StepProblem):
         self._dependent = DependentCoordinates(functions, state.partition)
         self._estimate = self._predicted_coordinates.copy()
         self.guess = np.concatenate([self._estimate[self._independent], self._predicted_states])
-        self.limits = np.concatenate([np.full(self._freedom, tolerances.coordinates), self._state_limits])
-        names = [functions.system.coordinates[index].name for index in self._independent]
-        self.names = (*names, *(variable.name for variable in functions.system.states))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the independent coordinates and the states."""
+        system = self.functions.system
+        coordinates = (system.coordinates[index].name for index in self._independent)
+        return (*coordinates, *(variable.name for variable in system.states))
 
     def _place(self, unknowns: Floats) -> Floats:
         """Set z, ż, z̈ and x from the unknowns; return ẋ by the trapezoidal rule."""
@@ -84,19 +88,9 @@ class DoubleStepProblem(StepProblem):
         """Return the state at the end, with another choice of coordinates where the present one gets steep."""
         rates = self._place(unknowns)
         functions = self.functions
-        functions.multipliers[:] = self._dependent.multipliers(functions.dynamics()[0])
+        multipliers = self._dependent.multipliers(functions.dynamics()[0])
         partition = reconsidered(self._partition, functions.closure()[1], self._dependent.ratio)
-        return State(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            functions.accelerations.copy(),
-            functions.multipliers.copy(),
-            unknowns[self._freedom :].copy(),
-            rates,
-            self.state.integrals,
-            self.state.integral_rates,
-            partition,
-        )
+        return self._end(unknowns[self._freedom :].copy(), rates, multipliers, partition)
 
 
 class DoubleStep(Formulation):
@@ -116,7 +110,7 @@ class DoubleStep(Formulation):
 
     def problem(self, state: State, step: float) -> DoubleStepProblem:
         """Return the equations of a step."""
-        return DoubleStepProblem(self.functions, state, step, self.tolerances)
+        return DoubleStepProblem(self.functions, state, step)
 
     def explicit_rates(self, dependent: DependentCoordinates, partition: Partition) -> tuple[Floats, Floats]:
         """Return z̈^i [Jaiswal2021, eq. 17] and ẋ at the z, ż and x that the functions hold.

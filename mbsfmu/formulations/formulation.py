@@ -10,6 +10,7 @@ import numpy as np
 
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
 
 
@@ -44,28 +45,24 @@ class StepProblem(ABC):
         Where the step begins.
     step
         h in s.
-    tolerances
-        Tolerances of the iteration.
     """
 
     guess: Floats
     """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ."""
-    limits: Floats
-    """Tolerance of each unknown's increment."""
-    names: tuple[str, ...]
-    """Name of each unknown, for messages."""
 
-    def __init__(self, functions: SystemFunctions, state: State, step: float, tolerances: Tolerances) -> None:
+    def __init__(self, functions: SystemFunctions, state: State, step: float) -> None:
         self.functions = functions
         self.state = state
         self.step = step
-        self._state_limits = tolerances.states * np.array(
-            [variable.nominal or 1.0 for variable in functions.system.states]
-        )
         self._predicted_coordinates = (
             state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
         )
         self._predicted_states = state.states + step * state.rates
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Name of each unknown, for messages."""
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Floats:
@@ -86,6 +83,22 @@ class StepProblem(ABC):
         """ẋ by the trapezoidal rule."""
         return 2.0 / self.step * (states - self.state.states) - self.state.rates
 
+    def _end(self, states: Floats, rates: Floats, multipliers: Floats, partition: Partition | None) -> State:
+        """Return the state at the end of the step, where the functions are; integrals by the same rule."""
+        functions, before = self.functions, self.state
+        integral_rates = functions.integral_rates()[0].copy()
+        return State(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            multipliers,
+            states,
+            rates,
+            before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates),
+            integral_rates,
+            partition,
+        )
+
 
 class Formulation(ABC):
     """A way to make a time step of a system's equations.
@@ -104,7 +117,13 @@ class Formulation(ABC):
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
         self.functions = functions
-        self.tolerances = tolerances
+        nominal = [variable.nominal or 1.0 for variable in functions.system.states]
+        coordinates = np.full(len(functions.coordinates), tolerances.coordinates)
+        self._limits = np.concatenate([coordinates, tolerances.states * np.array(nominal)])
+
+    def limits(self, unknowns: int) -> Floats:
+        """Return the tolerance of each unknown's increment: so many coordinates as there are, then all states."""
+        return self._limits[len(self._limits) - unknowns :]
 
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:

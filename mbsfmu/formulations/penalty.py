@@ -20,23 +20,18 @@ PENALTY = 1e11
 class PenaltyProblem(StepProblem):
     """One trapezoidal step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        state: State,
-        step: float,
-        tolerances: Tolerances,
-        penalty: float,
-    ) -> None:
-        super().__init__(functions, state, step, tolerances)
+    def __init__(self, functions: SystemFunctions, state: State, step: float, penalty: float) -> None:
+        super().__init__(functions, state, step)
         self._penalty = penalty
         self._size = len(state.coordinates)
         self._multipliers = state.multipliers.copy()
         self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states])
-        self.limits = np.concatenate([np.full(self._size, tolerances.coordinates), self._state_limits])
-        self.names = tuple(
-            variable.name for variable in (*functions.system.coordinates, *functions.system.states)
-        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates and the states."""
+        system = self.functions.system
+        return tuple(variable.name for variable in (*system.coordinates, *system.states))
 
     def _place(self, unknowns: Floats) -> Floats:
         """Set z, ż, z̈ and x from the unknowns; return ẋ by the trapezoidal rule."""
@@ -85,16 +80,7 @@ class PenaltyProblem(StepProblem):
         functions.multipliers[:] = self._multipliers
         if len(functions.rows):
             self._project()
-        return State(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            functions.accelerations.copy(),
-            self._multipliers,
-            unknowns[self._size :].copy(),
-            rates,
-            self.state.integrals,
-            self.state.integral_rates,
-        )
+        return self._end(unknowns[self._size :].copy(), rates, self._multipliers, None)
 
     def _project(self) -> None:
         """Project ż and z̈ with the weight W = M + h/2 C + h²/4 K [Jaiswal2021, eqs. 20 and 21]."""
@@ -129,4 +115,4 @@ class Penalty(Formulation):
 
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
-        return PenaltyProblem(self.functions, state, step, self.tolerances, self.penalty)
+        return PenaltyProblem(self.functions, state, step, self.penalty)

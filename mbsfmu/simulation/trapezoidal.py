@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
@@ -47,11 +47,11 @@ class TrapezoidalRule(Solver):
             yield state
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
-        functions = self.formulation.functions
-        functions.inputs[:] = inputs(time + step)
+        self.formulation.functions.inputs[:] = inputs(time + step)
         problem = self.formulation.problem(state, step)
         try:
-            solution = solve(problem, self.jacobian, self.most_iterations)
+            limits = self.formulation.limits(len(problem.guess))
+            solution = solve(problem, limits, self.jacobian, self.most_iterations)
             end = problem.finish(solution.unknowns)
         except SimulationError as error:
             self.statistics.failures += 1
@@ -66,6 +66,4 @@ class TrapezoidalRule(Solver):
         self.statistics.newton_total += solution.iterations
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
         self.statistics.repartitions += end.partition is not state.partition
-        rates = functions.integral_rates()[0]
-        integrals = state.integrals + 0.5 * step * (state.integral_rates + rates)
-        return replace(end, integrals=integrals, integral_rates=rates.copy())
+        return end

@@ -30,6 +30,8 @@ class DependentCoordinates:
 
     Attributes
     ----------
+    freedom
+        Number of independent coordinates, n − m.
     ratio
         −(Φ_z^d)⁻¹ Φ_z^i, the dependent rows of R_z [Jaiswal2021, eq. 14], shape (m, n − m).
     """
@@ -38,6 +40,10 @@ class DependentCoordinates:
         self._functions = functions
         self._dependent = partition.dependent
         self._independent = partition.independent
+        self._coordinates = len(partition.dependent) + len(partition.independent)
+        self.freedom = len(partition.independent)
+        self._identity = np.eye(len(partition.independent))
+        self._sensitivities = np.zeros((3 * self._coordinates, len(partition.independent)))
         self.ratio: Floats = np.zeros((len(partition.dependent), len(partition.independent)))
 
     def place(self, coordinates: Floats) -> None:
@@ -91,10 +97,24 @@ class DependentCoordinates:
         """Return R_zᵀ times a vector or matrix with n rows: what is left for the independent coordinates."""
         return residual[self._independent] + self.ratio.T @ residual[self._dependent]
 
-    def expand(self, dependent: Floats, independent: Floats) -> Floats:
-        """Put dependent and independent rows together in the order of the coordinates."""
-        result = np.empty((len(dependent) + len(independent), *independent.shape[1:]))
-        result[self._dependent], result[self._independent] = dependent, independent
+    def sensitivities(self, step: float) -> Floats:
+        """Return the derivatives of (z, ż, z̈) by the independent coordinates; shape (3 n, n − m).
+
+        The trapezoidal rule gives 2/h and 4/h² for ż^i and z̈^i. The dependent rows follow from differentiating
+        Φ, Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero.
+        """
+        n, result = self._coordinates, self._sensitivities
+        first, second = 2.0 / step, 4.0 / step**2
+        result[self._independent] = self._identity
+        result[n + self._independent] = first * self._identity
+        result[2 * n + self._independent] = second * self._identity
+        if len(self._dependent):
+            velocity, acceleration = self._functions.closure_tangent()
+            result[self._dependent] = self.ratio
+            turned = self.solve(velocity @ result[:n])
+            result[n + self._dependent] = first * self.ratio - turned
+            turned = self.solve(acceleration @ result[: 2 * n])
+            result[2 * n + self._dependent] = second * self.ratio - turned
         return result
 
     def multipliers(self, residual: Floats) -> Floats:

@@ -66,7 +66,7 @@ class StepProblem(ABC):
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Floats:
-        """Return the residual, scaled by h²/4 [Jaiswal2021, eqs. 38 and 39]; shape of the unknowns."""
+        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
 
     @abstractmethod
     def jacobian(self) -> Floats:

@@ -172,32 +172,28 @@ class SystemFunctions:
 
     @cached_property
     def residual_tangent(self) -> TracedFunction:
-        """Derivatives of M z̈ − Q + Φ_zᵀ λ by z, ż, z̈ and x, λ being kept."""
+        """Derivatives of M z̈ − Q + Φ_zᵀ λ, λ being kept: by (z, ż, z̈), shape (n, 3 n), and by x."""
         balance = self._residual + ca.mtimes(self._closure_jacobian.T, self._symbol_by_part["multipliers"])
-        parts = ("coordinates", "velocities", "accelerations", "states")
-        results = [self._with_respect_to(balance, part) for part in parts]
-        return self._function("residual_tangent", results, matrices=range(4))
+        motion = [self._with_respect_to(balance, part) for part in _PARTS[:3]]
+        results = [ca.horzcat(*motion), self._with_respect_to(balance, "states")]
+        return self._function("residual_tangent", results, matrices=[0, 1])
 
     @cached_property
     def rates_tangent(self) -> TracedFunction:
-        """Derivatives of ẋ by z, ż and x."""
-        results = [
-            self._with_respect_to(self._rates, part) for part in ("coordinates", "velocities", "states")
-        ]
-        return self._function("rates_tangent", results, matrices=range(3))
+        """Derivatives of ẋ by (z, ż), shape (k, 2 n), and by x, shape (k, k)."""
+        motion = [self._with_respect_to(self._rates, part) for part in _PARTS[:2]]
+        results = [ca.horzcat(*motion), self._with_respect_to(self._rates, "states")]
+        return self._function("rates_tangent", results, matrices=[0, 1])
 
     @cached_property
     def closure_tangent(self) -> TracedFunction:
-        """Derivatives of Φ_z ż by z, and of Φ_z z̈ + Φ̇_z ż by z and by ż."""
+        """Derivatives of Φ_z ż by z, shape (m, n), and of Φ_z z̈ + Φ̇_z ż by (z, ż), shape (m, 2 n)."""
         acceleration = (
             ca.mtimes(self._closure_jacobian, self._symbol_by_part["accelerations"]) + self._quadratic
         )
-        results = [
-            self._with_respect_to(self._closure_rate, "coordinates"),
-            self._with_respect_to(acceleration, "coordinates"),
-            self._with_respect_to(acceleration, "velocities"),
-        ]
-        return self._function("closure_tangent", results, matrices=range(3))
+        motion = [self._with_respect_to(acceleration, part) for part in _PARTS[:2]]
+        results = [self._with_respect_to(self._closure_rate, "coordinates"), ca.horzcat(*motion)]
+        return self._function("closure_tangent", results, matrices=[0, 1])
 
     @cached_property
     def integral_rates(self) -> TracedFunction:

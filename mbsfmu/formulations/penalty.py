@@ -45,28 +45,28 @@ class PenaltyProblem(StepProblem):
         return self._state_rates(unknowns[self._size :])
 
     def residual(self, unknowns: Floats) -> Floats:
-        """Return h²/4 (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]."""
+        """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]."""
         rates = self._place(unknowns)
         unbalanced, derivative = self.functions.dynamics()
         violation, self._closure_jacobian = self.functions.closure()
         self.functions.multipliers[:] = self._penalty * violation + self._multipliers
         balance = unbalanced + self._closure_jacobian.T @ self.functions.multipliers
-        return 0.25 * self.step**2 * np.concatenate([balance, rates - derivative])
+        return np.concatenate([balance, rates - derivative])
 
     def jacobian(self) -> Floats:
         """Return the derivative by the coordinates and the states."""
-        step, n = self.step, self._size
-        by_z, by_v, by_a, by_x = self.functions.residual_tangent()
-        rates_z, rates_v, rates_x = self.functions.rates_tangent()
-        size = n + len(self.functions.states)
+        first, n = 2.0 / self.step, self._size
+        by_motion, by_states = self.functions.residual_tangent()
+        rates_by_motion, rates_by_states = self.functions.rates_tangent()
+        size = n + len(by_states.T)
         matrix = np.empty((size, size))
-        matrix[:n, :n] = by_z + 2.0 / step * by_v + 4.0 / step**2 * by_a
+        by_z, by_v, by_a = by_motion[:, :n], by_motion[:, n : 2 * n], by_motion[:, 2 * n :]
+        matrix[:n, :n] = by_z + first * (by_v + first * by_a)
         matrix[:n, :n] += self._penalty * (self._closure_jacobian.T @ self._closure_jacobian)
-        matrix[:n, n:] = by_x
-        matrix[n:, :n] = -(rates_z + 2.0 / step * rates_v)
-        matrix[n:, n:] = -rates_x
-        matrix[range(n, size), range(n, size)] += 2.0 / step
-        return 0.25 * step**2 * matrix
+        matrix[:n, n:] = by_states
+        matrix[n:, :n] = -(rates_by_motion[:, :n] + first * rates_by_motion[:, n:])
+        matrix[n:, n:] = first * np.eye(size - n) - rates_by_states
+        return matrix
 
     def updated(self, unknowns: Floats) -> None:
         """Add α Φ to the multipliers [Jaiswal2021, eq. 19]."""
@@ -86,13 +86,15 @@ class PenaltyProblem(StepProblem):
         """Project ż and z̈ with the weight W = M + h/2 C + h²/4 K [Jaiswal2021, eqs. 20 and 21]."""
         functions, step = self.functions, self.step
         jacobian = functions.closure()[1]
-        by_z, by_v, by_a, _ = functions.residual_tangent()
-        weight = by_a + 0.5 * step * by_v + 0.25 * step**2 * by_z
+        by_motion, n = functions.residual_tangent()[0], self._size
+        by_z, by_v, by_a = by_motion[:, :n], by_motion[:, n : 2 * n], by_motion[:, 2 * n :]
+        weight = by_a + 0.5 * step * (by_v + 0.5 * step * by_z)
         scaled = 0.25 * step**2 * self._penalty * jacobian.T
         matrix = weight + scaled @ jacobian
-        functions.velocities[:] = np.linalg.solve(matrix, weight @ functions.velocities)
-        right = weight @ functions.accelerations - scaled @ functions.quadratic()[0]
-        functions.accelerations[:] = np.linalg.solve(matrix, right)
+        wanted = np.column_stack([functions.velocities, functions.accelerations])
+        right = weight @ wanted
+        right[:, 1] -= scaled @ functions.quadratic()[0]
+        functions.velocities[:], functions.accelerations[:] = np.linalg.solve(matrix, right).T
 
 
 class Penalty(Formulation):

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition, reconsidered
@@ -39,7 +38,7 @@ class ExplicitForm:
     def __post_init__(self) -> None:
         assert self.state.partition is not None
         self._partition = self.state.partition
-        self._dependent = DependentCoordinates(self.formulation.functions, self._partition)
+        self._dependent = self.formulation.dependent(self.state)
         self._free = len(self._partition.independent)
         # Estimates come from here and not from the last evaluation: f is then a function of t and y alone.
         self._estimate = self.state.coordinates.copy()
@@ -68,7 +67,7 @@ class ExplicitForm:
         self._dependent.set_velocities(values[free : 2 * free])
         functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
         functions.inputs[:] = self.inputs(time)
-        accelerations, rates = self.formulation.explicit_rates(self._dependent, self._partition)
+        accelerations, rates = self.formulation.explicit_rates(self.state)
         return np.concatenate([values[free : 2 * free], accelerations, rates, functions.integral_rates()[0]])
 
     def state_at(self, time: float, values: Floats) -> State:

@@ -197,3 +197,18 @@ class CoupledModel(Data):
             "step": self.step,
         }
         return {**described, **{key: value for key, value in options.items() if value is not None}}
+
+
+def unit_from_dict(arguments: dict[str, Any]) -> Simulation:
+    """Make the simulation that an exported unit is.
+
+    Parameters
+    ----------
+    arguments
+        `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
+        whole; `options`: as for `CoupledModel.simulation`.
+    """
+    model = CoupledModel.from_dict(arguments["model"])
+    if arguments["system"] is None:
+        return model.simulation(**arguments["options"])
+    return model.simulation_of(arguments["system"], **arguments["options"])

@@ -1,0 +1,150 @@
+"""Packages units as FMUs that run on a Python of the target.
+
+Known limits of the pythonfmu binaries that such an FMU carries: the Linux library does not link libpython, so
+that hosts written in C must have loaded it; it needs glibc 2.32 or later; the GUID given at instantiation is not
+compared; directional derivatives and input derivatives are refused. The target's Python needs numpy, scipy,
+casadi and pydantic.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.metadata
+import importlib.util
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.errors import InputError
+from mbsfmu.fmu.description import Capabilities, ModelDescription, describe
+from mbsfmu.fmu.slave import UNIT_FILE
+from mbsfmu.fmu.unit import Unit
+
+_SLAVE = '''"""The slave of this unit; everything is imported now, while the files are sure to be there."""
+
+import hydraulics
+import mbsfmu
+import mbsfmu.coupled
+from mbsfmu.fmu import slave
+
+
+class {name}(slave.UnitSlave):
+    """The unit that {file} describes."""
+'''
+_BINARY_SUFFIXES = (".so", ".dll", ".dylib")
+
+
+def export_python(
+    unit: Unit,
+    factory: str,
+    arguments: dict[str, Any],
+    path: str | os.PathLike[str],
+    *,
+    needs_execution_tool: bool = True,
+    force: bool = False,
+) -> Path:
+    """Write an FMU that makes its unit anew on the target, with the packages that it takes.
+
+    Parameters
+    ----------
+    unit
+        The unit, for the description.
+    factory, arguments
+        `package.module:function`, and the JSON-like dictionary that it makes the unit from.
+    path
+        The file to write.
+    needs_execution_tool
+        What the description says about it; true is the truth, some importers refuse it.
+    force
+        Whether a file that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        When the file is there and `force` is not given, or a variable cannot stand in a description.
+    """
+    target = Path(path)
+    refuse_to_overwrite(target, force)
+    version = importlib.metadata.version("mbsfmu")
+    description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in _files(unit, description, factory, arguments):
+                archive.writestr(name, content)
+        os.chmod(partial, 0o644)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    return target
+
+
+def refuse_to_overwrite(target: Path, force: bool) -> None:
+    """Raise an InputError when a file is there already and must not be replaced."""
+    if target.exists() and not force:
+        raise InputError(f"{target} exists; say --force (force=True) to replace it")
+
+
+def _files(
+    unit: Unit, description: ModelDescription, factory: str, arguments: dict[str, Any]
+) -> Iterator[tuple[str, bytes | str]]:
+    yield "modelDescription.xml", description.xml
+    yield "documentation/index.html", _documentation(unit)
+    yield from _licences()
+    # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
+    module = f"slave_{description.guid.strip('{}').replace('-', '')}"
+    name = f"Slave{description.model_identifier}"
+    yield "resources/slavemodule.txt", module
+    yield f"resources/{module}.py", _SLAVE.format(name=name, file=UNIT_FILE)
+    yield f"resources/{UNIT_FILE}", json.dumps({"factory": factory, "arguments": arguments}, indent=1)
+    for package in ("mbsfmu", "hydraulics", "pythonfmu"):
+        folder = package_folder(package)
+        for file in sorted(folder.rglob("*")):
+            inside = file.relative_to(folder)
+            if file.suffix in (".py", ".html", ".typed") and not {"tests", "__pycache__"} & set(inside.parts):
+                yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
+    binaries = package_folder("pythonfmu") / "resources" / "binaries"
+    for file in sorted(binaries.rglob("*")):
+        if file.suffix in _BINARY_SUFFIXES:
+            platform = file.parent.relative_to(binaries).as_posix()
+            yield f"binaries/{platform}/{description.model_identifier}{file.suffix}", file.read_bytes()
+
+
+def _licences() -> Iterator[tuple[str, str]]:
+    for package in ("mbsfmu", "pythonfmu"):
+        for file in importlib.metadata.files(package) or ():
+            if "licen" in file.name.lower():
+                yield f"licenses/{package}/{file.name}", file.read_text()
+
+
+def package_folder(package: str) -> Path:
+    """Return the folder of an importable package."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None, package
+    assert spec.origin is not None, package
+    return Path(spec.origin).parent
+
+
+def _documentation(unit: Unit) -> str:
+    rows = "\n".join(
+        f"<tr><td>{html.escape(each.name)}</td><td>{html.escape(each.causality)}</td>"
+        f"<td>{html.escape(each.unit)}</td><td>{html.escape(each.description)}</td></tr>"
+        for each in unit.variables
+    )
+    name = html.escape(unit.name)
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{name}</title>\n'
+        f"<h1>{name}</h1>\n<p>{html.escape(unit.description)}</p>\n"
+        f"<table><tr><th>variable</th><th>causality</th><th>unit</th><th>meaning</th></tr>\n{rows}\n</table></html>\n"
+    )

@@ -1,0 +1,171 @@
+"""The pythonfmu adapter around a unit: modes, values, states and messages of the FMI."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pythonfmu import Fmi2Slave
+from pythonfmu.enums import Fmi2Causality, Fmi2Status, Fmi2Variability
+from pythonfmu.variables import Real
+
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.fmu.description import LOG_CATEGORIES
+from mbsfmu.fmu.unit import Unit
+from mbsfmu.variables import Causality
+
+UNIT_FILE = "unit.json"
+_OVERSHOOT = 1e-6  # share of a step by which the end of the last one may exceed the stop time
+
+Result = TypeVar("Result")
+
+
+class _LogForwarder(logging.Handler):
+    """Hands what the library logs while a call runs to the FMI's logger."""
+
+    def __init__(self, slave: UnitSlave) -> None:
+        super().__init__(logging.WARNING)
+        self._slave = slave
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on."""
+        self._slave.log(record.getMessage(), Fmi2Status.warning)
+
+
+class UnitSlave(Fmi2Slave):
+    """A co-simulation slave; the class in an FMU derives from it and adds nothing.
+
+    The unit is made by the factory that `unit.json` among the resources names.
+    """
+
+    log_categories = LOG_CATEGORIES
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.unit = load_unit(Path(kwargs["resources"]))
+        self.modelName = self.unit.name
+        self._parameters = {
+            variable.name for variable in self.unit.variables if variable.causality is Causality.PARAMETER
+        }
+        self._initializing = False
+        self._running = False
+        self._fresh = False
+        self._start_time = 0.0
+        self._stop_time: float | None = None
+        for variable in self.unit.variables:
+            self.register_variable(
+                Real(
+                    variable.name,
+                    causality=Fmi2Causality[variable.causality.value],
+                    variability=Fmi2Variability[variable.variability.value],
+                    getter=self._getter(variable.name),
+                    setter=self._setter(variable.name),
+                ),
+                nested=False,
+            )
+
+    # -- calls ----------------------------------------------------------------------------------------------
+
+    def _guarded(self, call: Callable[[], Result]) -> Result:
+        """Run a call; let its reason reach the logger of the importer when it fails."""
+        forwarder = _LogForwarder(self)
+        logger = logging.getLogger("mbsfmu")
+        logger.addHandler(forwarder)
+        try:
+            return call()
+        except (InputError, SimulationError, ValueError) as error:
+            self.log(str(error), Fmi2Status.error)
+            raise
+        finally:
+            logger.removeHandler(forwarder)
+
+    def _getter(self, name: str) -> Callable[[], float]:
+        return lambda: self._guarded(lambda: self._get(name))
+
+    def _setter(self, name: str) -> Callable[[float], None]:
+        return lambda value: self._guarded(lambda: self._set(name, value))
+
+    def _get(self, name: str) -> float:
+        if not self._fresh and not self._running:
+            self._initialize()
+        return self.unit.get(name)
+
+    def _set(self, name: str, value: float) -> None:
+        if self._running and name in self._parameters:
+            raise InputError(f"{name} is a fixed parameter; it cannot be set after initialization mode")
+        self.unit.set(name, value)
+        self._fresh = False
+
+    def _initialize(self) -> None:
+        self.unit.initialize(self._start_time)
+        self._fresh = True
+
+    def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:  # noqa: ARG002
+        """Take the start and stop time in s."""
+        self._start_time, self._stop_time = start_time, stop_time
+
+    def enter_initialization_mode(self) -> None:
+        """Parameters and start values can be set from here on, outputs are computed when asked for."""
+        self._initializing = True
+
+    def exit_initialization_mode(self) -> None:
+        """Find the consistent start."""
+        self._guarded(self._initialize)
+        self._initializing, self._running = False, True
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Advance; a step that cannot be made is discarded with its reason in the log."""
+        try:
+            self._guarded(lambda: self._do_step(current_time, step_size))
+        except (InputError, SimulationError, ValueError):
+            return False
+        return True
+
+    def _do_step(self, current_time: float, step_size: float) -> None:
+        end = current_time + step_size
+        if self._stop_time and end > self._stop_time + _OVERSHOOT * step_size:
+            raise InputError(f"the step ends at {end:.12g} s, after the stop time of {self._stop_time:.12g} s")
+        self.unit.step(current_time, step_size)
+
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def _get_fmu_state(self) -> dict[str, Any]:
+        return {
+            "unit": self.unit.save(),
+            "flags": [self._initializing, self._running, self._fresh],
+            "times": [self._start_time, self._stop_time],
+        }
+
+    def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        self._guarded(lambda: self.unit.restore(state["unit"]))
+        self._initializing, self._running, self._fresh = state["flags"]
+        self._start_time, self._stop_time = state["times"]
+
+    @staticmethod
+    def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
+        return json.dumps({**state, "unit": base64.b64encode(state["unit"]).decode()}).encode()
+
+    @staticmethod
+    def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
+        data = json.loads(state.decode())
+        return {**data, "unit": base64.b64decode(data["unit"])}
+
+
+def load_unit(resources: Path) -> Unit:
+    """Make the unit that the resources of an FMU describe.
+
+    Raises
+    ------
+    OSError
+        When there is no `unit.json`.
+    """
+    data = json.loads((resources / UNIT_FILE).read_text(encoding="utf-8"))
+    module, _, function = data["factory"].partition(":")
+    factory = getattr(importlib.import_module(module), function)
+    unit: Unit = factory(data["arguments"])
+    return unit

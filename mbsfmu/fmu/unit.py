@@ -1,0 +1,66 @@
+"""What can be packaged as a functional mock-up unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from mbsfmu.variables import Variable
+
+
+class Unit(Protocol):
+    """A simulation seen from outside; `mbsfmu.simulation.simulation.Simulation` is one."""
+
+    name: str
+    description: str
+    stop_time: float
+    tolerance: float
+    time: float
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, in the order in which the unit shows them."""
+        ...
+
+    @property
+    def dependencies(self) -> Mapping[str, tuple[str, ...]]:
+        """Inputs that each output depends on directly while stepping."""
+        ...
+
+    @property
+    def initial_dependencies(self) -> Mapping[str, tuple[str, ...]]:
+        """Parameters and inputs that outputs and calculated parameters depend on after initialization."""
+        ...
+
+    @property
+    def step_size(self) -> float:
+        """Largest internal step in s."""
+        ...
+
+    def initialize(self, time: float = 0.0) -> None:
+        """Find the consistent state at the start."""
+        ...
+
+    def step(self, time: float, step: float) -> None:
+        """Advance by any step in s."""
+        ...
+
+    def get(self, name: str) -> float:
+        """Return the value of a variable."""
+        ...
+
+    def set(self, name: str, value: float) -> None:
+        """Set the value of a variable."""
+        ...
+
+    def save(self) -> bytes:
+        """Return the complete state."""
+        ...
+
+    def restore(self, saved: bytes) -> None:
+        """Go back to a saved state."""
+        ...
+
+    def reset(self) -> None:
+        """Go back to start values."""
+        ...

@@ -34,6 +34,11 @@ from mbsfmu.fmu import slave
 
 class {name}(slave.UnitSlave):
     """The unit that {file} describes."""
+
+    # The binary gives the class back once more than it took it; a class with a constructor that calls
+    # super() refers to itself and survives that, so that a second instance can be made.
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
 '''
 _BINARY_SUFFIXES = (".so", ".dll", ".dylib")
 

@@ -1,0 +1,21 @@
+"""The co-simulation master: drives any FMI 2.0 co-simulation units through FMPy."""
+
+from mbsfmu.cosim.graph import Connection, SystemGraph
+from mbsfmu.cosim.master import (
+    CosimulationError,
+    CosimulationInterrupted,
+    CosimulationResult,
+    cosimulate,
+)
+from mbsfmu.cosim.ssp import read_ssp, write_ssp
+
+__all__ = [
+    "Connection",
+    "CosimulationError",
+    "CosimulationInterrupted",
+    "CosimulationResult",
+    "SystemGraph",
+    "cosimulate",
+    "read_ssp",
+    "write_ssp",
+]

@@ -1,0 +1,93 @@
+"""Energy that the coupling itself brings in or takes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mbsfmu.cosim.exchange import Exchange, Member
+from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.instance import Floats
+
+_POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A member that takes one variable of a bond and gives the other one."""
+
+    member: Member
+    entry: int
+    output: int
+
+
+class PowerBond:
+    """Two variables whose product is a power, exchanged in opposite directions.
+
+    Over a step, a member works with its own output y(t) and with the input u that it was given; the power that
+    it sees is u·y. What one member gives is what the other one takes only if inputs equal the other one's
+    outputs; the difference is the residual energy of the bond. It is integrated with the mean of u over the
+    step and the trapezoidal rule for y.
+
+    Parameters
+    ----------
+    name
+        Name of the bond.
+    giver, taker
+        Both sides; positive residual energy was brought in by the coupling, as seen by the taker.
+
+    Attributes
+    ----------
+    residual
+        Residual energy since the start in J.
+    """
+
+    def __init__(self, name: str, giver: _Side, taker: _Side) -> None:
+        self.name = name
+        self._giver, self._taker = giver, taker
+        self.residual = 0.0
+
+    def add(self, before: Floats, after: Floats, step: float) -> None:
+        """Add the residual energy of a step in s, with all outputs before and after it."""
+        energies = []
+        for side in (self._taker, self._giver):
+            mean = 0.5 * (before[side.output] + after[side.output])
+            energies.append(step * side.member.applied[side.entry] * mean)
+        self.residual += energies[0] - energies[1]
+
+
+def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:
+    """Find the pairs of connections between two instances whose units make a power.
+
+    Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
+    between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond.
+    """
+    member_by_name = {member.instance.name: member for member in exchange.members}
+    bonds = []
+    for effort in connections:
+        for flow in connections:
+            if effort.source[0] != flow.target[0] or effort.target[0] != flow.source[0]:
+                continue
+            if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:
+                continue
+            giver, taker = member_by_name[effort.source[0]], member_by_name[effort.target[0]]
+            units = {
+                giver.instance.variables[effort.source[1]].unit,
+                taker.instance.variables[flow.source[1]].unit,
+            }
+            if units not in _POWERS or giver.instance.variables[effort.source[1]].unit not in ("N", "N.m", "Pa"):
+                continue
+            bonds.append(
+                PowerBond(
+                    effort.source[1].rpartition(".")[0] or effort.source[1],
+                    _side(exchange, giver, flow, effort),
+                    _side(exchange, taker, effort, flow),
+                )
+            )
+    return bonds
+
+
+def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> _Side:
+    return _Side(
+        member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source)
+    )

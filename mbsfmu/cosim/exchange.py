@@ -1,0 +1,89 @@
+"""The exchange of values between instances: what each one takes, from where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.instance import Floats, Instance
+
+
+class Member:
+    """An instance with the variables that it takes and gives.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    entries
+        Names of the inputs that are driven.
+    outputs
+        Names of the outputs that drive others or are recorded.
+    source_of_entry
+        For each entry, its place among the outputs of all members.
+    first_output
+        Place of the first output among the outputs of all members.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        entries: Sequence[str],
+        outputs: Sequence[str],
+        source_of_entry: NDArray[np.intp],
+        first_output: int,
+    ) -> None:
+        self.instance = instance
+        self.entries = instance.port(entries)
+        self.outputs = instance.port(outputs)
+        self.source_of_entry = source_of_entry
+        self.place = slice(first_output, first_output + len(outputs))
+        self.applied = np.zeros(len(entries))
+        """Mean value of each entry over the last step."""
+
+
+class Exchange:
+    """All members, and the vector of all their outputs.
+
+    Parameters
+    ----------
+    instances
+        Instances by name.
+    connections
+        Connections between outputs and inputs.
+
+    Attributes
+    ----------
+    members
+        The members, in the order of the instances.
+    names
+        (instance, variable) of each element of the vector of outputs.
+    """
+
+    def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
+        outputs: dict[str, list[str]] = {name: [] for name in instances}
+        for name, instance in instances.items():
+            driving = [each.source[1] for each in connections if each.source[0] == name]
+            outs = [each.name for each in instance.variables.values() if each.causality == "output"]
+            numeric = [each for each in outs if instance.kinds[each] != "String"]
+            outputs[name] = list(dict.fromkeys([*numeric, *driving]))
+        self.names = [(name, variable) for name, variables in outputs.items() for variable in variables]
+        place = {name: index for index, name in enumerate(self.names)}
+        self.members: list[Member] = []
+        first = 0
+        for name, instance in instances.items():
+            taken = [each for each in connections if each.target[0] == name]
+            sources = np.array([place[each.source] for each in taken], dtype=np.intp)
+            entries = [each.target[1] for each in taken]
+            self.members.append(Member(instance, entries, outputs[name], sources, first))
+            first += len(outputs[name])
+
+    def read(self) -> Floats:
+        """Return all outputs, shape (number of names,)."""
+        values = np.empty(len(self.names))
+        for member in self.members:
+            values[member.place] = member.outputs.read()
+        return values

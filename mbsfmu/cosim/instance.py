@@ -1,0 +1,283 @@
+"""A loaded FMI 2.0 co-simulation unit; the only place that calls FMPy's interface to FMUs."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Sequence
+from ctypes import byref
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+from fmpy import fmi2
+from fmpy.fmi1 import FMICallException
+from fmpy.logging import addLoggerProxy
+from numpy.typing import NDArray
+
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.variables import Causality, Variability, Variable
+
+Floats = NDArray[np.float64]
+
+logger = logging.getLogger(__name__)
+
+_STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
+_LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
+NUMERIC = ("Real", "Integer", "Boolean", "Enumeration")
+_KEPT_MESSAGES = 5
+
+
+class Archive:
+    """An FMU file, unpacked once for all its instances; `close` removes what was unpacked.
+
+    Parameters
+    ----------
+    path
+        The FMU file.
+
+    Raises
+    ------
+    InputError
+        When it is no FMI 2.0 co-simulation FMU that runs on this platform.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise InputError(f"there is no file {path}")
+        try:
+            self.description = fmpy.read_model_description(str(path), validate=False)
+            platforms = fmpy.supported_platforms(str(path))
+        except Exception as error:  # FMPy raises bare exceptions here
+            raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
+        if self.description.fmiVersion != "2.0" or self.description.coSimulation is None:
+            raise InputError(
+                f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})"
+            )
+        if fmpy.platform not in platforms:
+            raise InputError(
+                f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}"
+            )
+        self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
+        fmpy.extract(str(path), unzipdir=self.folder)
+
+    def close(self) -> None:
+        """Remove the unpacked files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Instance:
+    """An instance of a unit.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    archive
+        The unpacked FMU.
+
+    Attributes
+    ----------
+    variables
+        Variables by name, with their units; `kinds` has their FMI types.
+    interpolates
+        Whether inputs may be given with derivatives.
+    """
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        self.name = name
+        self.time = 0.0
+        self._description = archive.description
+        self._by_name = {each.name: each for each in self._description.modelVariables}
+        self.kinds = {each.name: each.type for each in self._description.modelVariables}
+        self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
+        co_simulation = self._description.coSimulation
+        self.interpolates = bool(co_simulation.canInterpolateInputs)
+        self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
+        self._callbacks = fmi2.fmi2CallbackFunctions()
+        self._callbacks.logger = fmi2.fmi2CallbackLoggerTYPE(self._log)
+        self._callbacks.allocateMemory = fmi2.defaultCallbacks.allocateMemory
+        self._callbacks.freeMemory = fmi2.defaultCallbacks.freeMemory
+        addLoggerProxy(byref(self._callbacks))
+        self._slave = fmi2.FMU2Slave(
+            guid=self._description.guid,
+            unzipDirectory=archive.folder,
+            modelIdentifier=co_simulation.modelIdentifier,
+            instanceName=name,
+        )
+        try:
+            self._slave.instantiate(callbacks=self._callbacks, loggingOn=False)
+        except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance
+            raise SimulationError(f"{name} cannot be instantiated: {self._reason(str(error))}") from None
+
+    @property
+    def default_experiment(self) -> tuple[float | None, float | None]:
+        """Stop time and step size in s that the unit suggests."""
+        experiment = self._description.defaultExperiment
+        if experiment is None:
+            return None, None
+        stop, step = experiment.stopTime, experiment.stepSize
+        return (float(stop) if stop else None), (float(step) if step else None)
+
+    def _log(self, _: Any, __: bytes, status: int, category: bytes, message: bytes) -> None:
+        text = (message or b"").decode(errors="replace")
+        if status:
+            self._messages.append(text)
+        logger.log(_LEVEL.get(status, logging.ERROR), "%s [%s]: %s", self.name, (category or b"").decode(), text)
+
+    def _reason(self, otherwise: str) -> str:
+        return "; ".join(dict.fromkeys(self._messages)) or otherwise
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        self._messages.clear()
+        try:
+            return getattr(self._slave, function)(*arguments)
+        except FMICallException as error:
+            status = _STATUS.get(error.status, str(error.status))
+            raise SimulationError(
+                f"{self.name} at t = {self.time:.9g} s: {error.function} gives {status}: "
+                f"{self._reason('no reason given')}"
+            ) from None
+
+    # -- life cycle -----------------------------------------------------------------------------------------
+
+    def setup(self, start: float, stop: float) -> None:
+        """Set up the experiment, times in s."""
+        self.time = start
+        self._call("setupExperiment", None, start, stop)
+
+    def enter_initialization(self) -> None:
+        """Enter initialization mode."""
+        self._call("enterInitializationMode")
+
+    def exit_initialization(self) -> None:
+        """Leave initialization mode."""
+        self._call("exitInitializationMode")
+
+    def step(self, time: float, step: float) -> None:
+        """Make a step in s.
+
+        Raises
+        ------
+        SimulationError
+            When the unit refuses; the message has instance, time and reason.
+        """
+        self.time = time
+        self._call("doStep", time, step)
+
+    def close(self) -> None:
+        """Terminate and free the instance."""
+        try:
+            self._slave.terminate()
+        except FMICallException:
+            logger.debug("%s does not terminate after an error", self.name)
+        self._slave.freeInstance()
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    def set_start(self, name: str, value: Any) -> None:
+        """Set a parameter or start value, by the type of the variable.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable.
+        """
+        if name not in self._by_name:
+            raise InputError(f"{self.name} has no variable '{name}'")
+        reference, kind = [self._by_name[name].valueReference], self.kinds[name]
+        if kind == "Real":
+            self._call("setReal", reference, [float(value)])
+        elif kind in ("Integer", "Enumeration"):
+            self._call("setInteger", reference, [int(value)])
+        elif kind == "Boolean":
+            self._call("setBoolean", reference, [_truth(value)])
+        else:
+            self._call("setString", reference, [str(value).encode()])
+
+    def port(self, names: Sequence[str]) -> Port:
+        """Return fast access to numeric variables."""
+        return Port(self, names)
+
+
+class Port:
+    """Reads and writes a list of numeric variables of an instance at once, as floats.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    names
+        Names of Real, Integer, Enumeration or Boolean variables.
+    """
+
+    def __init__(self, instance: Instance, names: Sequence[str]) -> None:
+        self.instance = instance
+        self.names = tuple(names)
+        self._groups = []
+        for kind, function, element in (
+            (("Real",), "Real", fmi2.fmi2Real),
+            (("Integer", "Enumeration"), "Integer", fmi2.fmi2Integer),
+            (("Boolean",), "Boolean", fmi2.fmi2Boolean),
+        ):
+            chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kind]
+            if chosen:
+                references = [instance._by_name[names[index]].valueReference for index in chosen]  # noqa: SLF001
+                self._groups.append(
+                    (
+                        function,
+                        np.array(chosen),
+                        (fmi2.fmi2ValueReference * len(chosen))(*references),
+                        (element * len(chosen))(),
+                    )
+                )
+
+    def read(self) -> Floats:
+        """Return the values, shape (number of names,)."""
+        values = np.empty(len(self.names))
+        for function, chosen, references, buffer in self._groups:
+            self._do(f"fmi2Get{function}", references, buffer)
+            values[chosen] = buffer
+        return values
+
+    def write(self, values: Floats) -> None:
+        """Set the values."""
+        for function, chosen, references, buffer in self._groups:
+            for position, index in enumerate(chosen):
+                buffer[position] = values[index] if function == "Real" else round(values[index])
+            self._do(f"fmi2Set{function}", references, buffer)
+
+    def write_derivatives(self, values: Floats) -> None:
+        """Set the first derivatives of Real inputs by time."""
+        for function, chosen, references, buffer in self._groups:
+            if function == "Real":
+                derivatives = type(buffer)(*values[chosen])
+                orders = (fmi2.fmi2Integer * len(chosen))(*([1] * len(chosen)))
+                self._do("fmi2SetRealInputDerivatives", references, orders, derivatives)
+
+    def _do(self, function: str, references: Any, *buffers: Any) -> None:
+        component = self.instance._slave.component  # noqa: SLF001
+        self.instance._call(function, component, references, len(references), *buffers)  # noqa: SLF001
+
+
+def _variable(described: Any) -> Variable:
+    causality = described.causality or "local"
+    if causality not in list(Causality):
+        causality = "local"
+    variability = described.variability
+    if variability not in list(Variability):
+        variability = "continuous" if described.type == "Real" else "discrete"
+    return Variable(
+        described.name,
+        Causality(causality),
+        Variability(variability),
+        described.unit or (described.declaredType.unit if described.declaredType else None) or "1",
+        description=described.description or "",
+    )
+
+
+def _truth(value: Any) -> bool:
+    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)

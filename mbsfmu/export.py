@@ -1,0 +1,99 @@
+"""Exports models: one FMU for the whole, or one per system with a package of their connections."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.cosim import Connection, write_ssp
+from mbsfmu.coupled import CoupledModel, unit_from_dict
+from mbsfmu.errors import InputError
+from mbsfmu.fmu import export_python
+from mbsfmu.fmu.package import refuse_to_overwrite
+
+LAYOUTS = ("separate", "monolithic", "both")
+BACKENDS = ("python",)
+_FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
+
+
+def export(
+    model: CoupledModel,
+    directory: str | os.PathLike[str],
+    *,
+    layout: str = "both",
+    backend: str = "python",
+    formulation: str | None = None,
+    step: float | None = None,
+    needs_execution_tool: bool = True,
+    force: bool = False,
+) -> list[Path]:
+    """Write the FMUs of a model.
+
+    Parameters
+    ----------
+    model
+        The model.
+    directory
+        Where the files go; made if it is not there.
+    layout
+        `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`.
+    backend
+        `python`: FMUs that run on a Python of the target.
+    formulation
+        Formulation of the mechanisms.
+    step
+        Largest internal step in s.
+    needs_execution_tool
+        What the description says about it; true is the truth, some importers refuse it.
+    force
+        Whether files that are there are replaced.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        When a word is unknown, a file is there already, or the model cannot be initialized; nothing is written.
+    """
+    if layout not in LAYOUTS:
+        raise InputError(f"there is no layout '{layout}'; there are {', '.join(LAYOUTS)}")
+    if backend not in BACKENDS:
+        raise InputError(f"there is no backend '{backend}'; there are {', '.join(BACKENDS)}")
+    folder = Path(directory)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; the FMUs need a folder")
+    wanted: dict[str | None, Path] = {}
+    if layout in ("separate", "both"):
+        wanted.update({name: folder / f"{name}.fmu" for name in model.systems})
+    if layout in ("monolithic", "both"):
+        wanted[None] = folder / f"{model.name}.fmu"
+    package = folder / f"{model.name}.ssp"
+    if len(set(wanted.values())) < len(wanted):
+        raise InputError(f"the model and one of its systems are both called '{model.name}'; rename one")
+    for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
+        refuse_to_overwrite(path, force)
+    options = {key: value for key, value in (("formulation", formulation), ("step", step)) if value is not None}
+    units: dict[str | None, tuple[Any, dict[str, Any]]] = {}
+    for system in wanted:
+        arguments = {"model": model.to_dict(), "system": system, "options": options}
+        units[system] = (unit_from_dict(arguments), arguments)
+    paths = [
+        export_python(
+            unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force
+        )
+        for system, (unit, arguments) in units.items()
+    ]
+    if layout != "monolithic":
+        connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
+        members = {system: path for system, path in wanted.items() if system is not None}
+        paths.append(write_ssp(package, model.name, members, connections, model.stop_time))
+    return paths
+
+
+def _split(reference: str) -> tuple[str, str]:
+    system, _, variable = reference.partition(".")
+    return system, variable

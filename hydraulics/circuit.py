@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from hydraulics.components import (
     AnyComponent,
@@ -37,6 +37,16 @@ def balanced(cylinder: str) -> Balanced:
     return Balanced(cylinder=cylinder)
 
 
+def _kind(pressure: Any) -> str:
+    """Tell a pressure as a number from one that balances, so that errors speak of the one that was meant."""
+    return "balanced" if isinstance(pressure, (Balanced, dict)) else "pressure"
+
+
+InitialPressure = Annotated[
+    Annotated[NonNegative, Tag("pressure")] | Annotated[Balanced, Tag("balanced")], Discriminator(_kind)
+]
+
+
 class Circuit(Data):
     """A hydraulic circuit. A node is held at a pressure by a source, or is a volume of oil.
 
@@ -57,7 +67,7 @@ class Circuit(Data):
 
     oil: Oil
     components: tuple[AnyComponent, ...]
-    initial_pressures: dict[Name, NonNegative | Balanced] = Field(default_factory=dict)
+    initial_pressures: dict[Name, InitialPressure] = Field(default_factory=dict)
 
     @property
     def source_nodes(self) -> dict[str, PressureSource | Tank]:

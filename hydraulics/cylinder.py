@@ -15,6 +15,7 @@ def areas(piston_diameter: Array | float, rod_diameter: Array | float) -> tuple[
 
 def friction(
     velocity: Array,
+    *,
     viscous: Array | float,
     coulomb: Array | float,
     static: Array | float,

@@ -21,6 +21,11 @@ SPOOL_NOMINAL = 10.0
 """Usual magnitude of a spool position in V."""
 
 
+def _stack(elements: list[Array]) -> Array:
+    """Stack scalars; there are none in a circuit whose nodes are all held by sources."""
+    return np.stack(elements) if elements else np.zeros(0)
+
+
 class CircuitEquations:
     """Pressure rates, spool rates, forces and flows of a circuit.
 
@@ -102,7 +107,7 @@ class CircuitEquations:
             limit = values[f"{valve.name}.command_limit"]
             command = np.maximum(np.minimum(values[f"{valve.name}.command"], limit), -limit)
             spools.append((command - values[f"{valve.name}.spool"]) / values[f"{valve.name}.time_constant"])
-        return np.stack([*pressures, *spools])
+        return _stack([*pressures, *spools])
 
     def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the outputs, shape (number of outputs,)."""
@@ -120,13 +125,13 @@ class CircuitEquations:
         for source in self._sources:
             flow = -inflows[source.node]
             outputs += [flow, flow * values[f"{source.name}.pressure"]]
-        return np.stack(outputs) if outputs else np.zeros(0)
+        return _stack(outputs)
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start in Pa and V, shape (k,)."""
         values = Values((self.parameters, parameters))
         pressures = [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
-        return np.stack([*pressures, *(values[f"{valve.name}.initial_spool"] for valve in self._valves)])
+        return _stack([*pressures, *(values[f"{valve.name}.initial_spool"] for valve in self._valves)])
 
     def check(self, parameters: Array) -> None:
         """Check what parameters must be together.
@@ -141,7 +146,8 @@ class CircuitEquations:
             piston, rod = (values[f"{cylinder.name}.{part}_diameter"] for part in ("piston", "rod"))
             if piston <= rod:
                 raise DataError(
-                    f"{cylinder.name}.piston_diameter is {piston:g} m; it must be greater than the rod's, {rod:g} m"
+                    f"{cylinder.name}.piston_diameter is {piston:g} m; it must be greater than the rod's, "
+                    f"{rod:g} m"
                 )
 
     # -- parts ----------------------------------------------------------------------------------------------
@@ -209,13 +215,14 @@ class CircuitEquations:
         """Return the volume of a chamber in m³ [eqs. 42 and 43]; beyond the end stops it stays empty.
 
         Eq. 43 as printed shrinks the piston's chamber when the cylinder extends, against eq. 44; with
-        l₂ = l₂₀ + |s| − s₀ and l₂₀ = s₀ − l, the chamber is as long as the cylinder is beyond fully retracted.
+        l₂ = l₂₀ + |s| − s₀ and l₂₀ = s₀ − l, the chamber is as long as the cylinder is beyond fully
+        retracted.
         """
         piston, rod = self._areas(cylinder, values)
         extended = values[f"{cylinder.name}.length"] - values[f"{cylinder.name}.retracted_length"]
-        if node == cylinder.piston:
-            return piston * np.maximum(extended, 0.0)
-        return rod * np.maximum(values[f"{cylinder.name}.stroke"] - extended, 0.0)
+        piston_side: Array = piston * np.maximum(extended, 0.0)
+        rod_side: Array = rod * np.maximum(values[f"{cylinder.name}.stroke"] - extended, 0.0)
+        return piston_side if node == cylinder.piston else rod_side
 
     def _elastic(self, node: str, values: Values) -> list[tuple[Array, Array]]:
         """List volume and wall modulus of the hoses and chambers of a node."""
@@ -237,7 +244,8 @@ class CircuitEquations:
             for component in self._circuit.components
             if isinstance(component, Volume) and component.node == node
         ]
-        return np.sum(np.stack([volume for volume, _ in self._elastic(node, values)] + rigid))
+        volume: Array = np.sum(np.stack([volume for volume, _ in self._elastic(node, values)] + rigid))
+        return volume
 
     def _bulk_modulus(self, node: str, values: Values) -> Array | float:
         oil, volume = values["oil.bulk_modulus"], self._volume(node, values)
@@ -250,11 +258,11 @@ class CircuitEquations:
         velocity = values[f"{name}.velocity"]
         lost = friction(
             velocity,
-            values[f"{name}.viscous_friction"],
-            values[f"{name}.coulomb_friction"],
-            values[f"{name}.static_friction"],
-            values[f"{name}.stribeck_velocity"],
-            values[f"{name}.smoothing_velocity"],
+            viscous=values[f"{name}.viscous_friction"],
+            coulomb=values[f"{name}.coulomb_friction"],
+            static=values[f"{name}.static_friction"],
+            stribeck_velocity=values[f"{name}.stribeck_velocity"],
+            smoothing_velocity=values[f"{name}.smoothing_velocity"],
         )
         stop = end_stop_force(
             values[f"{name}.length"] - values[f"{name}.retracted_length"],
@@ -263,7 +271,9 @@ class CircuitEquations:
             values[f"{name}.stop_stiffness"],
             values[f"{name}.stop_damping"],
         )
-        pressures = self._pressure(cylinder.piston, values) * piston - self._pressure(cylinder.rod, values) * rod
+        pressures = (
+            self._pressure(cylinder.piston, values) * piston - self._pressure(cylinder.rod, values) * rod
+        )
         return pressures - lost + stop, lost
 
     def _initial_pressure(self, node: str, values: Values) -> Array:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf, sqrt
+
 import numpy as np
 
+from hydraulics.data import DataError
 from hydraulics.fluid import Array
 
 
@@ -52,5 +55,14 @@ def catalogue_coefficient(flow: float, pressure_drop: float, command: float) -> 
         Pressure drop of one edge at the point in Pa.
     command
         Command at the point in V.
+
+    Raises
+    ------
+    DataError
+        When one of them is not positive and finite.
     """
-    return float(flow / (command * np.sqrt(pressure_drop)))
+    point = {"flow": flow, "pressure_drop": pressure_drop, "command": command}
+    for name, value in point.items():
+        if not 0.0 < value < inf:
+            raise DataError(f"catalogue_coefficient: {name} is {value}; it must be positive and finite")
+    return flow / (command * sqrt(pressure_drop))

@@ -55,4 +55,5 @@ class Values:
 
     def __getitem__(self, name: str) -> Array:
         array, index = self._place[name]
-        return array[index]
+        element: Array = array[index]
+        return element

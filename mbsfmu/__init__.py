@@ -1,1 +1,87 @@
-"""Multibody mechanisms and hydraulic circuits as FMI 2.0 co-simulation units."""
+"""Multibody mechanisms and hydraulic circuits as FMI 2.0 co-simulation units.
+
+A model is written once (`CoupledModel`), simulated in process, exported as functional mock-up units, run
+coupled by the master, and compared: what does coupling cost?
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mbsfmu import models
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import DataError
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.model import (
+    Actuator,
+    Beam,
+    Cuboid,
+    Fixed,
+    JointDrive,
+    JointSpringDamper,
+    Mechanism,
+    Point,
+    Prismatic,
+    Revolute,
+    RigidBody,
+    SpringDamper,
+    along,
+)
+from mbsfmu.signals import LinearSignal, StepSignal
+from mbsfmu.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from mbsfmu.comparison import Comparison, compare
+    from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+    from mbsfmu.exporting import export
+    from mbsfmu.fmu.validation import validate
+
+# Loaded when asked for: a unit on its target has this package but need not have FMPy and lxml.
+_LAZY = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "CosimulationError": "cosim",
+    "CosimulationResult": "cosim",
+    "cosimulate": "cosim",
+    "export": "exporting",
+    "validate": "fmu.validation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'mbsfmu' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"mbsfmu.{_LAZY[name]}"), name)
+
+
+__all__ = [
+    "Actuator",
+    "Beam",
+    "Comparison",
+    "CosimulationError",
+    "CosimulationResult",
+    "CoupledModel",
+    "Cuboid",
+    "DataError",
+    "Fixed",
+    "InputError",
+    "JointDrive",
+    "JointSpringDamper",
+    "LinearSignal",
+    "Mechanism",
+    "Point",
+    "Prismatic",
+    "Revolute",
+    "RigidBody",
+    "SimulationError",
+    "SpringDamper",
+    "StepSignal",
+    "Trajectory",
+    "along",
+    "compare",
+    "cosimulate",
+    "export",
+    "models",
+    "validate",
+]

@@ -11,17 +11,11 @@ from datetime import UTC, datetime
 from lxml import etree
 
 from mbsfmu.errors import InputError
+from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.variables import Causality, Variable
 
-LOG_CATEGORIES = {
-    "logStatusWarning": "What should be looked at.",
-    "logStatusDiscard": "Steps that could not be made.",
-    "logStatusError": "Calls that were refused, with the reason.",
-    "logStatusFatal": "Failures after which the unit cannot be used.",
-    "logAll": "Everything.",
-}
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _STRUCTURED_NAME = re.compile(rf"^{_PART}(?:\.{_PART})*$")
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")

@@ -3,7 +3,7 @@
 Known limits of the pythonfmu binaries that such an FMU carries: the Linux library does not link libpython, so
 that hosts written in C must have loaded it; it needs glibc 2.32 or later; the GUID given at instantiation is not
 compared; directional derivatives and input derivatives are refused. The target's Python needs numpy, scipy,
-casadi and pydantic.
+casadi and pydantic, and nothing else of this toolkit's dependencies.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from mbsfmu.fmu.unit import Unit
 
 _SLAVE = '''"""The slave of this unit; everything is imported now, while the files are sure to be there."""
 
-import hydraulics
-import mbsfmu
 import mbsfmu.coupled
 from mbsfmu.fmu import slave
 

@@ -15,7 +15,7 @@ from pythonfmu.enums import Fmi2Causality, Fmi2Status, Fmi2Variability
 from pythonfmu.variables import Real
 
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.fmu.description import LOG_CATEGORIES
+from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.variables import Causality
 

@@ -9,8 +9,7 @@ from typing import Any
 from mbsfmu.cosim import Connection, write_ssp
 from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.errors import InputError
-from mbsfmu.fmu import export_python
-from mbsfmu.fmu.package import refuse_to_overwrite
+from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 
 LAYOUTS = ("separate", "monolithic", "both")
 BACKENDS = ("python",)

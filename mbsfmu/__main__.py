@@ -1,0 +1,5 @@
+"""`python -m mbsfmu`."""
+
+from mbsfmu.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""MODEL on the command line: a built-in name, a file, or a factory in a Python file."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError
+from mbsfmu.model.mechanism import Mechanism, read_json
+from mbsfmu.models import built_in
+
+
+def find_model(argument: str) -> CoupledModel:
+    """Return the model that an argument means.
+
+    Parameters
+    ----------
+    argument
+        A built-in name, `model.json`, or `file.py:factory`. A file may hold a mechanism alone.
+
+    Raises
+    ------
+    InputError, DataError
+        When there is no such thing, or it is no model.
+    """
+    if argument.endswith(".json"):
+        if not Path(argument).is_file():
+            raise InputError(f"there is no file {argument}")
+        return _as_model(read_json(argument), Path(argument).stem)
+    if ".py" in argument:
+        return _from_factory(argument)
+    return built_in(argument)
+
+
+def _as_model(data: Any, name: str) -> CoupledModel:
+    if isinstance(data, dict) and "bodies" in data:
+        mechanism = Mechanism.from_dict(data)
+        return CoupledModel(name=name, systems={"mechanism": mechanism})
+    return CoupledModel.from_dict(data)
+
+
+def _from_factory(argument: str) -> CoupledModel:
+    path, _, factory = argument.rpartition(":")
+    if not path.endswith(".py") or not Path(path).is_file() or not factory:
+        raise InputError(f"'{argument}' is refused: it must read file.py:factory, with a file that is there")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's file raises
+        raise InputError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    if not callable(getattr(module, factory, None)):
+        raise InputError(f"{path} has no function '{factory}'")
+    made = getattr(module, factory)()
+    if isinstance(made, Mechanism):
+        return CoupledModel(name=factory, systems={"mechanism": made})
+    if not isinstance(made, CoupledModel):
+        raise InputError(f"{argument} gives a {type(made).__name__}; it must give a CoupledModel or a Mechanism")
+    return made

@@ -1,0 +1,92 @@
+"""What the commands print: results on stdout, progress and log on stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table; as wide as it needs to be where stdout is no terminal."""
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160)
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+@contextmanager
+def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """Show a bar on stderr where that is a terminal; give the function that moves it, None where it is quiet."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(text, total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+def log_to_stderr(quiet: bool) -> None:
+    """Send the library's log to stderr: notes as well, or warnings only."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    root = logging.getLogger("mbsfmu")
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING if quiet else logging.INFO)
+    handler.addFilter(_once())
+
+
+def _once() -> Callable[[logging.LogRecord], bool]:
+    """Let each message through once: several units of one run say the same."""
+    seen: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if message in seen:
+            return False
+        seen.add(message)
+        return True
+
+    return is_new
+
+
+def write_json(path: str | None, data: Mapping[str, Any]) -> None:
+    """Write a result as JSON, complete or not at all; numbers that are not finite become null."""
+    if path is None:
+        return
+    target = Path(path)
+    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(_plain(data), stream, indent=2, allow_nan=False)
+            stream.write("\n")
+        os.chmod(partial, 0o644)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

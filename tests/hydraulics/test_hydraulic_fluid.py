@@ -1,0 +1,41 @@
+"""The effective bulk modulus, against closed forms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hydraulics.fluid import effective_bulk_modulus
+
+OIL = 1500e6
+volumes = st.floats(1e-6, 1e-1)
+moduli = st.floats(1e7, 1e12)
+
+
+@given(volumes)
+def test_oil_in_rigid_walls_keeps_its_modulus(volume: float) -> None:
+    assert effective_bulk_modulus(OIL, volume, []) == pytest.approx(OIL, rel=1e-14)
+
+
+@given(volumes, moduli)
+def test_one_elastic_wall_is_a_spring_in_series(volume: float, wall: float) -> None:
+    series = OIL * wall / (OIL + wall)
+    assert effective_bulk_modulus(OIL, volume, [(volume, wall)]) == pytest.approx(series, rel=1e-13)
+
+
+@given(volumes, volumes, moduli, moduli)
+def test_compliances_of_subvolumes_add_up(one: float, other: float, soft: float, hard: float) -> None:
+    # dV = V dp / B of each part on its own, the oil of both parts together
+    volume = one + other
+    expansion = volume / OIL + one / soft + other / hard
+    together = effective_bulk_modulus(OIL, volume, [(one, soft), (other, hard)])
+    assert together == pytest.approx(volume / expansion, rel=1e-12)
+    assert together < OIL
+
+
+@given(volumes, moduli, st.floats(0.01, 0.99))
+def test_cutting_a_hose_in_two_changes_nothing(volume: float, wall: float, share: float) -> None:
+    whole = effective_bulk_modulus(OIL, 2.0 * volume, [(volume, wall)])
+    cut = effective_bulk_modulus(OIL, 2.0 * volume, [(share * volume, wall), ((1.0 - share) * volume, wall)])
+    assert cut == pytest.approx(whole, rel=1e-12)

@@ -1,0 +1,90 @@
+"""Names and parameters of a circuit's equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hydraulic_bench import FRICTION, PUMP, Bench, names, paper_circuit
+
+from hydraulics import Circuit, CircuitEquations, DataError
+
+
+def test_names_are_unique_and_structured() -> None:
+    equations = CircuitEquations(paper_circuit())
+    everything = [*equations.states, *equations.inputs, *equations.outputs, *equations.parameters]
+    assert len(set(names(tuple(everything)))) == len(everything)
+    assert all(each.name.count(".") == 1 and each.unit and each.description for each in everything)
+    assert names(equations.states) == ["V1.pressure", "V3.pressure", "V2.pressure", "valve.spool"]
+    assert names(equations.inputs) == ["valve.command", "cylinder.length", "cylinder.velocity"]
+    assert [each.nominal for each in equations.states] == [1e6, 1e6, 1e6, 10.0]
+
+
+def test_start_values_lie_within_their_bounds() -> None:
+    equations = CircuitEquations(paper_circuit(**FRICTION))
+    for each in (*equations.inputs, *equations.parameters):
+        assert each.start is not None
+        assert each.minimum is None or each.minimum <= each.start
+
+
+def rebuilt(name: str, value: float) -> Bench:
+    """Return a bench of the circuit whose data has another value for a parameter."""
+    data = generic_circuit().to_dict()
+    owner, _, field = name.partition(".")
+    if field == "initial_pressure":
+        data["initial_pressures"][owner] = value
+    elif owner == "oil":
+        data["oil"][field] = value
+    else:
+        next(each for each in data["components"] if each["name"] == owner)[field] = value
+    return Bench(Circuit.from_dict(data))
+
+
+def generic_circuit() -> Circuit:
+    """Return a circuit in which no parameter is idle."""
+    valve = {"dead_band": 0.5, "initial_spool": 1.0}
+    return paper_circuit(valve=valve, initial_load=5e3, stop_damping=2.0, **FRICTION)
+
+
+@pytest.mark.parametrize("name", names(CircuitEquations(generic_circuit()).parameters))
+def test_parameter_acts_like_the_data_it_comes_from(name: str) -> None:
+    bench = Bench(generic_circuit())
+    value = 1.05 * next(each.start or 0.0 for each in bench.equations.parameters if each.name == name)
+    other = rebuilt(name, value)
+    seen = []
+    # Laminar and turbulent flow, within the stroke and in both stops, commands within the limit and beyond.
+    for p1, p2, length, speed, command in (
+        (5e6, 4e6, 1.3, 0.01, 20.0),
+        (3e6, 2.95e6, 0.899, -0.05, -3.0),
+        (PUMP - 1e5, 4e6, 1.81, 0.02, 0.0),
+    ):
+        at = {
+            "V1__pressure": p1,
+            "V2__pressure": p2,
+            "V3__pressure": 3e6,
+            "valve__spool": 4.0,
+            "valve__command": command,
+            "cylinder__length": length,
+            "cylinder__velocity": speed,
+        }
+        before = [*bench.rates(**at).values(), *bench.outputs(**at).values(), *bench.start().values()]
+        changed = {name: value}
+        after = [
+            *bench.rates(changed, **at).values(),
+            *bench.outputs(changed, **at).values(),
+            *bench.start(changed).values(),
+        ]
+        expected = [*other.rates(**at).values(), *other.outputs(**at).values(), *other.start().values()]
+        assert after == expected
+        seen.append(after != before)
+    assert any(seen), "the parameter changes nothing"
+
+
+@pytest.mark.parametrize("rod", [0.08, 0.1])
+def test_parameters_are_checked_together(rod: float) -> None:
+    equations = CircuitEquations(paper_circuit())
+    start = {each.name: each.start for each in equations.parameters}
+    changed = {**start, "cylinder.rod_diameter": rod}
+    message = rf"^cylinder.piston_diameter is 0.08 m; it must be greater than the rod's, {rod:g} m$"
+    with pytest.raises(DataError, match=message):
+        equations.check(np.array(list(changed.values())))
+    equations.check(np.array(list(start.values())))

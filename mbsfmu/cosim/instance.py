@@ -90,6 +90,7 @@ class Instance:
     def __init__(self, name: str, archive: Archive) -> None:
         self.name = name
         self.time = 0.0
+        self._fatal = False
         self._description = archive.description
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
@@ -136,6 +137,7 @@ class Instance:
         try:
             return getattr(self._slave, function)(*arguments)
         except FMICallException as error:
+            self._fatal = error.status == fmi2.fmi2Fatal
             status = _STATUS.get(error.status, str(error.status))
             raise SimulationError(
                 f"{self.name} at t = {self.time:.9g} s: {error.function} gives {status}: "
@@ -169,7 +171,9 @@ class Instance:
         self._call("doStep", time, step)
 
     def close(self) -> None:
-        """Terminate and free the instance."""
+        """Terminate and free the instance; after a fatal error the standard forbids both."""
+        if self._fatal:
+            return
         try:
             self._slave.terminate()
         except FMICallException:

@@ -24,20 +24,13 @@ from mbsfmu.fmu.description import Capabilities, ModelDescription, describe
 from mbsfmu.fmu.slave import UNIT_FILE
 from mbsfmu.fmu.unit import Unit
 
-_SLAVE = '''"""The slave of this unit; everything is imported now, while the files are sure to be there."""
-
-import mbsfmu.coupled
-from mbsfmu.fmu import slave
-
-
-class {name}(slave.UnitSlave):
-    """The unit that {file} describes."""
-
-    # The binary gives the class back once more than it took it; a class with a constructor that calls
-    # super() refers to itself and survives that, so that a second instance can be made.
+# For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
+# back a reference too many of every name that it looks at. The file therefore has one name, the class, of which
+# `UnitSlave` keeps references to spare.
+_SLAVE = """class {name}(__import__("mbsfmu.fmu.slave", fromlist=["UnitSlave"]).UnitSlave):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-'''
+"""
 _BINARY_SUFFIXES = (".so", ".dll", ".dylib")
 
 
@@ -109,7 +102,7 @@ def _files(
     module = f"slave_{description.guid.strip('{}').replace('-', '')}"
     name = f"Slave{description.model_identifier}"
     yield "resources/slavemodule.txt", module
-    yield f"resources/{module}.py", _SLAVE.format(name=name, file=UNIT_FILE)
+    yield f"resources/{module}.py", _SLAVE.format(name=name)
     yield f"resources/{UNIT_FILE}", json.dumps({"factory": factory, "arguments": arguments}, indent=1)
     for package in ("mbsfmu", "hydraulics", "pythonfmu"):
         folder = package_folder(package)

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Causality, Fmi2Status, Fmi2Variability
@@ -44,6 +44,12 @@ class UnitSlave(Fmi2Slave):
     """
 
     log_categories = LOG_CATEGORIES
+    _kept: ClassVar[list[type]] = []
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # pythonfmu's binary gives back references to the class that it does not own.
+        UnitSlave._kept.extend([cls] * 8)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -52,6 +58,7 @@ class UnitSlave(Fmi2Slave):
         self._parameters = {
             variable.name for variable in self.unit.variables if variable.causality is Causality.PARAMETER
         }
+        self._refused: dict[str, str] = {}
         self._initializing = False
         self._running = False
         self._fresh = False
@@ -88,7 +95,20 @@ class UnitSlave(Fmi2Slave):
         return lambda: self._guarded(lambda: self._get(name))
 
     def _setter(self, name: str) -> Callable[[float], None]:
-        return lambda value: self._guarded(lambda: self._set(name, value))
+        """Return a setter that does not raise.
+
+        The binary makes fmi2Fatal of an exception in a setter, after which the importer may not even free the
+        instance. The reason goes to the log at once, and steps are refused until a good value is set.
+        """
+
+        def setter(value: float) -> None:
+            self._refused.pop(name, None)
+            try:
+                self._guarded(lambda: self._set(name, value))
+            except (InputError, ValueError) as error:
+                self._refused[name] = str(error)
+
+        return setter
 
     def _get(self, name: str) -> float:
         if not self._fresh and not self._running:
@@ -115,8 +135,13 @@ class UnitSlave(Fmi2Slave):
 
     def exit_initialization_mode(self) -> None:
         """Find the consistent start."""
-        self._guarded(self._initialize)
+        self._guarded(self._start)
         self._initializing, self._running = False, True
+
+    def _start(self) -> None:
+        for reason in self._refused.values():
+            raise InputError(f"initialization is refused: {reason}")
+        self._initialize()
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         """Advance; a step that cannot be made is discarded with its reason in the log."""
@@ -127,6 +152,8 @@ class UnitSlave(Fmi2Slave):
         return True
 
     def _do_step(self, current_time: float, step_size: float) -> None:
+        for reason in self._refused.values():
+            raise InputError(f"the step is refused: {reason}")
         end = current_time + step_size
         if self._stop_time and end > self._stop_time + _OVERSHOOT * step_size:
             raise InputError(f"the step ends at {end:.12g} s, after the stop time of {self._stop_time:.12g} s")

@@ -7,6 +7,7 @@ from math import pi
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from hydraulics import (
@@ -34,7 +35,10 @@ TIME_CONSTANT = 1.0 / (2.0 * pi * 35.0)
 THROTTLE = 0.8 * (pi * 0.006**2 / 4.0) * (2.0 / 850.0) ** 0.5
 LAMINAR = 2e5
 
-FRICTION = {
+untimed = settings(deadline=None)
+"""Lets examples take their time: how busy the machine is decides no test."""
+
+FRICTION: dict[str, Any] = {
     "viscous_friction": 400.0,
     "coulomb_friction": 120.0,
     "static_friction": 200.0,
@@ -112,12 +116,12 @@ class Bench:
     def __init__(self, circuit: Circuit) -> None:
         self.equations = CircuitEquations(circuit)
 
-    def rates(self, parameters: Mapping[str, float] | None = None, **groups: float) -> dict[str, float]:
+    def rates(self, parameters: Mapping[str, float] | None = None, /, **groups: float) -> dict[str, float]:
         """Return the rates at states and inputs given as `valve__spool=3.0`, the others at their start."""
         rates = self.equations.rates(*self._arrays(groups), self._parameters(parameters))
         return dict(zip(names(self.equations.states), rates.tolist(), strict=True))
 
-    def outputs(self, parameters: Mapping[str, float] | None = None, **groups: float) -> dict[str, float]:
+    def outputs(self, parameters: Mapping[str, float] | None = None, /, **groups: float) -> dict[str, float]:
         """Return the outputs at states and inputs given as for `rates`."""
         outputs = self.equations.evaluate_outputs(*self._arrays(groups), self._parameters(parameters))
         return dict(zip(names(self.equations.outputs), outputs.tolist(), strict=True))

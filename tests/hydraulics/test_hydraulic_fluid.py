@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hydraulic_bench import untimed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,17 +14,20 @@ volumes = st.floats(1e-6, 1e-1)
 moduli = st.floats(1e7, 1e12)
 
 
+@untimed
 @given(volumes)
 def test_oil_in_rigid_walls_keeps_its_modulus(volume: float) -> None:
     assert effective_bulk_modulus(OIL, volume, []) == pytest.approx(OIL, rel=1e-14)
 
 
+@untimed
 @given(volumes, moduli)
 def test_one_elastic_wall_is_a_spring_in_series(volume: float, wall: float) -> None:
     series = OIL * wall / (OIL + wall)
     assert effective_bulk_modulus(OIL, volume, [(volume, wall)]) == pytest.approx(series, rel=1e-13)
 
 
+@untimed
 @given(volumes, volumes, moduli, moduli)
 def test_compliances_of_subvolumes_add_up(one: float, other: float, soft: float, hard: float) -> None:
     # dV = V dp / B of each part on its own, the oil of both parts together
@@ -34,6 +38,7 @@ def test_compliances_of_subvolumes_add_up(one: float, other: float, soft: float,
     assert together < OIL
 
 
+@untimed
 @given(volumes, moduli, st.floats(0.01, 0.99))
 def test_cutting_a_hose_in_two_changes_nothing(volume: float, wall: float, share: float) -> None:
     whole = effective_bulk_modulus(OIL, 2.0 * volume, [(volume, wall)])

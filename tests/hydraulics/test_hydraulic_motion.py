@@ -218,12 +218,12 @@ def test_loaded_cylinder_reaches_the_steady_speed(spool: float, load: float) -> 
         return np.append(equations.rates(state[:-2], inputs, parameters), [state[-1], (pull - load) / mass])
 
     start = np.append(equations.initial_states(parameters), [1.35, 0.0])
-    run = solve_ivp(rates, (0.0, 3.0), start, method="Radau", rtol=1e-6, atol=1e-6)
+    run = solve_ivp(rates, (0.0, 1.5), start, method="LSODA", rtol=1e-6, atol=1e-6)
     assert run.success, run.message
     assert 0.9 < run.y[-2, -1] < 1.8, "it has run into a stop"
     speed, p1, p2, p3 = steady_state(spool, load)
-    assert run.y[-1, -1] == pytest.approx(speed, rel=1e-4)
+    assert run.y[-1, -1] == pytest.approx(speed, rel=1e-6)
     reached = dict(zip([each.name for each in equations.states], run.y[:, -1], strict=False))
-    assert reached["V1.pressure"] == pytest.approx(p1, rel=1e-4)
-    assert reached["V2.pressure"] == pytest.approx(p2, rel=1e-4)
-    assert reached["V3.pressure"] == pytest.approx(p3, rel=1e-4)
+    assert reached["V1.pressure"] == pytest.approx(p1, rel=1e-6)
+    assert reached["V2.pressure"] == pytest.approx(p2, rel=1e-6)
+    assert reached["V3.pressure"] == pytest.approx(p3, rel=1e-6)

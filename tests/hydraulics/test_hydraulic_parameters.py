@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hydraulic_bench import FRICTION, PUMP, Bench, names, paper_circuit
@@ -24,6 +26,16 @@ def test_start_values_lie_within_their_bounds() -> None:
     for each in (*equations.inputs, *equations.parameters):
         assert each.start is not None
         assert each.minimum is None or each.minimum <= each.start
+
+
+@pytest.mark.parametrize(("fields", "length"), [({}, 0.9 + 0.9 / 2.0), ({"initial_length": 1.4}, 1.4)])
+def test_length_starts_as_said_or_at_mid_stroke(fields: dict[str, Any], length: float) -> None:
+    starts = {each.name: each.start for each in CircuitEquations(paper_circuit(**fields)).inputs}
+    assert starts == {
+        "valve.command": 0.0,
+        "cylinder.length": pytest.approx(length, rel=1e-15),
+        "cylinder.velocity": 0.0,
+    }
 
 
 def rebuilt(name: str, value: float) -> Bench:

@@ -57,6 +57,10 @@ class CircuitSystem(System):
         """Return forces, pressures and flows, in the order of `outputs`."""
         return self._equations.evaluate_outputs(instant.states, instant.inputs, instant.parameters)
 
+    def check(self, parameters: Array) -> None:
+        """Check that rods are thinner than their pistons."""
+        self._equations.check(parameters)
+
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Return nothing: a circuit has no coordinates."""
         return np.zeros(0), np.zeros(0)

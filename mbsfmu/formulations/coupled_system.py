@@ -286,6 +286,11 @@ class CoupledSystem(System):
         """Return the integrals of all parts at the start."""
         return _join(p.initial_integrals(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
 
+    def check(self, parameters: Array) -> None:
+        """Check the parameters of all parts."""
+        for part, each in zip(self.parts, self._slices(parameters, "parameters"), strict=True):
+            part.check(each)
+
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
         """Return z and ż of all parts as given."""
         slices = self._slices(parameters, "parameters")

@@ -85,6 +85,7 @@ class Initialization:
             When the loops cannot be closed.
         """
         system, parameters = self._system, parameters.copy()
+        system.check(parameters)
         values: list[float] = []
         if isinstance(system, CoupledSystem):
             for index, functions in self._parts:

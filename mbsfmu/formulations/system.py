@@ -108,6 +108,9 @@ class System(ABC):
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
 
+    def check(self, parameters: Array) -> None:  # noqa: B027 - most systems have nothing to check
+        """Check what parameters must be together; raises a ValueError with one sentence."""
+
     def instant(self, vector: Callable[[str, int], Array]) -> Instant:
         """Make an instant whose parts `vector(name, size)` gives."""
         n = len(self.coordinates)

@@ -1,0 +1,97 @@
+"""One self-contained HTML page of a comparison."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from mbsfmu.report.plots import energy_over_time, error_over_step, over_time
+
+
+def write_report(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
+    """Write the page, complete or not at all.
+
+    Parameters
+    ----------
+    comparison
+        What `Comparison.to_dict(curves=True)` gives.
+    path
+        The HTML file; replaced if it is there.
+    """
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = _number
+    template = importlib.resources.files("mbsfmu.report").joinpath("page.html").read_text(encoding="utf-8")
+    page = environment.from_string(template).render(
+        **{**comparison, "headline": headline(comparison), "plots": _plots(comparison)}
+    )
+    target = Path(path)
+    handle, partial = tempfile.mkstemp(dir=target.absolute().parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(page)
+        os.chmod(partial, 0o644)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    return target
+
+
+def headline(comparison: Mapping[str, Any]) -> str:
+    """Say in a sentence or two what coupling costs."""
+    good = [run for run in comparison["runs"] if run["status"] == "ok"]
+    sentences = []
+    if good:
+        step = min(run["step"] for run in good)
+        at_step = sorted((run for run in good if run["step"] == step), key=_worst)
+        best, worst = at_step[0], at_step[-1]
+        output = max(best["error"], key=lambda name: best["error"][name])
+        sentence = (
+            f"With a communication step of {_number(step)} s, {best['algorithm']} is off by at most "
+            f"{_number(100 * _worst(best))} % of the range of any output ({output})"
+        )
+        if best is not worst and _worst(best) > 0:
+            sentence += f", {_number(_worst(worst) / _worst(best))} times less than {worst['algorithm']}"
+        sentences.append(sentence + ".")
+    for algorithm in comparison["order"]:
+        lost = [run["step"] for run in comparison["runs"] if run["algorithm"] == algorithm and run["status"] != "ok"]
+        if lost:
+            sentences.append(f"{algorithm} diverges at {_number(min(lost))} s.")
+    return " ".join(sentences)
+
+
+def _worst(run: Mapping[str, Any]) -> float:
+    return float(max(run["error"].values()))
+
+
+def _plots(comparison: Mapping[str, Any]) -> dict[str, Any]:
+    curves = comparison["curves"]
+    shown = _shown_runs(comparison)
+    signals = []
+    for output in comparison["outputs"]:
+        name, unit = output["name"], output["unit"]
+        chosen = {key: curves["signals"][name][key] for key in ("monolithic", *shown)}
+        signals.append({"name": name, "svg": Markup(over_time(curves["time"], chosen, name, unit))})  # noqa: S704
+    residual = {key: curves["energy_residual"][key] for key in shown if key in curves["energy_residual"]}
+    return {
+        "signals": signals,
+        "error": Markup(error_over_step(comparison["runs"], comparison["order"])),  # noqa: S704
+        "energy": Markup(energy_over_time(curves["time"], residual)) if residual else None,  # noqa: S704
+    }
+
+
+def _shown_runs(comparison: Mapping[str, Any]) -> Sequence[str]:
+    """Name the run of each algorithm with the smallest step: more lines would hide each other."""
+    step = min(run["step"] for run in comparison["runs"])
+    return [f"{run['algorithm']} {run['step']:g} s" for run in comparison["runs"] if run["step"] == step]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

@@ -1,0 +1,138 @@
+"""Life of a simulation: states, inputs, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError, SimulationError, StepSignal
+from mbsfmu.simulation.simulation import Simulation, grid
+
+FORMULATIONS = ("double-step", "penalty")
+
+
+def moving(formulation: str) -> Simulation:
+    simulation = mbsfmu.models.four_bar().simulation(formulation=formulation)
+    simulation.initialize()
+    simulation.set("valve.command", 8.0)
+    for index in range(20):
+        simulation.step(index * 1e-3, 1e-3)
+    return simulation
+
+
+def everything(simulation: Simulation) -> list[float]:
+    return [simulation.get(variable.name) for variable in simulation.variables]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_restored_state_continues_to_the_last_bit(formulation: str) -> None:
+    simulation, other = moving(formulation), moving(formulation)
+    saved = simulation.save()
+    other.set("valve.command", -3.0)
+    other.step(0.020, 1e-3)
+    other.restore(saved)
+    for each in (simulation, other):
+        for index in range(20, 40):
+            each.step(index * 1e-3, 1e-3)
+    assert everything(simulation) == everything(other)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_stepping_is_running(formulation: str) -> None:
+    model = mbsfmu.models.four_bar()
+    result = model.simulation(formulation=formulation).run(1.1)
+    simulation = model.simulation(formulation=formulation)
+    for index in range(550):
+        simulation.step(index * 2e-3, 2e-3)  # two internal steps each
+    assert simulation.get("cylinder.length") == pytest.approx(result["cylinder.length"][-1], rel=1e-12)
+
+
+def test_jump_off_the_grid_is_met_exactly() -> None:
+    """A jump at a third of a step: with the step divided there, the error stays that of the rule."""
+    data = mbsfmu.models.four_bar().to_dict()
+    jump = StepSignal(times=(0.01 + 1e-3 / 3.0,), values=(5.0,))
+    model = CoupledModel.from_dict({**data, "signals": {"circuit.valve.command": jump.to_dict()}})
+    ends = {step: model.simulation(step=step).run(0.1)["cylinder.length"][-1] for step in (1e-3, 1e-4)}
+    motion = abs(ends[1e-4] - model.simulation(step=1e-3).run(0.01)["cylinder.length"][-1])
+    assert abs(ends[1e-3] - ends[1e-4]) < 1e-3 * motion
+
+
+def test_times_are_counted() -> None:
+    times = grid(1.0, 1e-3)
+    assert len(times) == 1001
+    assert times[-1] == 1.0
+    assert times[700] == 700 * 1e-3
+    np.testing.assert_allclose(grid(0.25, 0.1), [0.0, 0.1, 0.2, 0.25])
+
+
+def test_reset_and_parameters() -> None:
+    simulation = mbsfmu.models.four_bar().simulation()
+    simulation.set("boom.mass", 300.0)
+    assert simulation.get("cylinder.static_force") > 12000.0
+    simulation.step(0.0, 1e-3)
+    with pytest.raises(InputError, match="boom.mass is a parameter that counts at initialization"):
+        simulation.set("boom.mass", 200.0)
+    simulation.reset()
+    assert simulation.get("cylinder.static_force") == pytest.approx(11029.380862, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("valve.command", float("nan"), "valve.command = nan is refused: it must be a finite number"),
+        ("boom.mass", -1.0, r"boom.mass = -1 kg is refused: it must be at least"),
+        ("cylinder.length", 1.0, "cylinder.length is computed and cannot be set"),
+        ("boom.weight", 1.0, "there is no variable 'boom.weight' in four-bar"),
+    ],
+)
+def test_refused_values(name: str, value: float, sentence: str) -> None:
+    simulation = mbsfmu.models.four_bar().simulation()
+    with pytest.raises(InputError, match=sentence):
+        simulation.set(name, value)
+
+
+def test_piston_below_rod_is_refused_at_initialization() -> None:
+    simulation = mbsfmu.models.four_bar().simulation()
+    simulation.set("cylinder.piston_diameter", 0.03)
+    with pytest.raises(ValueError, match="must be greater than the rod's"):
+        simulation.initialize()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"formulation": "newton"}, "there is no formulation 'newton'; there are double-step, penalty"),
+        ({"solver": "euler"}, "there is no solver 'euler'"),
+        ({"step": 0.0}, "the step is 0; it must be positive"),
+        ({"jacobian": "none"}, "there is no jacobian 'none'"),
+        ({"formulation": "penalty", "solver": "rk45"}, "needs an explicit form, which 'penalty' does not have"),
+    ],
+)
+def test_refused_options(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        mbsfmu.models.four_bar().simulation(**options)
+
+
+def test_step_that_cannot_be_made_leaves_the_state() -> None:
+    simulation = mbsfmu.models.pendulum(1).simulation()
+    simulation.step(0.0, 1e-3)
+    before = everything(simulation)
+    simulation._formulation._limits[:] = -1.0  # noqa: SLF001 - no increment is below that: Newton must give up
+    with pytest.raises(SimulationError, match=r"the step at t = 0.001 s fails even with"):
+        simulation.step(1e-3, 1e-3)
+    assert everything(simulation) == before
+
+
+def test_impossible_lengths_are_refused() -> None:
+    simulation = mbsfmu.models.four_bar().simulation()
+    simulation.set("rocker.length", 0.1)
+    simulation.set("link.length", 0.1)
+    with pytest.raises(InputError, match="mechanism cannot be assembled|cannot be assembled: from the given start"):
+        simulation.initialize()
+
+
+def test_redundant_equations_are_dropped_with_a_note(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        mbsfmu.models.quick_return().simulation()
+    assert "6 of 10 loop equations are redundant and left out" in caplog.text

@@ -136,8 +136,7 @@ class Circuit(Data):
         for node in self.initial_pressures:
             if node not in nodes:
                 raise DataError(
-                    f"initial_pressures: there is no volume at a node '{node}'; "
-                    f"there are volumes at {', '.join(nodes)}"
+                    f"initial_pressures: there is no volume at a node '{node}'; there are volumes at {', '.join(nodes)}"
                 )
         cylinders = {cylinder.name: cylinder for cylinder in self.cylinders}
         for node in nodes:

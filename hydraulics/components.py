@@ -151,8 +151,7 @@ class DirectionalValve(Data):
     def _consistent(self) -> Self:
         if abs(self.initial_spool) > self.command_limit:
             raise ValueError(
-                f"initial_spool is {self.initial_spool}; it must be within the command limit of "
-                f"{self.command_limit} V"
+                f"initial_spool is {self.initial_spool}; it must be within the command limit of {self.command_limit} V"
             )
         return self
 
@@ -211,8 +210,7 @@ class Cylinder(Data):
     def _consistent(self) -> Self:
         if self.piston_diameter <= self.rod_diameter:
             raise ValueError(
-                f"piston_diameter is {self.piston_diameter}; it must be greater than the rod's, "
-                f"{self.rod_diameter}"
+                f"piston_diameter is {self.piston_diameter}; it must be greater than the rod's, {self.rod_diameter}"
             )
         if self.static_friction and self.static_friction < self.coulomb_friction:
             raise ValueError(

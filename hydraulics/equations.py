@@ -68,9 +68,7 @@ class CircuitEquations:
         for valve in self._valves:
             yield Quantity(f"{valve.name}.command", "V", 0.0, description="command; saturates at its limit")
         for cylinder in self._circuit.cylinders:
-            yield Quantity(
-                f"{cylinder.name}.length", "m", initial_length(cylinder), 0.0, description="end to end"
-            )
+            yield Quantity(f"{cylinder.name}.length", "m", initial_length(cylinder), 0.0, description="end to end")
             yield Quantity(f"{cylinder.name}.velocity", "m/s", 0.0, description="rate of the length")
 
     def _list_outputs(self) -> Iterator[Quantity]:
@@ -146,8 +144,7 @@ class CircuitEquations:
             piston, rod = (values[f"{cylinder.name}.{part}_diameter"] for part in ("piston", "rod"))
             if piston <= rod:
                 raise DataError(
-                    f"{cylinder.name}.piston_diameter is {piston:g} m; it must be greater than the rod's, "
-                    f"{rod:g} m"
+                    f"{cylinder.name}.piston_diameter is {piston:g} m; it must be greater than the rod's, {rod:g} m"
                 )
 
     # -- parts ----------------------------------------------------------------------------------------------
@@ -201,9 +198,7 @@ class CircuitEquations:
         flows = {}
         for edge, volts in opening.items():
             origin, _, destination = edge.partition("_")
-            drop = self._pressure(getattr(valve, origin), values) - self._pressure(
-                getattr(valve, destination), values
-            )
+            drop = self._pressure(getattr(valve, origin), values) - self._pressure(getattr(valve, destination), values)
             coefficient = values[f"{valve.name}.flow_coefficient"] * volts
             flows[edge] = orifice_flow(coefficient, drop, values[f"{valve.name}.laminar_pressure"])
         return flows
@@ -271,9 +266,7 @@ class CircuitEquations:
             values[f"{name}.stop_stiffness"],
             values[f"{name}.stop_damping"],
         )
-        pressures = (
-            self._pressure(cylinder.piston, values) * piston - self._pressure(cylinder.rod, values) * rod
-        )
+        pressures = self._pressure(cylinder.piston, values) * piston - self._pressure(cylinder.rod, values) * rod
         return pressures - lost + stop, lost
 
     def _initial_pressure(self, node: str, values: Values) -> Array:

@@ -55,9 +55,7 @@ def _parameters(circuit: Circuit) -> Iterator[Quantity]:
             yield Quantity(f"{component.name}.{field}", unit, value, minimum, description=description)
     for node, pressure in circuit.initial_pressures.items():
         if not isinstance(pressure, Balanced):
-            yield Quantity(
-                f"{node}.initial_pressure", "Pa", pressure, 0.0, description="pressure at the start"
-            )
+            yield Quantity(f"{node}.initial_pressure", "Pa", pressure, 0.0, description="pressure at the start")
 
 
 def initial_length(cylinder: Cylinder) -> float:

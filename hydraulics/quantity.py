@@ -48,9 +48,7 @@ class Values:
 
     def __init__(self, *groups: tuple[Sequence[Quantity], Array]) -> None:
         self._place = {
-            quantity.name: (array, index)
-            for quantities, array in groups
-            for index, quantity in enumerate(quantities)
+            quantity.name: (array, index) for quantities, array in groups for index, quantity in enumerate(quantities)
         }
 
     def __getitem__(self, name: str) -> Array:

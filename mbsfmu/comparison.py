@@ -102,9 +102,7 @@ class Comparison:
 
     def to_dict(self, curves: bool = False) -> dict[str, Any]:
         """Return what `compare --json` writes; with the curves for the report."""
-        runs = [
-            {key: value for key, value in vars(run).items() if key != "curves"} for run in self.runs
-        ]
+        runs = [{key: value for key, value in vars(run).items() if key != "curves"} for run in self.runs]
         result: dict[str, Any] = {
             "model": self.model,
             "description": self.description,
@@ -173,9 +171,7 @@ def compare(
     outputs = {v.name: v.unit for v in simulation.variables if v.causality is Causality.OUTPUT}
     end = float(reference.time[-1])
     with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-        paths = export(
-            model, folder, layout="separate", backend=backend, formulation=formulation, step=internal
-        )
+        paths = export(model, folder, layout="separate", backend=backend, formulation=formulation, step=internal)
         settings = [(paths[-1], name, step, end) for name in algorithms for step in sorted(steps, reverse=True)]
         results = _run_all(settings, workers, progress)
     runs = [

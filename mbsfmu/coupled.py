@@ -83,9 +83,7 @@ class CoupledModel(Data):
             raise ValueError("a model needs at least one system")
         for reference in self.signals:
             if reference.partition(".")[0] not in self.systems:
-                raise DataError(
-                    f"signal '{reference}' drives no system; systems are {', '.join(self.systems)}"
-                )
+                raise DataError(f"signal '{reference}' drives no system; systems are {', '.join(self.systems)}")
         return self
 
     # -- files ----------------------------------------------------------------------------------------------
@@ -161,9 +159,7 @@ class CoupledModel(Data):
             When there is no such system, an option is wrong, or the mechanism cannot be assembled.
         """
         if name not in self.systems:
-            raise InputError(
-                f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}"
-            )
+            raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
         whole = self.simulation(**options)
         part = dict(self._parts())[name]
         part.inputs = tuple(

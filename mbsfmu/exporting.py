@@ -81,9 +81,7 @@ def export(
         arguments = {"model": model.to_dict(), "system": system, "options": options}
         units[system] = (unit_from_dict(arguments), arguments)
     paths = [
-        export_python(
-            unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force
-        )
+        export_python(unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force)
         for system, (unit, arguments) in units.items()
     ]
     if layout != "monolithic":

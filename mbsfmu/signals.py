@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -80,7 +81,9 @@ class LinearSignal(Data):
         """Return the value at a time in s."""
         return float(np.interp(time, self.times, self.values))
 
-    after = before
+    def after(self, time: float) -> float:
+        """Return the value at a time in s: it does not jump."""
+        return self.before(time)
 
 
 AnySignal = Annotated[StepSignal | LinearSignal, Field(discriminator="type")]
@@ -91,5 +94,5 @@ def _check_table(times: tuple[float, ...], values: tuple[float, ...]) -> None:
         raise ValueError("times is empty; a signal needs at least one point")
     if len(times) != len(values):
         raise ValueError(f"there are {len(times)} times but {len(values)} values")
-    if any(later <= earlier for earlier, later in zip(times, times[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(times)):
         raise ValueError(f"times is {times}; it must ascend")

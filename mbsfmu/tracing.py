@@ -66,7 +66,7 @@ _UFUNCS: dict[np.ufunc, np.ufunc] = {
         }.items()
     },
 }
-_WHERE = _elementwise(lambda condition, yes, no: ca.if_else(condition, yes, no), 3)
+_WHERE = _elementwise(ca.if_else, 3)
 
 
 class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):

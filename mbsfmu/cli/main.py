@@ -81,7 +81,7 @@ def cli() -> None:
 @cli.command()
 @_common
 def models(quiet: bool, debug: bool) -> None:  # noqa: ARG001
-    """List the built-in models.
+    r"""List the built-in models.
 
     \b
     Example: mbsfmu models
@@ -114,7 +114,7 @@ def simulate(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    """Simulate MODEL monolithically, in process.
+    r"""Simulate MODEL monolithically, in process.
 
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
@@ -156,7 +156,7 @@ def export_command(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    """Export MODEL as FMI 2.0 co-simulation FMUs.
+    r"""Export MODEL as FMI 2.0 co-simulation FMUs.
 
     \b
     Example: mbsfmu export four-bar -o out --layout separate
@@ -180,9 +180,7 @@ def export_command(
 @click.argument("source", nargs=-1, required=True)
 @click.option("--connect", multiple=True, help="a.y=b.u; any number of times.")
 @click.option("--algorithm", default="gauss-seidel", show_default=True, help=f"One of {', '.join(ALGORITHMS)}.")
-@click.option(
-    "--extrapolation", default="zero", show_default=True, help=f"One of {', '.join(Extrapolation)}."
-)
+@click.option("--extrapolation", default="zero", show_default=True, help=f"One of {', '.join(Extrapolation)}.")
 @click.option("--order", callback=_words, help="Units in the order in which gauss-seidel steps them: a,b.")
 @click.option("--step", type=float, help="Communication step in s; what the units suggest by default.")
 @click.option("--stop", type=float, help="End in s; what package or units suggest by default.")
@@ -202,7 +200,7 @@ def cosim(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
+    r"""Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
 
     \b
     Example: mbsfmu cosim out/four-bar.ssp --algorithm gauss-seidel --step 1e-3 -o run.csv
@@ -234,7 +232,11 @@ def cosim(
 @click.option("--formulation", help=f"One of {_FORMULATIONS}.")
 @click.option("--backend", default="python", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
 @click.option(
-    "--steps", default="2e-3,1e-3,5e-4", show_default=True, callback=_numbers, help="Communication steps in s."
+    "--steps",
+    default="2e-3,1e-3,5e-4",
+    show_default=True,
+    callback=_numbers,
+    help="Communication steps in s.",
 )
 @click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=_words, help="Some of these.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
@@ -253,7 +255,7 @@ def compare_command(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    """Run MODEL monolithically and coupled, and say what coupling costs.
+    r"""Run MODEL monolithically and coupled, and say what coupling costs.
 
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
@@ -303,7 +305,7 @@ def _print_comparison(comparison: Comparison) -> None:
 @click.option("--json", "json_file", help="JSON file for the problems by file.")
 @_common
 def validate_command(files: tuple[str, ...], json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
-    """Check FMU files, ours or not.
+    r"""Check FMU files, ours or not.
 
     \b
     Example: mbsfmu validate out/four-bar.fmu

@@ -60,13 +60,13 @@ class Algorithm(ABC):
     def step(self, exchange: Exchange, history: History, time: float, step: float) -> Floats:
         """Advance all members and return all outputs at the end."""
 
-    def _advance(
-        self, member: Member, begin: Floats, slope: Floats, time: float, step: float
-    ) -> None:
+    def _advance(self, member: Member, begin: Floats, slope: Floats, time: float, step: float) -> None:
         """Set inputs that begin at a value and go on with a slope, and step.
 
         An instance that interpolates gets the slope. One that holds its inputs gets their value at the middle
-        of the step, which is as good as a straight line to second order.
+        of the step, which is as good as a straight line to second order. An output of such an instance that
+        depends directly on the input still shows the value at the middle, and is first order: the standard does
+        not allow to set the end value and read again without a step.
         """
         sources = member.source_of_entry
         if len(sources):
@@ -129,9 +129,7 @@ class GaussSeidel(Algorithm):
 ALGORITHMS = ("jacobi", "gauss-seidel")
 
 
-def make_algorithm(
-    name: str, extrapolation: str, order: Sequence[str] | None, instances: Sequence[str]
-) -> Algorithm:
+def make_algorithm(name: str, extrapolation: str, order: Sequence[str] | None, instances: Sequence[str]) -> Algorithm:
     """Make an algorithm by its name.
 
     Raises
@@ -145,9 +143,7 @@ def make_algorithm(
         raise InputError(f"there is no extrapolation '{extrapolation}'; there are {', '.join(Extrapolation)}")
     chosen = list(order) if order is not None else list(instances)
     if sorted(chosen) != sorted(instances):
-        raise InputError(
-            f"the order is {', '.join(chosen)}; it must name each unit once: {', '.join(instances)}"
-        )
+        raise InputError(f"the order is {', '.join(chosen)}; it must name each unit once: {', '.join(instances)}")
     if name == "jacobi":
         return Jacobi(Extrapolation(extrapolation))
     return GaussSeidel(Extrapolation(extrapolation), chosen)

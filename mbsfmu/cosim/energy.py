@@ -75,7 +75,11 @@ def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[Po
                 giver.instance.variables[effort.source[1]].unit,
                 taker.instance.variables[flow.source[1]].unit,
             }
-            if units not in _POWERS or giver.instance.variables[effort.source[1]].unit not in ("N", "N.m", "Pa"):
+            if units not in _POWERS or giver.instance.variables[effort.source[1]].unit not in (
+                "N",
+                "N.m",
+                "Pa",
+            ):
                 continue
             bonds.append(
                 PowerBond(
@@ -88,6 +92,4 @@ def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[Po
 
 
 def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> _Side:
-    return _Side(
-        member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source)
-    )
+    return _Side(member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source))

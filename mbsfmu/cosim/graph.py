@@ -86,9 +86,7 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
         if target.causality not in (Causality.INPUT, Causality.PARAMETER):
             raise InputError(f"connection {connection}: {entry} of {to_name} is neither input nor parameter")
         if source.unit != target.unit and "1" not in (source.unit, target.unit):
-            raise InputError(
-                f"connection {connection}: {output} is in {source.unit}, but {entry} is in {target.unit}"
-            )
+            raise InputError(f"connection {connection}: {output} is in {source.unit}, but {entry} is in {target.unit}")
         if connection.target in driven:
             raise InputError(f"connection {connection}: {entry} of {to_name} is driven twice")
         driven.add(connection.target)

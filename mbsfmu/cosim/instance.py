@@ -54,13 +54,9 @@ class Archive:
         except Exception as error:  # FMPy raises bare exceptions here
             raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
         if self.description.fmiVersion != "2.0" or self.description.coSimulation is None:
-            raise InputError(
-                f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})"
-            )
+            raise InputError(f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})")
         if fmpy.platform not in platforms:
-            raise InputError(
-                f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}"
-            )
+            raise InputError(f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}")
         self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
         fmpy.extract(str(path), unzipdir=self.folder)
 
@@ -229,7 +225,7 @@ class Port:
         ):
             chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kind]
             if chosen:
-                references = [instance._by_name[names[index]].valueReference for index in chosen]  # noqa: SLF001
+                references = [instance._by_name[names[index]].valueReference for index in chosen]
                 self._groups.append(
                     (
                         function,
@@ -263,8 +259,8 @@ class Port:
                 self._do("fmi2SetRealInputDerivatives", references, orders, derivatives)
 
     def _do(self, function: str, references: Any, *buffers: Any) -> None:
-        component = self.instance._slave.component  # noqa: SLF001
-        self.instance._call(function, component, references, len(references), *buffers)  # noqa: SLF001
+        component = self.instance._slave.component
+        self.instance._call(function, component, references, len(references), *buffers)
 
 
 def _variable(described: Any) -> Variable:

@@ -209,7 +209,10 @@ class _Inputs:
     """Inputs that follow functions of time."""
 
     def __init__(
-        self, signals: Mapping[str, Signal], instances: Mapping[str, Instance], connections: Sequence[Connection]
+        self,
+        signals: Mapping[str, Signal],
+        instances: Mapping[str, Instance],
+        connections: Sequence[Connection],
     ) -> None:
         self._ports = []
         driven = {connection.target for connection in connections}
@@ -279,9 +282,7 @@ def _experiment(
     return stop, step
 
 
-def _by_instance(
-    values: Mapping[str, Any], instances: Mapping[str, Instance]
-) -> dict[tuple[str, str], Any]:
+def _by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
     result = {}
     for reference, value in values.items():
         name, _, variable = reference.partition(".")
@@ -293,13 +294,9 @@ def _by_instance(
     return result
 
 
-def _between_outputs(
-    connections: Sequence[Connection], instances: Mapping[str, Instance]
-) -> list[Connection]:
+def _between_outputs(connections: Sequence[Connection], instances: Mapping[str, Instance]) -> list[Connection]:
     """Leave out the connections to parameters: they count at initialization only."""
-    return [
-        each for each in connections if instances[each.target[0]].variables[each.target[1]].causality == "input"
-    ]
+    return [each for each in connections if instances[each.target[0]].variables[each.target[1]].causality == "input"]
 
 
 def _initialize(

@@ -146,18 +146,12 @@ class ActuatorForce(Force):
 class SpringDamperForce(Force):
     """A spring and a damper along a line."""
 
-    def __init__(
-        self, spring: SpringDamper, mechanism: Mechanism, points: Points, properties: Properties
-    ) -> None:
+    def __init__(self, spring: SpringDamper, mechanism: Mechanism, points: Points, properties: Properties) -> None:
         self.name = spring.name
         self._line = Line(spring, mechanism, points)
-        self._stiffness = properties.scalar(
-            f"{spring.name}.stiffness", spring.stiffness, "N/m", "stiffness", 0
-        )
+        self._stiffness = properties.scalar(f"{spring.name}.stiffness", spring.stiffness, "N/m", "stiffness", 0)
         self._damping = properties.scalar(f"{spring.name}.damping", spring.damping, "N.s/m", "damping", 0)
-        self._free = properties.scalar(
-            f"{spring.name}.free_length", spring.free_length, "m", "length without force", 0
-        )
+        self._free = properties.scalar(f"{spring.name}.free_length", spring.free_length, "m", "length without force", 0)
 
     def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:  # noqa: ARG002
         """Push with the spring's and the damper's force."""
@@ -183,9 +177,7 @@ class JointSpringDamperForce(Force):
         self.name = spring.name
         self._coordinate, slides = joint_coordinate(mechanism, spring.joint)
         stiffness, damping, coordinate = ("N/m", "N.s/m", "m") if slides else ("N.m/rad", "N.m.s/rad", "rad")
-        self._stiffness = properties.scalar(
-            f"{spring.name}.stiffness", spring.stiffness, stiffness, "stiffness", 0
-        )
+        self._stiffness = properties.scalar(f"{spring.name}.stiffness", spring.stiffness, stiffness, "stiffness", 0)
         self._damping = properties.scalar(f"{spring.name}.damping", spring.damping, damping, "damping", 0)
         self._free = properties.scalar(
             f"{spring.name}.free_coordinate", spring.free_coordinate, coordinate, "coordinate without force"

@@ -118,9 +118,7 @@ def _add_units(root: etree._Element, variables: Iterable[Variable]) -> None:
         exponents = dimension(name)
         # A unit with a root in it, as flow coefficients have, has no integer exponents and stays a name.
         if all(exponent == int(exponent) for exponent in exponents.values()):
-            etree.SubElement(
-                unit, "BaseUnit", {base: str(int(exponent)) for base, exponent in exponents.items()}
-            )
+            etree.SubElement(unit, "BaseUnit", {base: str(int(exponent)) for base, exponent in exponents.items()})
         if display := DISPLAY_UNITS.get(name):
             etree.SubElement(unit, "DisplayUnit", name=display.name, factor=_text(display.factor))
 
@@ -160,9 +158,7 @@ def _add_structure(root: etree._Element, unit: Unit) -> None:
     structure = etree.SubElement(root, "ModelStructure")
     index = {variable.name: position for position, variable in enumerate(unit.variables, start=1)}
     outputs = [variable.name for variable in unit.variables if variable.causality is Causality.OUTPUT]
-    calculated = [
-        variable.name for variable in unit.variables if variable.causality is Causality.CALCULATED_PARAMETER
-    ]
+    calculated = [variable.name for variable in unit.variables if variable.causality is Causality.CALCULATED_PARAMETER]
     initial = sorted([*outputs, *calculated], key=index.__getitem__)
     for tag, names, dependencies in (
         ("Outputs", outputs, unit.dependencies),

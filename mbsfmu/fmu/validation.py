@@ -106,7 +106,9 @@ def _check_structure(root: etree._Element) -> Iterator[str]:
         if (each.get("causality") == "output" and each.get("initial", "calculated") != "exact")
         or each.get("causality") == "calculatedParameter"
     }
-    states = {int(v[0].get("derivative", "0")) for v in variables if root.find("ModelStructure/Derivatives") is not None}
+    states = {
+        int(v[0].get("derivative", "0")) for v in variables if root.find("ModelStructure/Derivatives") is not None
+    }
     for tag, wanted, optional in (("Outputs", outputs, set()), ("InitialUnknowns", unknown_at_start, states)):
         listed = {int(each.get("index", "0")) for each in root.iterfind(f"ModelStructure/{tag}/Unknown")}
         for index in sorted(wanted - listed):

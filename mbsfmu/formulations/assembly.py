@@ -66,9 +66,7 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     partition = _partition(functions, coordinates)
     driven = jacobian[:, partition.independent] @ velocities[partition.independent]
     result = velocities.copy()
-    result[partition.dependent] = -np.linalg.lstsq(
-        jacobian[:, partition.dependent], driven, rcond=RANK_TOLERANCE
-    )[0]
+    result[partition.dependent] = -np.linalg.lstsq(jacobian[:, partition.dependent], driven, rcond=RANK_TOLERANCE)[0]
     return result
 
 

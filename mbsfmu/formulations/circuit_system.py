@@ -74,9 +74,7 @@ class CircuitSystem(System):
         return np.zeros(0)
 
 
-def _variable(
-    quantity: Quantity, causality: Causality, variability: Variability = Variability.CONTINUOUS
-) -> Variable:
+def _variable(quantity: Quantity, causality: Causality, variability: Variability = Variability.CONTINUOUS) -> Variable:
     return Variable(
         quantity.name,
         causality,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 import numpy as np
 
@@ -98,9 +99,7 @@ class CoupledSystem(System):
     def _find(self, reference: str) -> tuple[int, str]:
         part, _, variable = reference.partition(".")
         if part not in self._part_names or not variable:
-            raise DataError(
-                f"connection: '{reference}' names no system; systems are {', '.join(self._part_names)}"
-            )
+            raise DataError(f"connection: '{reference}' names no system; systems are {', '.join(self._part_names)}")
         return self._part_names.index(part), variable
 
     def _connect(self, source: str, target: str) -> None:
@@ -126,8 +125,7 @@ class CoupledSystem(System):
             if known is not None:
                 raise DataError(f"connection: there is no output '{source}'; there are {known}")
             raise DataError(
-                f"connection: '{target}' cannot be driven by '{source}'; "
-                f"inputs are {', '.join(inputs) or 'none'}"
+                f"connection: '{target}' cannot be driven by '{source}'; inputs are {', '.join(inputs) or 'none'}"
             )
         if taken_already:
             raise DataError(f"connection: '{target}' is driven twice")
@@ -180,9 +178,7 @@ class CoupledSystem(System):
             for kind in kinds
             for variable in getattr(part, kind)
         ]
-        listed += [
-            (index, variable) for index, part in enumerate(self.parts) for variable, _ in part.balances
-        ]
+        listed += [(index, variable) for index, part in enumerate(self.parts) for variable, _ in part.balances]
         listed += [(index, self.parts[index].inputs[entry]) for index, entry in self._inputs]
         names = [variable.name for _, variable in listed]
         self._ambiguous = {name for name in names if names.count(name) > 1}
@@ -198,9 +194,7 @@ class CoupledSystem(System):
             replace(variable, causality=Causality.LOCAL) if index in fed else variable
             for index, variable in enumerate(self.parameters)
         )
-        self.inputs = tuple(
-            self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs
-        )
+        self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
 
     def _named(self, part: int, variable: Variable) -> Variable:
@@ -239,7 +233,7 @@ class CoupledSystem(System):
 
     def _slices(self, vector: Array, kind: str) -> list[Array]:
         bounds = np.cumsum([0, *(len(getattr(part, kind)) for part in self.parts)])
-        return [vector[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [vector[start:end] for start, end in pairwise(bounds.tolist())]
 
     def _instants(self, instant: Instant) -> list[Instant]:
         """Return each part's instant, with connected inputs from the other parts' outputs."""
@@ -255,9 +249,7 @@ class CoupledSystem(System):
             return Instant(*(group[part] for group in kept), inputs, parameters[part])
 
         for _ in range(self._sweeps):
-            readings = {
-                part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}
-            }
+            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}
             for wire in self._wires:
                 entries[wire.target][wire.input] = readings[wire.source][wire.output]
         return [at(part) for part in range(len(self.parts))]

@@ -85,9 +85,7 @@ class SystemFunctions:
         self._lambda = self._symbol("multipliers", len(self.rows))
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in _PARTS[:3])
-        self.states, self.integrals, self.inputs, self.parameters = (
-            self._memory[part] for part in _PARTS[3:]
-        )
+        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in _PARTS[3:])
         self.multipliers = self._memory["multipliers"]
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
@@ -164,9 +162,7 @@ class SystemFunctions:
     def equilibrium(self) -> TracedFunction:
         """M, shape (n, n), −Q, shape (n,), ẋ, and ∂(M z̈ − Q)/∂u, shape (n, number of inputs)."""
         mass = self._with_respect_to(self._residual, "accelerations")
-        rest = ca.substitute(
-            self._residual, self._symbol_by_part["accelerations"], ca.SX.zeros(len(self.coordinates))
-        )
+        rest = ca.substitute(self._residual, self._symbol_by_part["accelerations"], ca.SX.zeros(len(self.coordinates)))
         by_inputs = self._with_respect_to(self._residual, "inputs")
         return self._function("equilibrium", [mass, rest, self._rates, by_inputs], matrices=[0, 3])
 
@@ -188,9 +184,7 @@ class SystemFunctions:
     @cached_property
     def closure_tangent(self) -> TracedFunction:
         """Derivatives of Φ_z ż by z, shape (m, n), and of Φ_z z̈ + Φ̇_z ż by (z, ż), shape (m, 2 n)."""
-        acceleration = (
-            ca.mtimes(self._closure_jacobian, self._symbol_by_part["accelerations"]) + self._quadratic
-        )
+        acceleration = ca.mtimes(self._closure_jacobian, self._symbol_by_part["accelerations"]) + self._quadratic
         motion = [self._with_respect_to(acceleration, part) for part in _PARTS[:2]]
         results = [self._with_respect_to(self._closure_rate, "coordinates"), ca.horzcat(*motion)]
         return self._function("closure_tangent", results, matrices=[0, 1])
@@ -218,7 +212,7 @@ class SystemFunctions:
 
     @cached_property
     def start(self) -> TracedFunction:
-        """z and ż as the user gave them, each of shape (n,), and x at the start, shape (k,)."""
+        """Z and ż as the user gave them, each of shape (n,), and x at the start, shape (k,)."""
         parameters = self._instant.parameters
         coordinates, velocities = self.system.initial_coordinates(parameters)
         states = self.system.initial_states(parameters)

@@ -60,9 +60,7 @@ class Initialization:
         self._system = system
         self._functions = SystemFunctions(system)
         if isinstance(system, CoupledSystem):
-            self._parts = [
-                (index, SystemFunctions(part)) for index, part in enumerate(system.parts) if part.balances
-            ]
+            self._parts = [(index, SystemFunctions(part)) for index, part in enumerate(system.parts) if part.balances]
             self.calculated: tuple[Variable, ...] = tuple(
                 variable for index, _ in self._parts for variable in system.calculated(index)
             )

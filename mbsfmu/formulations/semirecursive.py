@@ -107,9 +107,7 @@ class SemirecursiveMechanism(System):
                         f"start value of the {name.replace('_', ' ')}; loops are closed from there",
                         structural_zero=False,
                     )
-                    for name, value, suffix in zip(
-                        names[:2], _start_values(tree_joint), ("", "/s"), strict=True
-                    )
+                    for name, value, suffix in zip(names[:2], _start_values(tree_joint), ("", "/s"), strict=True)
                 )
             )
         self.coordinates, self.velocities, self.accelerations = (tuple(group) for group in variables)
@@ -125,9 +123,7 @@ class SemirecursiveMechanism(System):
                 quantity, unit = ("force", "N") if force.slides else ("torque", "N.m")
                 inputs.append((force, quantity, unit, f"{quantity} in the joint, on the outer body"))
         self.inputs = tuple(
-            Variable(
-                f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description
-            )
+            Variable(f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description)
             for force, quantity, unit, description in inputs
         )
         return {force.name: index for index, (force, *_) in enumerate(inputs)}
@@ -136,12 +132,8 @@ class SemirecursiveMechanism(System):
         lines = []
         for force in self._actuators:
             lines += [
-                Variable(
-                    f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"
-                ),
-                Variable(
-                    f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"
-                ),
+                Variable(f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"),
+                Variable(f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"),
             ]
         centres = [
             Variable(f"{body.name}.centre.{axis}.position", unit="m", description=f"centre of mass, {axis}")
@@ -272,9 +264,7 @@ class SemirecursiveMechanism(System):
                 force.line.length(motion.frames, instant.parameters),
                 force.line.velocity(motion, instant.parameters),
             ]
-        centres = [
-            self._mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self._bodies))
-        ]
+        centres = [self._mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self._bodies))]
         kinetic, potential = self._energies(instant)
         work, loss, start = instant.integrals
         drift = kinetic + potential + loss - work - start

@@ -38,7 +38,7 @@ class Instant:
 
 
 class System(ABC):
-    """Equations of motion with loop constraints, and first-order equations, in the form
+    """Equations of motion with loop constraints, and first-order equations, in one form.
 
     M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
 
@@ -62,7 +62,7 @@ class System(ABC):
     balances
         Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
         system at rest where it starts.
-    """  # noqa: D205 - the form of the equations belongs into the summary
+    """
 
     name: str
     coordinates: tuple[Variable, ...] = ()

@@ -94,9 +94,7 @@ class RigidBody(Body):
     def _physical(self) -> RigidBody:
         jxx, jyy, jzz = self.inertia
         if 2 * max(self.inertia) > (jxx + jyy + jzz) * (1 + 1e-12):
-            raise ValueError(
-                f"inertia is {self.inertia}; each moment must be at most the sum of the two others"
-            )
+            raise ValueError(f"inertia is {self.inertia}; each moment must be at most the sum of the two others")
         if self.length is None and (self.centre.along or any(point.along for point in self.points.values())):
             raise ValueError("a point is given by its share of the length, but the body has no length")
         return self

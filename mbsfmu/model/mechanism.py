@@ -85,8 +85,7 @@ class Mechanism(Data):
             joint = joints.get(force.joint)
             if joint is None:
                 raise DataError(
-                    f"{force.type} '{force.name}': there is no joint '{force.joint}'; "
-                    f"there are {', '.join(joints)}"
+                    f"{force.type} '{force.name}': there is no joint '{force.joint}'; there are {', '.join(joints)}"
                 )
             if isinstance(joint, Fixed) or self.topology.body_of_joint(joint.name) is None:
                 kind = "fixed" if isinstance(joint, Fixed) else "cut"

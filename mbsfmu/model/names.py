@@ -11,9 +11,7 @@ GROUND = "ground"
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """A name: letters, digits and underscores, not beginning with a digit."""
 
-PointReference = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
-]
+PointReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")]
 """A point of a body or of the ground, as `body.point`."""
 
 Vector = tuple[float, float, float]

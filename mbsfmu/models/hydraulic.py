@@ -46,9 +46,7 @@ def circuit() -> Circuit:
                 time_constant=1.0 / (2.0 * pi * 35.0),
             ),
             Hose(name="hose_1", node="V1", volume=3.14e-5, bulk_modulus=HOSE_MODULUS),
-            Throttle(
-                name="throttle", inlet="V1", outlet="V2", orifice_diameter=6e-3, discharge_coefficient=0.8
-            ),
+            Throttle(name="throttle", inlet="V1", outlet="V2", orifice_diameter=6e-3, discharge_coefficient=0.8),
             Hose(name="hose_2", node="V2", volume=7.85e-5, bulk_modulus=HOSE_MODULUS),
             Cylinder(
                 name="cylinder",

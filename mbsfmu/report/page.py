@@ -78,12 +78,12 @@ def _plots(comparison: Mapping[str, Any]) -> dict[str, Any]:
     for output in comparison["outputs"]:
         name, unit = output["name"], output["unit"]
         chosen = {key: curves["signals"][name][key] for key in ("monolithic", *shown)}
-        signals.append({"name": name, "svg": Markup(over_time(curves["time"], chosen, name, unit))})  # noqa: S704
+        signals.append({"name": name, "svg": Markup(over_time(curves["time"], chosen, name, unit))})
     residual = {key: curves["energy_residual"][key] for key in shown if key in curves["energy_residual"]}
     return {
         "signals": signals,
-        "error": Markup(error_over_step(comparison["runs"], comparison["order"])),  # noqa: S704
-        "energy": Markup(energy_over_time(curves["time"], residual)) if residual else None,  # noqa: S704
+        "error": Markup(error_over_step(comparison["runs"], comparison["order"])),
+        "energy": Markup(energy_over_time(curves["time"], residual)) if residual else None,
     }
 
 

@@ -48,9 +48,7 @@ def _colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def over_time(
-    time: Sequence[float], signals: Mapping[str, Sequence[float]], name: str, unit: str
-) -> str:
+def over_time(time: Sequence[float], signals: Mapping[str, Sequence[float]], name: str, unit: str) -> str:
     """Return a signal of the monolithic run and of coupled runs over time, and below it their difference.
 
     Parameters

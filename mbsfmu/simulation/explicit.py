@@ -46,7 +46,7 @@ class ExplicitForm:
 
     @property
     def start(self) -> Floats:
-        """y at the start."""
+        """Y at the start."""
         independent = self._partition.independent
         return np.concatenate(
             [

@@ -78,9 +78,6 @@ class InputValues:
     def events(self, begin: float, end: float, same: float) -> list[float]:
         """Return the times inside (begin, end) at which a followed signal jumps, `same` away from both ends."""
         times = {
-            event
-            for signal in self._followed.values()
-            for event in signal.events
-            if begin + same < event < end - same
+            event for signal in self._followed.values() for event in signal.events if begin + same < event < end - same
         }
         return sorted(times)

@@ -55,10 +55,8 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
     unknowns = problem.guess.copy()
     residual = problem.residual(unknowns)
     for iteration in range(1, most_iterations + 1):
-        if jacobian is Jacobian.EXACT:
-            matrix = problem.jacobian()
-        else:
-            matrix = _forward_difference(problem, unknowns, residual)
+        exact = jacobian is Jacobian.EXACT
+        matrix = problem.jacobian() if exact else _forward_difference(problem, unknowns, residual)
         factors, pivots, info = dgetrf(matrix)
         increment = dgetrs(factors, pivots, -residual)[0]
         if info != 0 or not np.isfinite(increment).all():

@@ -93,9 +93,7 @@ class StateFormat:
             When the bytes do not fit the system.
         """
         if len(saved) != 8 * self._size:
-            raise InputError(
-                f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}"
-            )
+            raise InputError(f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}")
         sizes = (*self._head, *self._body, self._coordinates)
         numbers = np.frombuffer(saved, dtype=float)
         flags, parameters, inputs, held, effective, calculated, *rest = (

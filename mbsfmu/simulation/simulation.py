@@ -180,9 +180,7 @@ class Simulation:
             raise InputError(f"the step is {step:g} s; it must be positive")
         self._started()
         if abs(time - self.time) > _SAME_TIME * step:
-            raise InputError(
-                f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s"
-            )
+            raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
         before = self._state, self.time, self._effective
         self._stepped = True
         try:
@@ -257,10 +255,8 @@ class Simulation:
             on_grid = len(inside) > 0 and abs(inside[-1] - end) <= same
             targets = inside if on_grid else np.append(inside, end)
             self._refresh()
-            state = self._started()
-            for index, state in enumerate(
-                self._solver.advance(state, np.concatenate([[begin], targets]), self._inputs.before)
-            ):
+            states = self._solver.advance(self._started(), np.concatenate([[begin], targets]), self._inputs.before)
+            for index, state in enumerate(states):
                 self._arrive(state, float(targets[index]))
                 if index < count:
                     yield
@@ -324,9 +320,7 @@ class Simulation:
             self._inputs.set(index, number)
             self._row = None
         elif self._stepped:
-            raise InputError(
-                f"{name} is a parameter that counts at initialization; it cannot be set after it"
-            )
+            raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
         elif kind == "settings":
             self._solver.step = number
         else:

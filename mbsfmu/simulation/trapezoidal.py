@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
@@ -39,7 +40,7 @@ class TrapezoidalRule(Solver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
-        for begin, end in zip(times[:-1], times[1:], strict=True):
+        for begin, end in pairwise(times.tolist()):
             count = max(1, math.ceil((end - begin) / self.step - _ROUND_OFF))
             step = (end - begin) / count
             for index in range(count):
@@ -56,9 +57,7 @@ class TrapezoidalRule(Solver):
         except SimulationError as error:
             self.statistics.failures += 1
             if halvings == _HALVINGS:
-                raise SimulationError(
-                    f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}"
-                ) from None
+                raise SimulationError(f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}") from None
             self.statistics.retries += 1
             middle = self._step(state, time, step / 2, inputs, halvings + 1)
             return self._step(middle, time + step / 2, step / 2, inputs, halvings + 1)

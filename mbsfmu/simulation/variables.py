@@ -14,9 +14,7 @@ from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
 
 VIOLATIONS = (
-    Variable(
-        "constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"
-    ),
+    Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
     Variable("constraint.velocity", unit="1", description="magnitude of their rate, m/s and rad/s"),
 )
 
@@ -64,9 +62,7 @@ class VariableTable:
             *system.outputs,
             *(VIOLATIONS if system.constraints else ()),
         )
-        calculated = tuple(
-            replace(variable, variability=Variability.FIXED) for variable in initialization.calculated
-        )
+        calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         return cls(continuous, system.parameters, calculated, (replace(STEP, start=step),))
 
     @property
@@ -175,16 +171,12 @@ class Dependencies:
         )
 
 
-def _names(
-    variables: Sequence[Variable], selected: np.typing.NDArray[np.bool_] | None = None
-) -> tuple[str, ...]:
+def _names(variables: Sequence[Variable], selected: np.typing.NDArray[np.bool_] | None = None) -> tuple[str, ...]:
     chosen = [True] * len(variables) if selected is None else selected
     return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
 
 
-def _through(
-    outer: np.typing.NDArray[np.bool_], inner: np.typing.NDArray[np.bool_]
-) -> np.typing.NDArray[np.bool_]:
+def _through(outer: np.typing.NDArray[np.bool_], inner: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.bool_]:
     return (outer.astype(int) @ inner.astype(int)).astype(bool)
 
 

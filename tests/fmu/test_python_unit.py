@@ -76,9 +76,7 @@ def advance(slave: fmi2.FMU2Slave, begin: int, end: int, step: float = 1e-3) -> 
 
 def test_unit_matches_the_run_in_process(four_bar_fmus: dict[str, Path]) -> None:
     expected = mbsfmu.models.four_bar().simulation().run(1.2)
-    result = fmpy.simulate_fmu(
-        str(four_bar_fmus["four-bar"]), stop_time=1.2, step_size=1e-3, output_interval=1e-3
-    )
+    result = fmpy.simulate_fmu(str(four_bar_fmus["four-bar"]), stop_time=1.2, step_size=1e-3, output_interval=1e-3)
     for name in ("boom.angle", "cylinder.length", "cylinder.velocity", "cylinder.force"):
         np.testing.assert_allclose(result[name], expected[name], rtol=1e-9, atol=1e-12)
     assert np.ptp(result["cylinder.length"]) > 1e-3  # the valve opened: it is no comparison of standstills

@@ -26,7 +26,11 @@ def damaged(source: Path, target: Path, change: Callable[[str], str]) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('modelIdentifier="circuit"', 'modelIdentifier="other"', "no library named after the modelIdentifier other"),
+        (
+            'modelIdentifier="circuit"',
+            'modelIdentifier="other"',
+            "no library named after the modelIdentifier other",
+        ),
         ('name="oil.density" valueReference="', 'name="oil.density" valueReference="1', "value reference"),
         ('Z" guid', '" guid', "must be in UTC and end in Z"),
         (' stepSize="0.001"', "", "DefaultExperiment has no stepSize"),
@@ -37,7 +41,9 @@ def damaged(source: Path, target: Path, change: Callable[[str], str]) -> Path:
 def test_damage_is_found(four_bar_fmus: dict[str, Path], tmp_path: Path, old: str, new: str, problem: str) -> None:
     def change(text: str) -> str:
         if "valueReference" in old:  # give the density the value reference of another parameter
-            first = text.index('name="oil.bulk_modulus" valueReference="') + len('name="oil.bulk_modulus" valueReference="')
+            first = text.index('name="oil.bulk_modulus" valueReference="') + len(
+                'name="oil.bulk_modulus" valueReference="'
+            )
             reference = text[first : text.index('"', first)]
             start = text.index(old) + len(old)
             return text[:start] + reference + text[text.index('"', start) :]

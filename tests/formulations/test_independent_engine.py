@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
@@ -49,8 +50,6 @@ def random_tree(seed: int, bodies: int = 6) -> Mechanism:
 
 def as_pinocchio(mechanism: Mechanism) -> pinocchio.Model:
     """The same tree, its frames placed by hand."""
-    from scipy.spatial.transform import Rotation
-
     model = pinocchio.Model()
     model.gravity.linear = np.array(mechanism.gravity)
     ids = {"ground": 0}
@@ -58,10 +57,14 @@ def as_pinocchio(mechanism: Mechanism) -> pinocchio.Model:
     topology = mechanism.topology
     for body, tree_joint in zip(topology.bodies, topology.tree, strict=True):
         joint = tree_joint.joint
-        inner, inner_point = joint.parent.split(".")
+        inner = joint.parent.split(".")[0]
         place = np.array(mechanism.point(joint.parent).position)
         axis = np.array(joint.axis) / np.linalg.norm(joint.axis)
-        kind = pinocchio.JointModelRevoluteUnaligned if isinstance(joint, Revolute) else pinocchio.JointModelPrismaticUnaligned
+        kind = (
+            pinocchio.JointModelRevoluteUnaligned
+            if isinstance(joint, Revolute)
+            else pinocchio.JointModelPrismaticUnaligned
+        )
         placement = frames[inner] * pinocchio.SE3(np.eye(3), place)
         ids[body.name] = model.addJoint(ids[inner], kind(*axis), placement, joint.name)
         turn = Rotation.from_rotvec(joint.orientation).as_matrix()
@@ -104,7 +107,12 @@ def cartesian_four_bar(angles: np.ndarray, rates: np.ndarray, force: float) -> n
     along = np.stack([np.cos(phi), np.sin(phi)], axis=1)
     across = np.stack([-np.sin(phi), np.cos(phi)], axis=1)
     # Joints: (body, distance of its point from its centre along its axis), -1 for the ground.
-    joints = [((-1, 0.0), (0, -4.5)), ((0, -1.5), (1, -lengths[1] / 2)), ((1, lengths[1] / 2), (2, -1.0)), ((2, 1.0), (-1, 0.0))]
+    joints = [
+        ((-1, 0.0), (0, -4.5)),
+        ((0, -1.5), (1, -lengths[1] / 2)),
+        ((1, lengths[1] / 2), (2, -1.0)),
+        ((2, 1.0), (-1, 0.0)),
+    ]
     mass = np.diag(np.concatenate([[m, m, m * length**2 / 12] for m, length in zip(masses, lengths, strict=True)]))
     jacobian, right = np.zeros((8, 9)), np.zeros(8)
     for row, ends in enumerate(joints):

@@ -85,9 +85,7 @@ def paper_circuit(valve: Mapping[str, Any] | None = None, **cylinder: Any) -> Ci
         components=(
             *_sources_and_valve("V1", "V3", **(valve or {})),
             Hose(name="hose_1", node="V1", volume=HOSE_1, bulk_modulus=HOSE),
-            Throttle(
-                name="throttle", inlet="V1", outlet="V2", orifice_diameter=0.006, discharge_coefficient=0.8
-            ),
+            Throttle(name="throttle", inlet="V1", outlet="V2", orifice_diameter=0.006, discharge_coefficient=0.8),
             Hose(name="hose_2", node="V2", volume=HOSE_2, bulk_modulus=HOSE),
             _cylinder(**cylinder),
             Hose(name="hose_3", node="V3", volume=HOSE_3, bulk_modulus=HOSE),

@@ -125,9 +125,7 @@ def test_rates_are_those_of_the_paper(
         cylinder__length=length,
         cylinder__velocity=speed,
     )
-    assert rates == near(
-        paper_rates(p1=p1, p2=p2, p3=p3, spool=spool, command=command, length=length, speed=speed)
-    )
+    assert rates == near(paper_rates(p1=p1, p2=p2, p3=p3, spool=spool, command=command, length=length, speed=speed))
 
 
 def test_eq_43_as_printed_is_another_circuit() -> None:
@@ -171,15 +169,11 @@ def test_circuit_without_throttle(p2: float, p3: float, spool: float, length: fl
 @untimed
 @given(pressures, pressures, speeds, lengths)
 def test_force_and_outputs_of_the_cylinder(p2: float, p3: float, speed: float, length: float) -> None:
-    outputs = RUBBING.outputs(
-        V2__pressure=p2, V3__pressure=p3, cylinder__velocity=speed, cylinder__length=length
-    )
+    outputs = RUBBING.outputs(V2__pressure=p2, V3__pressure=p3, cylinder__velocity=speed, cylinder__length=length)
     rubbing = 400.0 * speed + (120.0 + 80.0 * exp(-((speed / 0.02) ** 2))) * tanh(speed / 0.003)
     force = p2 * AREA_2 - p3 * AREA_3 - rubbing
     expected = {"friction": rubbing, "force": force, "power": force * speed}
-    assert {name: outputs[f"cylinder.{name}"] for name in expected} == pytest.approx(
-        expected, rel=1e-10, abs=1e-9
-    )
+    assert {name: outputs[f"cylinder.{name}"] for name in expected} == pytest.approx(expected, rel=1e-10, abs=1e-9)
     assert outputs["cylinder.pressure_piston"] == p2
     assert outputs["cylinder.pressure_rod"] == p3
 
@@ -238,9 +232,7 @@ def test_start_holds_the_static_load(bench: Bench) -> None:
 @given(st.floats(0.0, 30e3), st.floats(1.0, 2e3))
 def test_start_holds_no_other_load(load: float, more: float) -> None:
     start = PAPER.start({"cylinder.initial_load": load})
-    force = PAPER.outputs(V2__pressure=start["V2.pressure"], V3__pressure=start["V3.pressure"])[
-        "cylinder.force"
-    ]
+    force = PAPER.outputs(V2__pressure=start["V2.pressure"], V3__pressure=start["V3.pressure"])["cylinder.force"]
     assert force == pytest.approx(load, rel=1e-12, abs=1e-9)
     assert force != pytest.approx(load + more, rel=1e-12, abs=1e-9)
 
@@ -263,9 +255,7 @@ def test_rigid_volume_and_hose_of_one_node_add_up() -> None:
         oil=Oil(bulk_modulus=OIL, density=850.0),
         components=(
             PressureSource(name="pump", node="P", pressure=PUMP),
-            Throttle(
-                name="throttle", inlet="P", outlet="A", orifice_diameter=1e-3, discharge_coefficient=0.7
-            ),
+            Throttle(name="throttle", inlet="P", outlet="A", orifice_diameter=1e-3, discharge_coefficient=0.7),
             Hose(name="hose", node="A", volume=3e-5, bulk_modulus=HOSE),
             Volume(name="manifold", node="A", volume=5e-5),
         ),

@@ -78,9 +78,7 @@ def test_throttle_coefficient_is_bernoullis() -> None:
 def test_catalogue_coefficient_gives_the_catalogue_point_back() -> None:
     coefficient = catalogue_coefficient(4e-4, 35e5, 10.0)
     assert coefficient == pytest.approx(2.138e-8, rel=1e-4)  # the value that is published for this valve
-    assert float(orifice_flow(10.0 * coefficient, np.asarray(35e5), LAMINAR)) == pytest.approx(
-        4e-4, rel=1e-13
-    )
+    assert float(orifice_flow(10.0 * coefficient, np.asarray(35e5), LAMINAR)) == pytest.approx(4e-4, rel=1e-13)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])

@@ -117,9 +117,7 @@ def equaliser(first: Volume | Hose, pressures: tuple[float, float]) -> Circuit:
         oil=Oil(bulk_modulus=OIL, density=850.0),
         components=(
             first,
-            Throttle(
-                name="throttle", inlet="A", outlet="B", orifice_diameter=5e-4, discharge_coefficient=0.8
-            ),
+            Throttle(name="throttle", inlet="A", outlet="B", orifice_diameter=5e-4, discharge_coefficient=0.8),
             Volume(name="right", node="B", volume=3e-4),
         ),
         initial_pressures={"A": pressures[0], "B": pressures[1]},

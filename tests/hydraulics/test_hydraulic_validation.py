@@ -122,9 +122,7 @@ NOT_NEGATIVE = "it must be greater than or equal to 0"
         ),
     ],
 )
-def test_numbers_of_the_wrong_sign_are_refused(
-    kind: Any, data: dict[str, Any], field: str, sign: str
-) -> None:
+def test_numbers_of_the_wrong_sign_are_refused(kind: Any, data: dict[str, Any], field: str, sign: str) -> None:
     thing = f"{kind.__name__} '{data['name']}'" if "name" in data else kind.__name__
     for wrong in (-1.0, 0.0) if sign == POSITIVE else (-1.0,):
         refused(partial(kind, **{**data, field: wrong}), f"{thing}: {field} is {wrong}; {sign}")
@@ -323,9 +321,7 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"), [each[1:] for each in CIRCUITS], ids=[each[0] for each in CIRCUITS]
-)
+@pytest.mark.parametrize(("make", "sentence"), [each[1:] for each in CIRCUITS], ids=[each[0] for each in CIRCUITS])
 def test_circuits_that_cannot_be_are_refused(make: Callable[[], Circuit], sentence: str) -> None:
     refused(make, sentence)
 

@@ -71,7 +71,7 @@ def test_reset_and_parameters() -> None:
     simulation.set("boom.mass", 300.0)
     assert simulation.get("cylinder.static_force") > 12000.0
     simulation.step(0.0, 1e-3)
-    with pytest.raises(InputError, match="boom.mass is a parameter that counts at initialization"):
+    with pytest.raises(InputError, match=r"boom.mass is a parameter that counts at initialization"):
         simulation.set("boom.mass", 200.0)
     simulation.reset()
     assert simulation.get("cylinder.static_force") == pytest.approx(11029.380862, rel=1e-9)
@@ -106,7 +106,10 @@ def test_piston_below_rod_is_refused_at_initialization() -> None:
         ({"solver": "euler"}, "there is no solver 'euler'"),
         ({"step": 0.0}, "the step is 0; it must be positive"),
         ({"jacobian": "none"}, "there is no jacobian 'none'"),
-        ({"formulation": "penalty", "solver": "rk45"}, "needs an explicit form, which 'penalty' does not have"),
+        (
+            {"formulation": "penalty", "solver": "rk45"},
+            "needs an explicit form, which 'penalty' does not have",
+        ),
     ],
 )
 def test_refused_options(options: dict[str, object], sentence: str) -> None:
@@ -118,7 +121,7 @@ def test_step_that_cannot_be_made_leaves_the_state() -> None:
     simulation = mbsfmu.models.pendulum(1).simulation()
     simulation.step(0.0, 1e-3)
     before = everything(simulation)
-    simulation._formulation._limits[:] = -1.0  # noqa: SLF001 - no increment is below that: Newton must give up
+    simulation._formulation._limits[:] = -1.0
     with pytest.raises(SimulationError, match=r"the step at t = 0.001 s fails even with"):
         simulation.step(1e-3, 1e-3)
     assert everything(simulation) == before
@@ -128,7 +131,7 @@ def test_impossible_lengths_are_refused() -> None:
     simulation = mbsfmu.models.four_bar().simulation()
     simulation.set("rocker.length", 0.1)
     simulation.set("link.length", 0.1)
-    with pytest.raises(InputError, match="mechanism cannot be assembled|cannot be assembled: from the given start"):
+    with pytest.raises(InputError, match="cannot be assembled: from the given start"):
         simulation.initialize()
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -18,7 +16,7 @@ from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.semirecursive import SemirecursiveMechanism
 from mbsfmu.formulations.system import System
-from mbsfmu.model.mechanism import Mechanism, read_json
+from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import make_simulation
@@ -103,7 +101,7 @@ class CoupledModel(Data):
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        write_json(path, self.to_dict())
 
     # -- equations ------------------------------------------------------------------------------------------
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.errors import InputError
+from mbsfmu.files import complete_file
 
 
 class Trajectory(Mapping[str, NDArray[np.float64]]):
@@ -85,17 +84,9 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
 
         The file appears complete or not at all.
         """
-        target = Path(path)
         header = ["time [s]"] + [f"{name} [{self._unit_by_name[name]}]" for name in self.names]
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", newline="", encoding="utf-8") as stream:
-                writer = csv.writer(stream)
-                writer.writerow(header)
-                rows = np.column_stack([self.time, self.values_by_column])
-                writer.writerows([repr(float(value)) for value in row] for row in rows)
-            os.chmod(partial, 0o644)
-            os.replace(partial, target)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        with complete_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(header)
+            rows = np.column_stack([self.time, self.values_by_column])
+            writer.writerows([repr(float(value)) for value in row] for row in rows)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from mbsfmu.files import complete_file
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -67,17 +66,8 @@ def write_json(path: str | None, data: Mapping[str, Any]) -> None:
     """Write a result as JSON, complete or not at all; numbers that are not finite become null."""
     if path is None:
         return
-    target = Path(path)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(_plain(data), stream, indent=2, allow_nan=False)
-            stream.write("\n")
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    with complete_file(path) as partial:
+        partial.write_text(json.dumps(_plain(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from lxml import etree
 
 from mbsfmu.cosim.graph import Connection, SystemGraph
 from mbsfmu.errors import InputError
+from mbsfmu.files import complete_file
 
 _SSD = "http://ssp-standard.org/SSP1/SystemStructureDescription"
 _SSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
@@ -107,17 +107,10 @@ def _declare_units(root: etree._Element, file: Path) -> None:
 
 
 def _write_archive(target: Path, xml: bytes, units: Mapping[str, Path]) -> Path:
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_FILE, xml)
-            for file in units.values():
-                archive.write(file, f"resources/{file.name}")
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_FILE, xml)
+        for file in units.values():
+            archive.write(file, f"resources/{file.name}")
     return target
 
 

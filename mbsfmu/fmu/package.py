@@ -13,13 +13,13 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mbsfmu.errors import InputError
+from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, ModelDescription, describe
 from mbsfmu.fmu.slave import UNIT_FILE
 from mbsfmu.fmu.unit import Unit
@@ -73,16 +73,9 @@ def export_python(
     version = importlib.metadata.version("mbsfmu")
     description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in _files(unit, description, factory, arguments):
-                archive.writestr(name, content)
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _files(unit, description, factory, arguments):
+            archive.writestr(name, content)
     return target
 
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from mbsfmu.data import Data, DataError
+from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.force import Actuator, AnyForce, JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.model.joint import AnyJoint, Fixed
@@ -146,7 +147,7 @@ class Mechanism(Data):
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the mechanism to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        write_json(path, self.to_dict())
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -161,3 +162,9 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{Path(path).name} is not a JSON file: {error}") from None
+
+
+def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:
+    """Write a JSON file."""
+    with complete_file(path) as partial:
+        partial.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

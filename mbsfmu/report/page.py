@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.resources
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from mbsfmu.files import complete_file
 from mbsfmu.report.plots import energy_over_time, error_over_step, over_time
 
 
@@ -31,17 +31,9 @@ def write_report(comparison: Mapping[str, Any], path: str | os.PathLike[str]) ->
     page = environment.from_string(template).render(
         **{**comparison, "headline": headline(comparison), "plots": _plots(comparison)}
     )
-    target = Path(path)
-    handle, partial = tempfile.mkstemp(dir=target.absolute().parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(page)
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
-    return target
+    with complete_file(path) as partial:
+        partial.write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 def headline(comparison: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
 
+from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
@@ -67,8 +67,8 @@ class DependentCoordinates:
         for _ in range(_ITERATIONS):
             violation, jacobian = functions.closure()
             size = math.sqrt(violation @ violation)
-            self._factors, self._pivots, info = dgetrf(jacobian[:, dependent])
-            if info != 0 or not math.isfinite(size):
+            self._factors = Factors(jacobian[:, dependent])
+            if self._factors.singular or not math.isfinite(size):
                 break
             if size <= CLOSED or (size >= 0.5 * last and size <= ACCEPTED):
                 self.ratio = -self.solve(jacobian[:, self._independent])
@@ -79,7 +79,7 @@ class DependentCoordinates:
 
     def solve(self, right: Floats) -> Floats:
         """Return (Φ_z^d)⁻¹ times a vector or matrix."""
-        return np.asarray(dgetrs(self._factors, self._pivots, right)[0])
+        return self._factors.solve(right)
 
     def set_velocities(self, independent: Floats) -> None:
         """Set ż from the independent velocities [Jaiswal2021, eq. 14]."""
@@ -121,4 +121,4 @@ class DependentCoordinates:
         """Return λ from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0, shape (m,)."""
         if not len(self._dependent):
             return np.zeros(0)
-        return np.asarray(-dgetrs(self._factors, self._pivots, residual[self._dependent], trans=1)[0])
+        return -self._factors.solve(residual[self._dependent], transposed=True)

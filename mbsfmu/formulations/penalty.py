@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.state import State
@@ -94,7 +95,7 @@ class PenaltyProblem(StepProblem):
         wanted = np.column_stack([functions.velocities, functions.accelerations])
         right = weight @ wanted
         right[:, 1] -= scaled @ functions.quadratic()[0]
-        functions.velocities[:], functions.accelerations[:] = np.linalg.solve(matrix, right).T
+        functions.velocities[:], functions.accelerations[:] = Factors(matrix).solve(right).T
 
 
 class Penalty(Formulation):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
 
+from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
@@ -57,16 +57,16 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
     for iteration in range(1, most_iterations + 1):
         exact = jacobian is Jacobian.EXACT
         matrix = problem.jacobian() if exact else _forward_difference(problem, unknowns, residual)
-        factors, pivots, info = dgetrf(matrix)
-        increment = dgetrs(factors, pivots, -residual)[0]
-        if info != 0 or not np.isfinite(increment).all():
+        factors = Factors(matrix)
+        increment = factors.solve(-residual)
+        if factors.singular or not np.isfinite(increment).all():
             raise SimulationError(f"the equations of the step are singular or not finite in iteration {iteration}")
         unknowns += increment
         problem.updated(unknowns)
         if (np.abs(increment) <= limits).all():
             return Solution(unknowns, iteration)
         residual = problem.residual(unknowns)
-        increment = dgetrs(factors, pivots, -residual)[0]
+        increment = factors.solve(-residual)
         if (np.abs(increment) <= limits).all():
             unknowns += increment
             problem.updated(unknowns)

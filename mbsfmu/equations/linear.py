@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.linalg.lapack import dgetrf, dgetri, dgetrs
 
 Floats = NDArray[np.float64]
 
@@ -30,11 +30,15 @@ class Factors:
         self._factors, self._pivots, info = dgetrf(matrix)
         self.singular = info != 0
 
-    def solve(self, right: Floats, transposed: bool = False) -> Floats:
+    def solve(self, right: Floats) -> Floats:
         """Return the solution for a vector, shape (n,), or for each column of a matrix, shape (n, k)."""
         if right.ndim == 1:
-            return np.asarray(dgetrs(self._factors, self._pivots, right, trans=int(transposed))[0])
+            return np.asarray(dgetrs(self._factors, self._pivots, right)[0])
         result = np.empty(right.shape)
         for column in range(right.shape[1]):
-            result[:, column] = dgetrs(self._factors, self._pivots, right[:, column], trans=int(transposed))[0]
+            result[:, column] = dgetrs(self._factors, self._pivots, right[:, column])[0]
         return result
+
+    def inverse(self) -> Floats:
+        """Return the inverse, shape (n, n)."""
+        return np.asarray(dgetri(self._factors, self._pivots)[0])

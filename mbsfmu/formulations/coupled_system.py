@@ -11,7 +11,7 @@ import numpy as np
 
 from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.system import Instant, System
 from mbsfmu.variables import Causality, Variable
 
@@ -141,17 +141,18 @@ class CoupledSystem(System):
             When an output depends on itself through the connections, or on accelerations.
         """
         graph: dict[Wire, list[Wire]] = {}
-        functions = [SystemFunctions(part) for part in self.parts]
+        traced = [SystemExpressions(part) for part in self.parts]
         for wire in self._wires:
             outputs = self.parts[wire.source].outputs
             if wire.output >= len(outputs):
                 graph[wire] = []
                 continue
-            if functions[wire.source].depends("outputs", "accelerations")[wire.output].any():
+            source = traced[wire.source]
+            if source.depends(source.outputs, "accelerations")[wire.output].any():
                 raise DataError(
                     f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
                 )
-            needed = functions[wire.source].depends("outputs", "inputs")[wire.output]
+            needed = source.depends(source.outputs, "inputs")[wire.output]
             graph[wire] = [each for each in self._wires if each.target == wire.source and needed[each.input]]
         try:
             order = list(TopologicalSorter(graph).static_order())

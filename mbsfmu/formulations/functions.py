@@ -1,21 +1,18 @@
-"""The equations of a system with their exact derivatives, traced once and fast to call."""
+"""The equations of a system as functions that are fast to call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.system import Instant, System
-from mbsfmu.tracing import SymbolicArray, expression, symbols
 
 Floats = NDArray[np.float64]
-
-_PARTS = tuple(field.name for field in fields(Instant))
 
 
 class TracedFunction:
@@ -26,33 +23,47 @@ class TracedFunction:
     Parameters
     ----------
     name
-        Name of the function, for messages.
+        Name of the function, for messages and for generated code.
     symbol_by_part, memory
         Symbols of all parts and the arrays that hold their values.
     results
         Expressions; those of one column come back with shape (k,), unless they are named in `matrices`.
     matrices
         Indices of results that come back with shape (k, l) whatever their size.
+    into
+        Parts that results are written to, by the index of the result.
+
+    Attributes
+    ----------
+    function
+        The CasADi function; its inputs have the names of the parts that it depends on.
+    into
+        As given.
     """
 
     def __init__(
         self,
         name: str,
-        symbol_by_part: dict[str, ca.SX],
-        memory: dict[str, Floats],
+        symbol_by_part: Mapping[str, ca.SX],
+        memory: Mapping[str, Floats],
         results: Sequence[ca.SX],
         matrices: Sequence[int] = (),
+        into: Mapping[int, str] | None = None,
     ) -> None:
+        self.into = dict(into or {})
         dense = ca.cse([ca.densify(result) for result in results])
-        self.function = ca.Function(name, list(symbol_by_part.values()), dense)
+        everything = ca.veccat(*dense)
+        used = [part for part, symbol in symbol_by_part.items() if ca.depends_on(everything, symbol)]
+        named = [f"result_{index}" for index in range(len(dense))]
+        self.function = ca.Function(name, [symbol_by_part[part] for part in used], dense, used, named)
         self._buffer, self._evaluate = self.function.buffer()
-        for index, part in enumerate(symbol_by_part):
-            self._buffer.set_arg(index, memoryview(memory[part]))
+        for index, part in enumerate(used):
+            self._buffer.set_arg(index, _flat(memory[part]))
         self._results: list[Floats] = []
         for index, result in enumerate(dense):
-            array = np.zeros(result.shape, order="F")
-            self._buffer.set_res(index, memoryview(array.reshape(-1, order="F")))
-            self._results.append(array if index in matrices else array[:, 0])
+            array = memory[self.into[index]] if index in self.into else np.zeros(result.shape, order="F")
+            self._buffer.set_res(index, _flat(array))
+            self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
     def __call__(self) -> list[Floats]:
         """Evaluate at what the shared arrays hold."""
@@ -60,17 +71,26 @@ class TracedFunction:
         return self._results
 
 
+def _flat(array: Floats) -> memoryview:
+    return memoryview(array.reshape(-1, order="F"))
+
+
 class SystemFunctions:
     """A system's functions and derivatives at the values in its arrays.
 
     A caller writes the arrays (`functions.coordinates[:] = …`) and calls a function.
 
-    Attributes
+    Parameters
     ----------
     system
         The system.
     rows
-        Indices of the constraints in use, those left out being redundant.
+        Indices of the constraints in use, those left out being redundant; all by default.
+
+    Attributes
+    ----------
+    expressions
+        What the functions are made of.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters
         The parts of an `Instant`.
     multipliers
@@ -79,172 +99,79 @@ class SystemFunctions:
 
     def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
         self.system = system
-        self.rows = tuple(range(len(system.constraints)) if rows is None else rows)
-        self._symbol_by_part: dict[str, ca.SX] = {}
-        self._instant = system.instant(self._symbol)
-        self._lambda = self._symbol("multipliers", len(self.rows))
+        self.expressions = SystemExpressions(system, rows)
+        self.rows = self.expressions.rows
+        self._symbol_by_part = dict(self.expressions.symbol_by_part)
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
-        self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in _PARTS[:3])
-        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in _PARTS[3:])
+        self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
+        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:])
         self.multipliers = self._memory["multipliers"]
 
-    def _symbol(self, part: str, size: int) -> SymbolicArray:
-        self._symbol_by_part[part], array = symbols(part, size)
-        return array
+    def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
+        """Add a part beside those of the system: its symbols, and the array that holds its values.
+
+        Parameters
+        ----------
+        part
+            Name of the part.
+        rows, columns
+            Shape of a matrix, or without columns of a vector.
+        """
+        symbol = self._symbol_by_part[part] = ca.SX.sym(part, rows, 1 if columns is None else columns)
+        array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
+        return symbol, array
+
+    def traced(
+        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Mapping[int, str] | None = None
+    ) -> TracedFunction:
+        """Make a function of the parts; arguments as for `TracedFunction`."""
+        return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices, into)
 
     def numeric_instant(self) -> Instant:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
-        return Instant(*(self._memory[part].copy() for part in _PARTS))
-
-    def _function(self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = ()) -> TracedFunction:
-        return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices)
-
-    # -- expressions ----------------------------------------------------------------------------------------
-
-    def _with_respect_to(self, value: ca.SX, part: str) -> ca.SX:
-        return ca.jacobian(value, self._symbol_by_part[part])
-
-    @cached_property
-    def _residual(self) -> ca.SX:
-        return expression(self.system.residual(self._instant))
-
-    @cached_property
-    def _rates(self) -> ca.SX:
-        return expression(self.system.rates(self._instant))
-
-    @cached_property
-    def _all_closure(self) -> ca.SX:
-        return expression(self.system.closure(self._instant))
-
-    @cached_property
-    def _closure(self) -> ca.SX:
-        return self._all_closure[list(self.rows)]
-
-    @cached_property
-    def _closure_jacobian(self) -> ca.SX:
-        return self._with_respect_to(self._closure, "coordinates")
-
-    @cached_property
-    def _closure_rate(self) -> ca.SX:
-        """Φ_z ż."""
-        return ca.mtimes(self._closure_jacobian, self._symbol_by_part["velocities"])
-
-    @cached_property
-    def _quadratic(self) -> ca.SX:
-        """Φ̇_z ż, the part of Φ̈ without accelerations."""
-        rate = self._closure_rate
-        return ca.mtimes(self._with_respect_to(rate, "coordinates"), self._symbol_by_part["velocities"])
-
-    # -- functions ------------------------------------------------------------------------------------------
+        return Instant(*(self._memory[part].copy() for part in PARTS))
 
     @cached_property
     def closure(self) -> TracedFunction:
         """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
-        return self._function("closure", [self._closure, self._closure_jacobian], matrices=[1])
+        given = self.expressions
+        return self.traced("closure", [given.closure, given.closure_jacobian], matrices=[1])
 
     @cached_property
     def all_closure(self) -> TracedFunction:
         """Φ and Φ_z of all constraints, redundant ones included."""
-        jacobian = self._with_respect_to(self._all_closure, "coordinates")
-        return self._function("all_closure", [self._all_closure, jacobian], matrices=[1])
+        closure = self.expressions.all_closure
+        jacobian = self.expressions.derivative(closure, "coordinates")
+        return self.traced("all_closure", [closure, jacobian], matrices=[1])
 
     @cached_property
     def quadratic(self) -> TracedFunction:
         """Φ̇_z ż, shape (m,)."""
-        return self._function("quadratic", [self._quadratic])
-
-    @cached_property
-    def dynamics(self) -> TracedFunction:
-        """M z̈ − Q, shape (n,), and ẋ, shape (k,)."""
-        return self._function("dynamics", [self._residual, self._rates])
+        return self.traced("quadratic", [self.expressions.quadratic])
 
     @cached_property
     def equilibrium(self) -> TracedFunction:
         """M, shape (n, n), −Q, shape (n,), ẋ, and ∂(M z̈ − Q)/∂u, shape (n, number of inputs)."""
-        mass = self._with_respect_to(self._residual, "accelerations")
-        rest = ca.substitute(self._residual, self._symbol_by_part["accelerations"], ca.SX.zeros(len(self.coordinates)))
-        by_inputs = self._with_respect_to(self._residual, "inputs")
-        return self._function("equilibrium", [mass, rest, self._rates, by_inputs], matrices=[0, 3])
-
-    @cached_property
-    def residual_tangent(self) -> TracedFunction:
-        """Derivatives of M z̈ − Q + Φ_zᵀ λ, λ being kept: by (z, ż, z̈), shape (n, 3 n), and by x."""
-        balance = self._residual + ca.mtimes(self._closure_jacobian.T, self._symbol_by_part["multipliers"])
-        motion = [self._with_respect_to(balance, part) for part in _PARTS[:3]]
-        results = [ca.horzcat(*motion), self._with_respect_to(balance, "states")]
-        return self._function("residual_tangent", results, matrices=[0, 1])
-
-    @cached_property
-    def rates_tangent(self) -> TracedFunction:
-        """Derivatives of ẋ by (z, ż), shape (k, 2 n), and by x, shape (k, k)."""
-        motion = [self._with_respect_to(self._rates, part) for part in _PARTS[:2]]
-        results = [ca.horzcat(*motion), self._with_respect_to(self._rates, "states")]
-        return self._function("rates_tangent", results, matrices=[0, 1])
-
-    @cached_property
-    def closure_tangent(self) -> TracedFunction:
-        """Derivatives of Φ_z ż by z, shape (m, n), and of Φ_z z̈ + Φ̇_z ż by (z, ż), shape (m, 2 n)."""
-        acceleration = ca.mtimes(self._closure_jacobian, self._symbol_by_part["accelerations"]) + self._quadratic
-        motion = [self._with_respect_to(acceleration, part) for part in _PARTS[:2]]
-        results = [self._with_respect_to(self._closure_rate, "coordinates"), ca.horzcat(*motion)]
-        return self._function("closure_tangent", results, matrices=[0, 1])
+        given = self.expressions
+        by_inputs = given.derivative(given.residual, "inputs")
+        return self.traced("equilibrium", [given.mass, given.rest, given.rates, by_inputs], matrices=[0, 3])
 
     @cached_property
     def integral_rates(self) -> TracedFunction:
         """Rates of the integrals, shape (i,)."""
-        return self._function("integral_rates", [expression(self.system.integral_rates(self._instant))])
+        return self.traced("integral_rates", [self.expressions.integral_rates])
 
     @cached_property
     def outputs(self) -> TracedFunction:
         """Outputs y, and the magnitudes of Φ and Φ_z ż over all constraints, shape (2,)."""
-        jacobian = self._with_respect_to(self._all_closure, "coordinates")
-        violation = ca.vertcat(
-            ca.norm_2(self._all_closure),
-            ca.norm_2(ca.mtimes(jacobian, self._symbol_by_part["velocities"])),
-        )
-        if not self.system.constraints:
-            violation = ca.SX.zeros(2)
-        return self._function("outputs", [self._outputs, violation])
-
-    @cached_property
-    def _outputs(self) -> ca.SX:
-        return expression(self.system.evaluate_outputs(self._instant))
+        return self.traced("outputs", [self.expressions.outputs, self.expressions.violation])
 
     @cached_property
     def start(self) -> TracedFunction:
         """Z and ż as the user gave them, each of shape (n,), and x at the start, shape (k,)."""
-        parameters = self._instant.parameters
-        coordinates, velocities = self.system.initial_coordinates(parameters)
-        states = self.system.initial_states(parameters)
-        return self._function("start", [expression(part) for part in (coordinates, velocities, states)])
+        return self.traced("start", list(self.expressions.start.values()))
 
     @cached_property
     def initial_integrals(self) -> TracedFunction:
         """The integrals at the start, shape (i,)."""
-        return self._function("initial_integrals", [expression(self.system.initial_integrals(self._instant))])
-
-    # -- structure ------------------------------------------------------------------------------------------
-
-    def depends(self, what: str, part: str) -> NDArray[np.bool_]:
-        """Return which elements of one thing depend on which elements of a part of the instant.
-
-        Parameters
-        ----------
-        what
-            `outputs`, `residual`, `closure`, `rates`, `coordinates`, `velocities` or `states` (the last three
-            at the start, as given).
-        part
-            `inputs`, `parameters`, `coordinates`, …
-        """
-        parameters = self._instant.parameters
-        if what in ("coordinates", "velocities"):
-            start = self.system.initial_coordinates(parameters)[what == "velocities"]
-            value = expression(start)
-        elif what == "states":
-            value = expression(self.system.initial_states(parameters))
-        else:
-            value = getattr(self, "_all_closure" if what == "closure" else f"_{what}")
-        sparsity = ca.jacobian_sparsity(value, self._symbol_by_part[part])
-        pattern = np.zeros(sparsity.shape, dtype=bool)
-        pattern[sparsity.get_triplet()[0], sparsity.get_triplet()[1]] = True
-        return pattern
+        return self.traced("initial_integrals", [self.expressions.initial_integrals])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.functions import Floats, SystemFunctions
 
 RANK_TOLERANCE = 1e-8
 """Singular values and pivots below this share of the largest count as zero."""
@@ -35,23 +35,27 @@ class Partition:
         dependent = [index for index in range(coordinates) if index not in independent]
         return cls(np.array(dependent, dtype=np.intp), np.array(independent, dtype=np.intp))
 
+    def same_as(self, other: Partition) -> bool:
+        """Tell whether another partition makes the same choice."""
+        return np.array_equal(self.independent, other.independent)
 
-def reconsidered(partition: Partition, jacobian: Floats, ratio: Floats) -> Partition:
+
+def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats) -> Partition:
     """Return the partition, or another one where a dependent coordinate has become steep.
 
     Parameters
     ----------
     partition
         The present choice.
-    jacobian
-        Φ_z, shape (m, n).
-    ratio
-        Derivative of the dependent coordinates by the independent ones, shape (m, n − m).
+    functions
+        Functions of the system; they hold z.
+    basis
+        R_z, the derivative of the coordinates by the independent ones, shape (n, n − m).
     """
-    if np.abs(ratio).max(initial=0.0) <= STEEP:
+    if np.abs(basis).max(initial=0.0) <= STEEP:
         return partition
-    other = choose(jacobian)
-    return partition if np.array_equal(other.independent, partition.independent) else other
+    other = choose(functions.closure()[1])
+    return partition if other.same_as(partition) else other
 
 
 def choose(jacobian: Floats, rank: int | None = None) -> Partition:

@@ -12,7 +12,7 @@ from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.formulations.partition import Partition, reconsidered
+from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.solver import Inputs, Solver
 
@@ -38,10 +38,7 @@ class ExplicitForm:
     def __post_init__(self) -> None:
         assert self.state.partition is not None
         self._partition = self.state.partition
-        self._dependent = self.formulation.dependent(self.state)
         self._free = len(self._partition.independent)
-        # Estimates come from here and not from the last evaluation: f is then a function of t and y alone.
-        self._estimate = self.state.coordinates.copy()
         self.evaluations = 0
 
     @property
@@ -61,14 +58,12 @@ class ExplicitForm:
         """Return ẏ."""
         self.evaluations += 1
         functions, free = self.formulation.functions, self._free
-        coordinates = self._estimate.copy()
-        coordinates[self._partition.independent] = values[:free]
-        self._dependent.place(coordinates)
-        self._dependent.set_velocities(values[free : 2 * free])
         functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
         functions.inputs[:] = self.inputs(time)
-        accelerations, rates = self.formulation.explicit_rates(self.state)
-        return np.concatenate([values[free : 2 * free], accelerations, rates, functions.integral_rates()[0]])
+        velocities = values[free : 2 * free]
+        # The estimate comes from the last step and not from the last evaluation: f is a function of t and y alone.
+        accelerations, rates = self.formulation.explicit_rates(self.state, values[:free], velocities)
+        return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
 
     def state_at(self, time: float, values: Floats) -> State:
         """Return the whole state for a y; not counted as an evaluation."""
@@ -90,9 +85,14 @@ class ExplicitForm:
 
     def accept(self, time: float, values: Floats) -> Partition:
         """Take a step's end as the new estimate; return the choice of coordinates to go on with."""
-        self._estimate = self.state_at(time, values).coordinates
-        jacobian = self.formulation.functions.closure()[1]
-        return reconsidered(self._partition, jacobian, self._dependent.ratio)
+        self.state = self.state_at(time, values)
+        return reconsidered(self._partition, self.formulation.functions, self.formulation.equations.basis)
+
+    def chosen_anew(self) -> Partition:
+        """Return the best choice of coordinates where the last step ended; the present one if that is it."""
+        self.formulation.load(self.state)
+        other = choose(self.formulation.functions.closure()[1])
+        return self._partition if other.same_as(self._partition) else other
 
 
 @dataclass
@@ -135,21 +135,40 @@ class ExplicitSolver(Solver):
             solver = self._solver(form, begin, float(times[-1]))
             partition = state.partition
             while waiting and partition is state.partition:
-                message = solver.step()
-                if solver.status == "failed":
-                    raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
-                self.statistics.steps += 1
+                if not self._step(solver, form):
+                    partition = form.chosen_anew()
+                    break
                 interpolant = solver.dense_output()
                 reached = [time for time in waiting if time <= solver.t]
                 del waiting[: len(reached)]
-                for time in reached:
-                    yield form.state_at(time, interpolant(time))
+                states = [form.state_at(time, interpolant(time)) for time in reached]
                 partition = form.accept(solver.t, solver.y)
+                yield from (replace(each, partition=partition) for each in states)
             self.statistics.rhs_evaluations += form.evaluations
+            self.statistics.repartitions += partition is not state.partition
             if waiting:
                 begin = solver.t
                 state = replace(form.state_at(solver.t, solver.y), partition=partition)
-                self.statistics.repartitions += 1
+
+    def _step(self, solver: OdeSolver, form: ExplicitForm) -> bool:
+        """Make one step; return False where it leaves what the present choice of coordinates can describe.
+
+        Raises
+        ------
+        SimulationError
+            When it fails with the best choice too.
+        """
+        try:
+            message = solver.step()
+        except SimulationError as error:
+            if form.chosen_anew() is form.state.partition:
+                raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {error}") from None
+            self.statistics.retries += 1
+            return False
+        if solver.status == "failed":
+            raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
+        self.statistics.steps += 1
+        return True
 
     def _solver(self, form: ExplicitForm, begin: float, end: float) -> OdeSolver:
         system = self.formulation.functions.system

@@ -104,7 +104,7 @@ class Dependencies:
     """
 
     def __init__(self, functions: SystemFunctions, table: VariableTable) -> None:
-        self._functions = functions
+        self._expressions = functions.expressions
         self._table = table
         self._system = functions.system
 
@@ -114,9 +114,10 @@ class Dependencies:
         Accelerations depend on every input that enters the equations of motion.
         """
         inputs = self._system.inputs
-        forcing = self._functions.depends("residual", "inputs").any(axis=0)
-        on_inputs = self._functions.depends("outputs", "inputs")
-        on_accelerations = self._functions.depends("outputs", "accelerations").any(axis=1)
+        given = self._expressions
+        forcing = given.depends(given.residual, "inputs").any(axis=0)
+        on_inputs = given.depends(given.outputs, "inputs")
+        on_accelerations = given.depends(given.outputs, "accelerations").any(axis=1)
         result = {variable.name: () for variable in self._table.continuous}
         for variable in self._system.accelerations:
             result[variable.name] = _names(inputs, forcing)
@@ -129,24 +130,24 @@ class Dependencies:
 
         Where loops are closed, coordinates depend on all that the loop equations depend on.
         """
-        depends, system = self._functions.depends, self._system
-        closing = depends("closure", "parameters").any(axis=0)
-        moving = depends("residual", "parameters").any(axis=0)
+        given, system = self._expressions, self._system
+        closing = given.depends(given.all_closure, "parameters").any(axis=0)
+        moving = given.depends(given.residual, "parameters").any(axis=0)
         rows: dict[str, np.typing.NDArray[np.bool_]] = {}
-        for what in ("coordinates", "velocities", "states"):
-            own = depends(what, "parameters")
+        for what, value in given.start.items():
+            own = given.depends(value, "parameters")
             if what != "states" and system.constraints:
                 own = np.tile(own.any(axis=0) | closing, (len(own), 1))
             rows[what] = own
         located = rows["coordinates"].any(axis=0)
         placed = located | rows["velocities"].any(axis=0)
         accelerated = moving | placed | rows["states"].any(axis=0)
-        outputs = depends("outputs", "parameters")
+        outputs = given.depends(given.outputs, "parameters")
         for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
-            outputs = outputs | _through(depends("outputs", part), source)
-        outputs = outputs | _through(depends("outputs", "states"), rows["states"])
-        outputs = outputs | np.outer(depends("outputs", "accelerations").any(axis=1), accelerated)
-        outputs = outputs | np.outer(depends("outputs", "integrals").any(axis=1), moving | placed)
+            outputs = outputs | _through(given.depends(given.outputs, part), source)
+        outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
+        outputs = outputs | np.outer(given.depends(given.outputs, "accelerations").any(axis=1), accelerated)
+        outputs = outputs | np.outer(given.depends(given.outputs, "integrals").any(axis=1), moving | placed)
         result: dict[str, tuple[str, ...]] = {}
         for what in ("coordinates", "velocities", "states"):
             for variable, row in zip(getattr(system, what), rows[what], strict=True):

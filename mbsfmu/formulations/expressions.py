@@ -1,0 +1,152 @@
+"""The equations of a system as CasADi expressions, with their exact derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.formulations.system import Instant, System
+from mbsfmu.tracing import SymbolicArray, expression, symbols
+
+PARTS = tuple(field.name for field in fields(Instant))
+MOTION = PARTS[:3]
+
+
+class SystemExpressions:
+    """A system traced once: everything is derived from its own NumPy functions.
+
+    Parameters
+    ----------
+    system
+        The system.
+    rows
+        Indices of the constraints in use, those left out being redundant; all by default.
+
+    Attributes
+    ----------
+    symbol_by_part
+        Vectors of symbols: the parts of an `Instant`, and `multipliers`.
+    """
+
+    def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
+        self.system = system
+        self.rows = tuple(range(len(system.constraints)) if rows is None else rows)
+        self.symbol_by_part: dict[str, ca.SX] = {}
+        self._instant = system.instant(self._symbol)
+        self.multipliers = self.symbol_by_part["multipliers"] = ca.SX.sym("multipliers", len(self.rows))
+
+    def _symbol(self, part: str, size: int) -> SymbolicArray:
+        self.symbol_by_part[part], array = symbols(part, size)
+        return array
+
+    def derivative(self, value: ca.SX, *parts: str) -> ca.SX:
+        """Return the derivative of a vector by parts, side by side."""
+        return ca.horzcat(*(ca.jacobian(value, self.symbol_by_part[part]) for part in parts))
+
+    def at(self, values: Sequence[ca.SX], symbol_values: dict[str, ca.SX]) -> list[ca.SX]:
+        """Return expressions with other expressions in place of parts."""
+        if not symbol_values:
+            return list(values)
+        function = ca.Function("values", list(self.symbol_by_part.values()), list(values))
+        arguments = (symbol_values.get(part, symbol) for part, symbol in self.symbol_by_part.items())
+        result = function.call(list(arguments), True, False)
+        return list(result)
+
+    @cached_property
+    def residual(self) -> ca.SX:
+        """M z̈ − Q."""
+        return expression(self.system.residual(self._instant))
+
+    @cached_property
+    def rates(self) -> ca.SX:
+        """ẋ."""
+        return expression(self.system.rates(self._instant))
+
+    @cached_property
+    def all_closure(self) -> ca.SX:
+        """Φ of all constraints, redundant ones included."""
+        return expression(self.system.closure(self._instant))
+
+    @cached_property
+    def closure(self) -> ca.SX:
+        """Φ of the constraints in use."""
+        return self.all_closure[list(self.rows)]
+
+    @cached_property
+    def closure_jacobian(self) -> ca.SX:
+        """Φ_z."""
+        return self.derivative(self.closure, "coordinates")
+
+    @cached_property
+    def closure_rate(self) -> ca.SX:
+        """Φ_z ż."""
+        return ca.mtimes(self.closure_jacobian, self.symbol_by_part["velocities"])
+
+    @cached_property
+    def quadratic(self) -> ca.SX:
+        """Φ̇_z ż, the part of Φ̈ without accelerations."""
+        return ca.mtimes(self.derivative(self.closure_rate, "coordinates"), self.symbol_by_part["velocities"])
+
+    @cached_property
+    def closure_acceleration(self) -> ca.SX:
+        """Φ̈ = Φ_z z̈ + Φ̇_z ż."""
+        return ca.mtimes(self.closure_jacobian, self.symbol_by_part["accelerations"]) + self.quadratic
+
+    @cached_property
+    def balance(self) -> ca.SX:
+        """M z̈ − Q + Φ_zᵀ λ."""
+        return self.residual + ca.mtimes(self.closure_jacobian.T, self.multipliers)
+
+    @cached_property
+    def mass(self) -> ca.SX:
+        """M."""
+        return self.derivative(self.residual, "accelerations")
+
+    @cached_property
+    def rest(self) -> ca.SX:
+        """−Q, that is M z̈ − Q without accelerations."""
+        return self.at([self.residual], {"accelerations": ca.SX.zeros(len(self.system.coordinates))})[0]
+
+    @cached_property
+    def integral_rates(self) -> ca.SX:
+        """Rates of the integrals."""
+        return expression(self.system.integral_rates(self._instant))
+
+    @cached_property
+    def outputs(self) -> ca.SX:
+        """The outputs y."""
+        return expression(self.system.evaluate_outputs(self._instant))
+
+    @cached_property
+    def violation(self) -> ca.SX:
+        """Magnitudes of Φ and Φ_z ż over all constraints."""
+        if not self.system.constraints:
+            return ca.SX.zeros(2)
+        rate = ca.mtimes(self.derivative(self.all_closure, "coordinates"), self.symbol_by_part["velocities"])
+        return ca.vertcat(ca.norm_2(self.all_closure), ca.norm_2(rate))
+
+    @cached_property
+    def start(self) -> dict[str, ca.SX]:
+        """Z and ż as the user gave them, and x at the start, by part."""
+        parameters = self._instant.parameters
+        coordinates, velocities = self.system.initial_coordinates(parameters)
+        states = self.system.initial_states(parameters)
+        named = {"coordinates": coordinates, "velocities": velocities, "states": states}
+        return {part: expression(value) for part, value in named.items()}
+
+    @cached_property
+    def initial_integrals(self) -> ca.SX:
+        """The integrals at the start."""
+        return expression(self.system.initial_integrals(self._instant))
+
+    def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
+        """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""
+        sparsity = ca.jacobian_sparsity(value, self.symbol_by_part[part])
+        pattern = np.zeros(sparsity.shape, dtype=bool)
+        pattern[sparsity.get_triplet()[0], sparsity.get_triplet()[1]] = True
+        return pattern

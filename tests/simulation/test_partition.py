@@ -1,0 +1,56 @@
+"""Coordinate partitioning: chosen anew when the present choice becomes steep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import slider_crank
+
+import mbsfmu
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.partition import Partition, choose
+
+
+def test_published_choice_by_hand() -> None:
+    """The four-bar's loop equations at the start: pivots −3 and 1, so that z₃ stays independent."""
+    assert choose(np.array([[1.0, 1.0, 0.0], [0.0, -3.0, -2.0]])).independent.tolist() == [2]
+
+
+def test_singular_configuration_is_named() -> None:
+    with pytest.raises(SimulationError, match="the configuration is singular"):
+        choose(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]))
+
+
+@pytest.mark.parametrize("solver", ["trapezoidal", "dop853"])
+def test_full_turns_through_dead_centres(solver: str) -> None:
+    """No coordinate of a slider-crank but the crank's serves for a full turn; energy shows that changes do no harm."""
+    simulation = slider_crank().simulation(solver=solver, step=1e-3, relative_tolerance=1e-9, absolute_tolerance=1e-9)
+    result = simulation.run(2.5)
+    assert np.ptp(result["crank.angle"]) > 2 * np.pi
+    assert result.largest("energy.drift") < 1e-4 * result["energy.kinetic"][0]
+    assert result.largest("constraint.position") < 1e-12
+    penalty = slider_crank().simulation(formulation="penalty", step=1e-3).run(2.5)
+    np.testing.assert_allclose(result["crank.angle"][-1], penalty["crank.angle"][-1], atol=2e-3)
+
+
+@pytest.mark.parametrize("solver", ["trapezoidal", "dop853"])
+def test_choice_changes_during_a_run(solver: str) -> None:
+    """The slider, forced to be independent, gets steep towards the dead centre: the run goes on with another choice."""
+    simulation = slider_crank().simulation(solver=solver)
+    simulation.initialize()
+    state = simulation._state
+    assert state is not None
+    names = [variable.name for variable in simulation._functions.system.coordinates]
+    simulation._state = replace(state, partition=Partition.of([names.index("slider.displacement")], 3))
+    for index in range(600):
+        simulation.step(index * 1e-3, 1e-3)
+    assert simulation.statistics.repartitions >= 1
+    assert simulation.independent != ("slider.displacement",)
+    expected = slider_crank().simulation(solver=solver).run(0.6)
+    assert simulation.get("crank.angle") == pytest.approx(expected["crank.angle"][-1], abs=1e-4)
+
+
+def test_pendulum_has_nothing_to_choose() -> None:
+    assert mbsfmu.models.pendulum(2).simulation().independent == ("link_1.angle", "link_2.angle")

@@ -8,7 +8,7 @@ that a planar mechanism costs planar prices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import casadi as ca
@@ -80,7 +80,7 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
         return _wrap(getattr(_UFUNCS.get(ufunc, ufunc), method)(*plain, **kwargs))
 
     def __array_function__(
-        self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, func: Callable[..., Any], types: Any, args: Iterable[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Apply one of NumPy's other functions."""
         if func is np.where:
@@ -88,7 +88,7 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
         if func is np.clip:
             value, minimum, maximum = args
             return np.minimum(np.maximum(value, minimum), maximum)
-        return _wrap(super().__array_function__(func, types, args, kwargs))  # type: ignore[arg-type]
+        return _wrap(super().__array_function__(func, types, args, kwargs))
 
     def __getitem__(self, key: Any) -> Any:
         return _wrap(super().__getitem__(key))

@@ -92,6 +92,8 @@ class Instance:
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
         self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
         co_simulation = self._description.coSimulation
+        if co_simulation is None:
+            raise InputError(f"{name} is no co-simulation unit")
         self.interpolates = bool(co_simulation.canInterpolateInputs)
         self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
         self._callbacks = fmi2.fmi2CallbackFunctions()
@@ -247,7 +249,7 @@ class Port:
         """Set the values."""
         for function, chosen, references, buffer in self._groups:
             for position, index in enumerate(chosen):
-                buffer[position] = values[index] if function == "Real" else round(values[index])
+                buffer[position] = values[index] if function == "Real" else round(float(values[index]))
             self._do(f"fmi2Set{function}", references, buffer)
 
     def write_derivatives(self, values: Floats) -> None:

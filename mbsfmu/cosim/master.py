@@ -317,6 +317,7 @@ def _initialize(
     driven.write(start)
     everything = Exchange(instances, connections)
     before = everything.read()
+    moved = np.ones(len(before), dtype=bool)
     for _ in range(_MOST_SWEEPS):
         for member in everything.members:
             if len(member.source_of_entry):

@@ -103,7 +103,8 @@ def _declare_units(root: etree._Element, file: Path) -> None:
             parent = etree.SubElement(root, f"{{{_SSD}}}Units")
         copy = etree.SubElement(parent, f"{{{_SSC}}}Unit", name=str(unit.get("name")))
         base = unit.find("BaseUnit")
-        etree.SubElement(copy, f"{{{_SSC}}}BaseUnit", dict(base.attrib) if base is not None else {})
+        factors = {} if base is None else {str(name): str(value) for name, value in base.attrib.items()}
+        etree.SubElement(copy, f"{{{_SSC}}}BaseUnit", factors)
 
 
 def _write_archive(target: Path, xml: bytes, units: Mapping[str, Path]) -> Path:
@@ -141,18 +142,21 @@ def read_ssp(path: Path, folder: Path) -> SystemGraph:
         raise InputError(f"{path} is no SSP 1.0 package: {str(error).strip()}") from None
     units: dict[str, Path] = {}
     parameters: dict[tuple[str, str], Any] = {}
-    for element in description.system.elements:
+    system = description.system
+    if system is None:
+        raise InputError(f"{path} describes no system")
+    for element in system.elements:
         if not isinstance(element, ssd.Component) or not str(element.source).endswith(".fmu"):
             raise InputError(f"{path}: '{element.name}' is no FMU; only systems of FMUs are supported")
-        units[element.name] = folder / element.source
+        units[str(element.name)] = folder / str(element.source)
         for binding in element.parameterBindings:
             if binding.parameterMapping:
                 raise InputError(f"{path}: '{element.name}' has a parameter mapping, which is not supported")
             for values in binding.parameterValues:
                 for parameter in values.parameters:
-                    parameters[element.name, (binding.prefix or "") + parameter.name] = parameter.value
+                    parameters[str(element.name), (binding.prefix or "") + parameter.name] = parameter.value
     connections = []
-    for each in description.system.connections:
+    for each in system.connections:
         if getattr(each, "linearTransformation", None) is not None:
             raise InputError(f"{path}: a connection to '{each.endConnector}' has a transformation, not supported")
         if each.startElement and each.endElement:

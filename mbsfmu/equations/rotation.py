@@ -50,4 +50,4 @@ def rotation_about(axis: Array, angle: Array) -> Array:
 
 def rotation_from_vector(vector: ArrayLike) -> Array:
     """Return the rotation matrix of a constant rotation vector in rad, shape (3, 3)."""
-    return np.asarray(Rotation.from_rotvec(vector).as_matrix())
+    return np.asarray(Rotation.from_rotvec(np.asarray(vector, dtype=float)).as_matrix())

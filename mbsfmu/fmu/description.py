@@ -89,7 +89,7 @@ def describe(unit: Unit, capabilities: Capabilities, generation_tool: str) -> Mo
         numberOfEventIndicators="0",
     )
     flags = {name: _text(value) for name, value in asdict(capabilities).items()}
-    etree.SubElement(root, "CoSimulation", modelIdentifier=identifier, **flags)
+    etree.SubElement(root, "CoSimulation", {"modelIdentifier": identifier, **flags})
     _add_units(root, unit.variables)
     categories = etree.SubElement(root, "LogCategories")
     for name, description in LOG_CATEGORIES.items():

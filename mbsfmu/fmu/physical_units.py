@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 
 from mbsfmu.errors import InputError
@@ -51,12 +51,12 @@ def dimension(unit: str) -> Dimension:
         When a part of it is no SI unit.
     """
     numerator, _, denominator = unit.partition("/")
-    exponents: Counter[str] = Counter()
+    exponents: defaultdict[str, float] = defaultdict(float)
     for part, sign in ((numerator, 1.0), (denominator.strip("()"), -1.0)):
         for factor in filter(None, part.split(".") if "0.5" not in part else re.split(r"\.(?!\d)", part)):
             match = re.fullmatch(r"([A-Za-z]+|1)(\d+(?:\.\d+)?)?", factor)
             if match is None or match[1] not in _SYMBOLS:
                 raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit")
             for base, exponent in _SYMBOLS[match[1]].items():
-                exponents[base] += sign * exponent * float(match[2] or 1)  # type: ignore[assignment]
-    return {base: float(exponent) for base, exponent in exponents.items() if exponent}
+                exponents[base] += sign * exponent * float(match[2] or 1)
+    return {base: exponent for base, exponent in exponents.items() if exponent}

@@ -247,7 +247,8 @@ class CoupledSystem(System):
 
         def at(part: int) -> Instant:
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
-            return Instant(*(group[part] for group in kept), inputs, parameters[part])
+            own = {kind: group[part] for kind, group in zip(kinds, kept, strict=True)}
+            return Instant(**own, inputs=inputs, parameters=parameters[part])
 
         for _ in range(self._sweeps):
             readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}

@@ -25,10 +25,11 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
     matrix = np.zeros((n + m, n + m))
     matrix[:n, :n], matrix[:n, n:], matrix[n:, :n] = mass, jacobian.T, jacobian
     right = -np.concatenate([rest, quadratic])
+    solution: Floats
     try:
-        solution = np.linalg.solve(matrix, right)
+        solution = np.linalg.solve(matrix, right).astype(np.float64)
     except np.linalg.LinAlgError:
-        solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        solution = np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
     return solution[:n], solution[n:], rates.copy()
 
 

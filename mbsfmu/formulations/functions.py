@@ -58,11 +58,11 @@ class TracedFunction:
         self.function = ca.Function(name, [symbol_by_part[part] for part in used], dense, used, named)
         self._buffer, self._evaluate = self.function.buffer()
         for index, part in enumerate(used):
-            self._buffer.set_arg(index, _flat(memory[part]))
+            self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
         self._results: list[Floats] = []
         for index, result in enumerate(dense):
             array = memory[self.into[index]] if index in self.into else np.zeros(result.shape, order="F")
-            self._buffer.set_res(index, _flat(array))
+            self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
             self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
     def __call__(self) -> list[Floats]:
@@ -72,7 +72,7 @@ class TracedFunction:
 
 
 def _flat(array: Floats) -> memoryview:
-    return memoryview(array.reshape(-1, order="F"))
+    return array.reshape(-1, order="F").data
 
 
 class SystemFunctions:

@@ -23,7 +23,7 @@ from mbsfmu.equations.kinematics import Frames, Kinematics, point_velocity
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.rotation import Array, cross
 from mbsfmu.formulations.system import Instant, System
-from mbsfmu.model.joint import Prismatic, Revolute
+from mbsfmu.model.joint import Fixed, Prismatic, Revolute
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.variables import Causality, Variable
 
@@ -280,10 +280,12 @@ class SemirecursiveMechanism(System):
         return np.zeros(0)
 
 
-def _start_values(joint: Revolute | Prismatic) -> tuple[float, float]:
+def _start_values(joint: Revolute | Prismatic | Fixed) -> tuple[float, ...]:
     if isinstance(joint, Revolute):
         return joint.angle, joint.angular_velocity
-    return joint.displacement, joint.velocity
+    if isinstance(joint, Prismatic):
+        return joint.displacement, joint.velocity
+    return ()
 
 
 def _stack(scalars: Sequence[Array]) -> Array:

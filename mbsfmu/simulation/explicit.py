@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -107,7 +107,7 @@ class ExplicitSolver(Solver):
         Tolerances of the local error; the absolute one is scaled by nominal values of the states.
     """
 
-    METHODS: ClassVar[dict[str, type[OdeSolver]]] = {
+    METHODS: ClassVar[dict[str, Callable[..., OdeSolver]]] = {
         "rk45": RK45,
         "rk23": RK23,
         "dop853": DOP853,

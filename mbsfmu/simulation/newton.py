@@ -54,6 +54,7 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
     """
     unknowns = problem.guess.copy()
     residual = problem.residual(unknowns)
+    increment = residual
     for iteration in range(1, most_iterations + 1):
         exact = jacobian is Jacobian.EXACT
         matrix = problem.jacobian() if exact else _forward_difference(problem, unknowns, residual)

@@ -384,6 +384,6 @@ class Simulation:
 def grid(stop: float, step: float) -> Floats:
     """Return the times 0, h, 2 h, …, stop in s, counted and not summed up; the last step may be shorter."""
     count = math.ceil(stop / step - _SAME_TIME)
-    times = step * np.arange(count + 1)
+    times: Floats = step * np.arange(count + 1, dtype=np.float64)
     times[-1] = stop
     return times

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
+
+Pattern = NDArray[np.bool_]
 
 VIOLATIONS = (
     Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
@@ -115,10 +118,10 @@ class Dependencies:
         """
         inputs = self._system.inputs
         given = self._expressions
-        forcing = given.depends(given.residual, "inputs").any(axis=0)
+        forcing = _any(given.depends(given.residual, "inputs"), 0)
         on_inputs = given.depends(given.outputs, "inputs")
-        on_accelerations = given.depends(given.outputs, "accelerations").any(axis=1)
-        result = {variable.name: () for variable in self._table.continuous}
+        on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
+        result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
         for variable in self._system.accelerations:
             result[variable.name] = _names(inputs, forcing)
         for variable, direct, through in zip(self._system.outputs, on_inputs, on_accelerations, strict=True):
@@ -131,23 +134,23 @@ class Dependencies:
         Where loops are closed, coordinates depend on all that the loop equations depend on.
         """
         given, system = self._expressions, self._system
-        closing = given.depends(given.all_closure, "parameters").any(axis=0)
-        moving = given.depends(given.residual, "parameters").any(axis=0)
-        rows: dict[str, np.typing.NDArray[np.bool_]] = {}
+        closing = _any(given.depends(given.all_closure, "parameters"), 0)
+        moving = _any(given.depends(given.residual, "parameters"), 0)
+        rows: dict[str, Pattern] = {}
         for what, value in given.start.items():
             own = given.depends(value, "parameters")
             if what != "states" and system.constraints:
-                own = np.tile(own.any(axis=0) | closing, (len(own), 1))
+                own = np.tile(_any(own, 0) | closing, (len(own), 1))
             rows[what] = own
-        located = rows["coordinates"].any(axis=0)
-        placed = located | rows["velocities"].any(axis=0)
-        accelerated = moving | placed | rows["states"].any(axis=0)
+        located = _any(rows["coordinates"], 0)
+        placed = located | _any(rows["velocities"], 0)
+        accelerated = moving | placed | _any(rows["states"], 0)
         outputs = given.depends(given.outputs, "parameters")
         for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
             outputs = outputs | _through(given.depends(given.outputs, part), source)
         outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
-        outputs = outputs | np.outer(given.depends(given.outputs, "accelerations").any(axis=1), accelerated)
-        outputs = outputs | np.outer(given.depends(given.outputs, "integrals").any(axis=1), moving | placed)
+        outputs = outputs | np.outer(_any(given.depends(given.outputs, "accelerations"), 1), accelerated)
+        outputs = outputs | np.outer(_any(given.depends(given.outputs, "integrals"), 1), moving | placed)
         result: dict[str, tuple[str, ...]] = {}
         for what in ("coordinates", "velocities", "states"):
             for variable, row in zip(getattr(system, what), rows[what], strict=True):
@@ -163,7 +166,7 @@ class Dependencies:
         stepping = self.while_stepping()
         return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
 
-    def _own(self, row: np.typing.NDArray[np.bool_]) -> tuple[str, ...]:
+    def _own(self, row: Pattern) -> tuple[str, ...]:
         """Name the parameters of a row that a user can set."""
         return tuple(
             variable.name
@@ -172,13 +175,17 @@ class Dependencies:
         )
 
 
-def _names(variables: Sequence[Variable], selected: np.typing.NDArray[np.bool_] | None = None) -> tuple[str, ...]:
+def _names(variables: Sequence[Variable], selected: Pattern | None = None) -> tuple[str, ...]:
     chosen = [True] * len(variables) if selected is None else selected
     return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
 
 
-def _through(outer: np.typing.NDArray[np.bool_], inner: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.bool_]:
+def _through(outer: Pattern, inner: Pattern) -> Pattern:
     return (outer.astype(int) @ inner.astype(int)).astype(bool)
+
+
+def _any(pattern: Pattern, axis: int) -> Pattern:
+    return np.asarray(pattern.any(axis=axis))
 
 
 def check_value(variable: Variable, value: float) -> float:

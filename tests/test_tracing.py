@@ -165,6 +165,12 @@ def test_clip_keeps_to_its_bounds(values: list[float], low: list[float], high: l
     agrees(lambda high_symbol: np.clip(x0, -1.0, high_symbol), high0)
 
 
+def test_clip_with_crossed_bounds_gives_the_upper_one() -> None:
+    """As NumPy's documentation has it: where the lower bound is above the upper one, the upper one counts."""
+    numbers, _ = traced(lambda x: np.clip(x, 1.0, -1.0), U)
+    np.testing.assert_array_equal(numbers.ravel(), [-1.0, -1.0, -1.0])
+
+
 ALGEBRA: dict[str, tuple[Code, tuple[Array, ...]]] = {
     "matrix matrix": (lambda x, y: x @ y, (A, B)),
     "matrix vector": (lambda x, y: x @ y, (A, U)),

@@ -15,6 +15,7 @@ from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.trapezoidal_rates import TrapezoidalRates
 
 
 class ReducedEquations:
@@ -32,9 +33,9 @@ class ReducedEquations:
     basis, lift
         R_z, shape (n, n − m), and G, shape (n, m).
     velocities, accelerations
-        ż^i and z̈^i, each of shape (n − m,).
-    step
-        h in s, shape (1,).
+        ż^i and z̈^i for `motion` and `explicit`, each of shape (n − m,).
+    trapezoidal
+        ż^i, z̈^i and ẋ at the end of a step.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
@@ -50,28 +51,35 @@ class ReducedEquations:
             self._g, self.lift = ca.SX(n, 0), np.zeros((n, 0))
         self._v, self.velocities = functions.add_part("independent_velocities", n - m)
         self._a, self.accelerations = functions.add_part("independent_accelerations", n - m)
-        self._h, self.step = functions.add_part("step", 1)
+        self.trapezoidal = TrapezoidalRates(functions, n - m)
 
-    def _motion(self) -> dict[str, ca.SX]:
+    def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
         """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15]."""
-        velocities = ca.mtimes(self._r, self._v)
+        velocities = ca.mtimes(self._r, independent_velocities)
         (quadratic,) = self._given.at([self._given.quadratic], {"velocities": velocities})
-        accelerations = ca.mtimes(self._r, self._a) - ca.mtimes(self._g, quadratic)
+        accelerations = ca.mtimes(self._r, independent_accelerations) - ca.mtimes(self._g, quadratic)
         return {"velocities": velocities, "accelerations": accelerations}
 
-    @cached_property
-    def balance(self) -> TracedFunction:
-        """R_zᵀ (M z̈ − Q) [eq. 17], shape (n − m,), and ẋ; writes ż, z̈ and λ.
+    def _multipliers(self, residual: ca.SX) -> ca.SX:
+        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0."""
+        return -ca.mtimes(self._g.T, residual)
 
-        λ = −Gᵀ (M z̈ − Q) comes from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0.
-        """
-        motion = self._motion()
-        residual, rates = self._given.at([self._given.residual, self._given.rates], motion)
-        multipliers = -ca.mtimes(self._g.T, residual)
-        results = [ca.mtimes(self._r.T, residual), rates, *motion.values(), multipliers]
-        return self._functions.traced(
-            "reduced_balance", results, into={2: "velocities", 3: "accelerations", 4: "multipliers"}
-        )
+    @cached_property
+    def residual(self) -> TracedFunction:
+        """(R_zᵀ (M z̈ − Q), ẋ − f) at the end of a step [eq. 38]; writes x, ẋ, ż, z̈ and λ."""
+        trapezoidal = self.trapezoidal
+        at_end = {"states": trapezoidal.states, **self._motion(trapezoidal.velocities, trapezoidal.accelerations)}
+        residual, rates = self._given.at([self._given.residual, self._given.rates], at_end)
+        unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), trapezoidal.rates - rates)
+        written = {**at_end, "rates": trapezoidal.rates, "multipliers": self._multipliers(residual)}
+        return self._functions.traced("reduced_residual", [unbalanced, *written.values()], into=written)
+
+    @cached_property
+    def motion(self) -> TracedFunction:
+        """Nothing but what it writes: ż, z̈ and λ from `velocities` and `accelerations`."""
+        written = self._motion(self._v, self._a)
+        written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
+        return self._functions.traced("reduced_motion", list(written.values()), into=written)
 
     @cached_property
     def tangent(self) -> TracedFunction:
@@ -81,7 +89,7 @@ class ReducedEquations:
         Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
         λ such that the dependent part vanishes: projecting dρ with R_zᵀ removes dλ.
         """
-        given, r, first = self._given, self._r, 2.0 / self._h
+        given, r, first = self._given, self._r, self.trapezoidal.first
         turned = ca.mtimes(self._g, ca.mtimes(given.derivative(given.closure_rate, "coordinates"), r))
         by_velocity = first * r - turned
         both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
@@ -90,15 +98,13 @@ class ReducedEquations:
         balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
         by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
         rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
-        rates_by_states = given.derivative(given.rates, "states")
-        own = first * ca.SX.eye(rates_by_states.shape[0]) - rates_by_states
-        matrix = ca.vertcat(ca.horzcat(balance, by_states), ca.horzcat(-rates, own))
+        matrix = self.trapezoidal.square(balance, by_states, rates, given.derivative(given.rates, "states"))
         return self._functions.traced("reduced_tangent", [matrix], matrices=[0])
 
     @cached_property
     def explicit(self) -> TracedFunction:
         """M'' = R_zᵀ M R_z, shape (n − m, n − m), Q'', shape (n − m,) [eq. 17], and ẋ."""
-        motion, r = self._motion(), self._r
+        motion, r = self._motion(self._v, self._a), self._r
         # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
         motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
         mass, residual, rates = self._given.at([self._given.mass, self._given.residual, self._given.rates], motion)
@@ -137,7 +143,10 @@ class DoubleStepProblem(StepProblem):
         self._freedom = len(independent)
         self._dependent = dependent
         self._estimate = self._predicted_coordinates
-        self._before = state.coordinates[independent], state.velocities[independent], state.accelerations[independent]
+        self._placed = False
+        begin = state.coordinates[independent], state.velocities[independent], state.accelerations[independent]
+        equations.trapezoidal.begin(*begin, state.states, state.rates)
+        equations.trapezoidal.step[0] = step
         self.guess = np.concatenate([self._estimate[independent], self._predicted_states])
 
     @property
@@ -149,30 +158,24 @@ class DoubleStepProblem(StepProblem):
 
     def residual(self, unknowns: Floats) -> Floats:
         """Return (M'' z̈^i − Q'', ẋ − f) [Jaiswal2021, eq. 38]; sets z, ż, z̈, λ and x."""
-        functions, equations, first = self.functions, self._equations, 2.0 / self.step
-        independent, states = unknowns[: self._freedom], unknowns[self._freedom :]
+        equations, independent = self._equations, unknowns[: self._freedom]
+        if self._placed:  # follow the tangent: after small increments the loops are closed at once
+            self._estimate += equations.basis @ (independent - self._estimate[self._independent])
         self._estimate[self._independent] = independent
         self._dependent.place(self._estimate)
-        self._estimate[:] = functions.coordinates
-        coordinates, velocities, accelerations = self._before
-        equations.velocities[:] = first * (independent - coordinates) - velocities
-        equations.accelerations[:] = first * (equations.velocities - velocities) - accelerations
-        functions.states[:] = states
-        balance, rates, *_ = equations.balance()
-        return np.concatenate([balance, self._state_rates(states) - rates])
+        self._estimate[:] = self.functions.coordinates
+        self._placed = True
+        equations.trapezoidal.unknowns[:] = unknowns
+        return equations.residual()[0]
 
     def jacobian(self) -> Floats:
         """Return the derivative by the independent coordinates and the states."""
-        self._equations.step[0] = self.step
         return self._equations.tangent()[0]
 
     def finish(self, unknowns: Floats) -> State:
         """Return the state at the end, with another choice of coordinates where the present one gets steep."""
         self.residual(unknowns)
-        states = unknowns[self._freedom :].copy()
-        multipliers = self.functions.multipliers.copy()
-        partition = reconsidered(self._partition, self.functions, self._equations.basis)
-        return self._end(states, self._state_rates(states), multipliers, partition)
+        return self._end(reconsidered(self._partition, self.functions, self._equations.basis))
 
 
 class DoubleStep(Formulation):
@@ -235,5 +238,5 @@ class DoubleStep(Formulation):
         mass, load, rates = equations.explicit()
         accelerations: Floats = np.linalg.solve(mass, load).astype(np.float64)
         equations.accelerations[:] = accelerations
-        equations.balance()
+        equations.motion()
         return accelerations, rates

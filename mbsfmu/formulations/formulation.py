@@ -33,9 +33,7 @@ class Tolerances:
 class StepProblem(ABC):
     """The nonlinear equations of one trapezoidal step, positions and states x being the unknowns.
 
-    With z_{k+1} and x_{k+1} as primary unknowns the trapezoidal rule gives the rates
-    [Jaiswal2021, eqs. 33 and 34], written with differences, which round off less than the printed sums:
-    ż = 2/h (z − z_k) − ż_k,  z̈ = 2/h (ż − ż_k) − z̈_k,  ẋ = 2/h (x − x_k) − ẋ_k.
+    The trapezoidal rule gives the rates (see `TrapezoidalRates`).
 
     Parameters
     ----------
@@ -64,7 +62,10 @@ class StepProblem(ABC):
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Floats:
-        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
+        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns.
+
+        The array is overwritten by the next call.
+        """
 
     @abstractmethod
     def jacobian(self) -> Floats:
@@ -77,11 +78,7 @@ class StepProblem(ABC):
     def finish(self, unknowns: Floats) -> State:
         """Return the state at the end of the step."""
 
-    def _state_rates(self, states: Floats) -> Floats:
-        """ẋ by the trapezoidal rule."""
-        return 2.0 / self.step * (states - self.state.states) - self.state.rates
-
-    def _end(self, states: Floats, rates: Floats, multipliers: Floats, partition: Partition | None) -> State:
+    def _end(self, partition: Partition | None) -> State:
         """Return the state at the end of the step, where the functions are; integrals by the same rule."""
         functions, before = self.functions, self.state
         integral_rates = functions.integral_rates()[0].copy()
@@ -89,9 +86,9 @@ class StepProblem(ABC):
             functions.coordinates.copy(),
             functions.velocities.copy(),
             functions.accelerations.copy(),
-            multipliers,
-            states,
-            rates,
+            functions.multipliers.copy(),
+            functions.states.copy(),
+            functions.rates.copy(),
             before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates),
             integral_rates,
             partition,

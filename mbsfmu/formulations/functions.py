@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -31,7 +31,7 @@ class TracedFunction:
     matrices
         Indices of results that come back with shape (k, l) whatever their size.
     into
-        Parts that results are written to, by the index of the result.
+        Parts that the last results are written to.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class TracedFunction:
         memory: Mapping[str, Floats],
         results: Sequence[ca.SX],
         matrices: Sequence[int] = (),
-        into: Mapping[int, str] | None = None,
+        into: Iterable[str] = (),
     ) -> None:
-        self.into = dict(into or {})
+        self.into = tuple(into)
         dense = ca.cse([ca.densify(result) for result in results])
         everything = ca.veccat(*dense)
         used = [part for part, symbol in symbol_by_part.items() if ca.depends_on(everything, symbol)]
@@ -60,8 +60,9 @@ class TracedFunction:
         for index, part in enumerate(used):
             self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
         self._results: list[Floats] = []
+        own = len(dense) - len(self.into)
         for index, result in enumerate(dense):
-            array = memory[self.into[index]] if index in self.into else np.zeros(result.shape, order="F")
+            array = np.zeros(result.shape, order="F") if index < own else memory[self.into[index - own]]
             self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
             self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
@@ -95,6 +96,8 @@ class SystemFunctions:
         The parts of an `Instant`.
     multipliers
         λ, shape (number of rows,).
+    rates
+        ẋ at the end of a step, written by the formulations; shape (k,).
     """
 
     def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
@@ -106,6 +109,7 @@ class SystemFunctions:
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:])
         self.multipliers = self._memory["multipliers"]
+        self.rates = self.add_part("rates", len(system.states))[1]
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part beside those of the system: its symbols, and the array that holds its values.
@@ -122,7 +126,7 @@ class SystemFunctions:
         return symbol, array
 
     def traced(
-        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Mapping[int, str] | None = None
+        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
     ) -> TracedFunction:
         """Make a function of the parts; arguments as for `TracedFunction`."""
         return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices, into)

@@ -16,6 +16,7 @@ from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.trapezoidal_rates import TrapezoidalRates
 
 PENALTY = 1e11
 """Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
@@ -33,8 +34,10 @@ class AugmentedEquations:
     ----------
     estimates
         λ of the last iteration, shape (m,).
-    penalty, step
-        α and h in s, each of shape (1,).
+    penalty
+        α, shape (1,).
+    trapezoidal
+        ż, z̈ and ẋ at the end of a step.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
@@ -42,15 +45,24 @@ class AugmentedEquations:
         self._given = functions.expressions
         self._estimates, self.estimates = functions.add_part("estimates", len(functions.rows))
         self._penalty, self.penalty = functions.add_part("penalty", 1)
-        self._h, self.step = functions.add_part("step", 1)
+        self.trapezoidal = TrapezoidalRates(functions, len(functions.coordinates))
 
     @cached_property
-    def balance(self) -> TracedFunction:
-        """M z̈ − Q + Φ_zᵀ λ with λ = α Φ + estimates, shape (n,), and ẋ; writes λ."""
-        given = self._given
-        multipliers = self._penalty * given.closure + self._estimates
-        results = [*given.at([given.balance, given.rates], {"multipliers": multipliers}), multipliers]
-        return self._functions.traced("augmented_balance", results, into={2: "multipliers"})
+    def residual(self) -> TracedFunction:
+        """(M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ − f) at the end of a step [eq. 39]; writes z, x, ẋ, ż, z̈ and α Φ + λ."""
+        given, end = self._given, self.trapezoidal
+        at_end = {
+            "coordinates": end.coordinates,
+            "velocities": end.velocities,
+            "accelerations": end.accelerations,
+            "states": end.states,
+        }
+        (closure,) = given.at([given.closure], at_end)
+        at_end["multipliers"] = self._penalty * closure + self._estimates
+        balance, rates = given.at([given.balance, given.rates], at_end)
+        written = {**at_end, "rates": end.rates}
+        results = [ca.vertcat(balance, end.rates - rates), *written.values()]
+        return self._functions.traced("augmented_residual", results, into=written)
 
     @cached_property
     def tangent(self) -> TracedFunction:
@@ -58,15 +70,13 @@ class AugmentedEquations:
 
         ż and z̈ follow z with 2/h and 4/h².
         """
-        given, first = self._given, 2.0 / self._h
+        given, first = self._given, self.trapezoidal.first
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
         springs = self._penalty * ca.mtimes(given.closure_jacobian.T, given.closure_jacobian)
         balance = by_z + first * (by_v + first * by_a) + springs
         rates = given.derivative(given.rates, "coordinates") + first * given.derivative(given.rates, "velocities")
-        rates_by_states = given.derivative(given.rates, "states")
-        own = first * ca.SX.eye(rates_by_states.shape[0]) - rates_by_states
-        by_states = given.derivative(given.balance, "states")
-        matrix = ca.vertcat(ca.horzcat(balance, by_states), ca.horzcat(-rates, own))
+        by_states, own = (given.derivative(value, "states") for value in (given.balance, given.rates))
+        matrix = self.trapezoidal.square(balance, by_states, rates, own)
         return self._functions.traced("augmented_tangent", [matrix], matrices=[0])
 
     @cached_property
@@ -75,7 +85,7 @@ class AugmentedEquations:
 
         The weight is W = M + h/2 C + h²/4 K, the matrix W + h²/4 α Φ_zᵀ Φ_z.
         """
-        given, half = self._given, 0.5 * self._h
+        given, half = self._given, 0.5 * self.trapezoidal.symbol
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
         weight = by_a + half * (by_v + half * by_z)
         scaled = half**2 * self._penalty * given.closure_jacobian.T
@@ -92,7 +102,8 @@ class PenaltyProblem(StepProblem):
         super().__init__(functions, state, step)
         self._equations = equations
         equations.estimates[:] = state.multipliers
-        equations.step[0] = step
+        equations.trapezoidal.begin(state.coordinates, state.velocities, state.accelerations, state.states, state.rates)
+        equations.trapezoidal.step[0] = step
         self._size = len(state.coordinates)
         self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states])
 
@@ -104,14 +115,8 @@ class PenaltyProblem(StepProblem):
 
     def residual(self, unknowns: Floats) -> Floats:
         """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]; sets z, ż, z̈ and x."""
-        functions, state, first = self.functions, self.state, 2.0 / self.step
-        states = unknowns[self._size :]
-        functions.coordinates[:] = unknowns[: self._size]
-        functions.velocities[:] = first * (functions.coordinates - state.coordinates) - state.velocities
-        functions.accelerations[:] = first * (functions.velocities - state.velocities) - state.accelerations
-        functions.states[:] = states
-        balance, rates, _ = self._equations.balance()
-        return np.concatenate([balance, self._state_rates(states) - rates])
+        self._equations.trapezoidal.unknowns[:] = unknowns
+        return self._equations.residual()[0]
 
     def jacobian(self) -> Floats:
         """Return the derivative by the coordinates and the states."""
@@ -125,12 +130,12 @@ class PenaltyProblem(StepProblem):
     def finish(self, unknowns: Floats) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
         self.residual(unknowns)
-        functions, states = self.functions, unknowns[self._size :].copy()
+        functions = self.functions
         functions.multipliers[:] = self._equations.estimates
         if len(functions.rows):
             matrix, right = self._equations.projection()
             functions.velocities[:], functions.accelerations[:] = Factors(matrix).solve(right).T
-        return self._end(states, self._state_rates(states), functions.multipliers.copy(), None)
+        return self._end(None)
 
 
 class Penalty(Formulation):

@@ -67,17 +67,17 @@ class InputValues:
 
     def _at(self, time: float, side: str) -> Floats:
         values = self.values.copy()
-        for index, signal in self._followed.items():
-            values[index] = signal.before(time) if side == "before" else signal.after(time)
+        for index, signal in self._signals.items():
+            if not self.held[index]:
+                values[index] = signal.before(time) if side == "before" else signal.after(time)
         return values
-
-    @property
-    def _followed(self) -> dict[int, AnySignal]:
-        return {index: signal for index, signal in self._signals.items() if not self.held[index]}
 
     def events(self, begin: float, end: float, same: float) -> list[float]:
         """Return the times inside (begin, end) at which a followed signal jumps, `same` away from both ends."""
         times = {
-            event for signal in self._followed.values() for event in signal.events if begin + same < event < end - same
+            event
+            for index, signal in self._signals.items()
+            for event in signal.events
+            if not self.held[index] and begin + same < event < end - same
         }
         return sorted(times)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from hydraulics.data import Data
+from hydraulics.data import Data, Name
 from hydraulics.fluid import NonNegative, Positive
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""A name: letters, digits and underscores, not beginning with a digit."""
 
 LAMINAR_PRESSURE = 2e5
 """Pressure drop in Pa below which flow counts as laminar [Jaiswal2021, sect. 3.1]."""

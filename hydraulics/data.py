@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import re
+from typing import Annotated, Any, LiteralString, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 
 class DataError(ValueError):
@@ -47,9 +48,25 @@ class Data(BaseModel):
         return cls(**data)
 
 
+def word(pattern: str, allowed: LiteralString) -> AfterValidator:
+    """Make a check of a string that says in words what is allowed."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise PydanticCustomError("word", allowed)
+        return text
+
+    return AfterValidator(check)
+
+
+Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digits and _, no digit first")]
+"""A name: letters, digits and underscores, not beginning with a digit."""
+
+
 def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
     """Turn pydantic's first error into one sentence about the innermost thing."""
-    if isinstance(inner := error.get("ctx", {}).get("error"), DataError):
+    context = error.get("ctx", {})
+    if isinstance(inner := context.get("error"), DataError):
         return str(inner)
     name = f" {fields['name']!r}" if isinstance(fields.get("name"), str) else ""
     thing = f"{owner.__name__}{name}"
@@ -62,6 +79,11 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
         return f"{thing}: {message}"
+    if kind == "union_tag_invalid":
+        expected = context["expected_tags"].replace("'", "")
+        return f"{thing}: {where}.type is {context['tag']!r}; it must be one of {expected}"
+    if kind == "union_tag_not_found":
+        return f"{thing}: {where}.type is missing"
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
     return f"{thing}: {where} is {value!r}; {requirement}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hydraulics import Circuit
-from mbsfmu.data import Data, DataError
+from mbsfmu.data import Data, DataError, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
@@ -67,7 +67,7 @@ class CoupledModel(Data):
         When the parts do not fit together; the message is one sentence.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
+    name: Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_-]*", "a name has letters, digits, _ and -, a letter or _ first")]
     description: str = ""
     systems: dict[Name, AnySystem]
     connections: tuple[tuple[str, str], ...] = ()

@@ -1,5 +1,5 @@
 """The base of the model layer's data; one implementation serves mechanisms and hydraulics."""
 
-from hydraulics.data import Data, DataError
+from hydraulics.data import Data, DataError, Name, word
 
-__all__ = ["Data", "DataError"]
+__all__ = ["Data", "DataError", "Name", "word"]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ctypes import byref
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import fmpy
 import numpy as np
@@ -29,6 +30,19 @@ _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
 NUMERIC = ("Real", "Integer", "Boolean", "Enumeration")
 _KEPT_MESSAGES = 5
+
+
+# FMPy's proxy of the logger has one target per process, the last that was added: messages are told apart by the
+# instance's name.
+_instances: WeakValueDictionary[bytes, Instance] = WeakValueDictionary()
+
+
+def _log(_: Any, instance: bytes, status: int, category: bytes, message: bytes) -> None:
+    if instance in _instances:
+        _instances[instance].log(status, category, message)
+
+
+_LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
 
 
 class Archive:
@@ -97,10 +111,11 @@ class Instance:
         self.interpolates = bool(co_simulation.canInterpolateInputs)
         self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
         self._callbacks = fmi2.fmi2CallbackFunctions()
-        self._callbacks.logger = fmi2.fmi2CallbackLoggerTYPE(self._log)
+        self._callbacks.logger = _LOGGER
         self._callbacks.allocateMemory = fmi2.defaultCallbacks.allocateMemory
         self._callbacks.freeMemory = fmi2.defaultCallbacks.freeMemory
         addLoggerProxy(byref(self._callbacks))
+        _instances[name.encode()] = self
         self._slave = fmi2.FMU2Slave(
             guid=self._description.guid,
             unzipDirectory=archive.folder,
@@ -108,7 +123,7 @@ class Instance:
             instanceName=name,
         )
         try:
-            self._slave.instantiate(callbacks=self._callbacks, loggingOn=False)
+            self._slave.instantiate(callbacks=self._callbacks, loggingOn=True)
         except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance
             raise SimulationError(f"{name} cannot be instantiated: {self._reason(str(error))}") from None
 
@@ -121,7 +136,8 @@ class Instance:
         stop, step = experiment.stopTime, experiment.stepSize
         return (float(stop) if stop else None), (float(step) if step else None)
 
-    def _log(self, _: Any, __: bytes, status: int, category: bytes, message: bytes) -> None:
+    def log(self, status: int, category: bytes, message: bytes) -> None:
+        """Take a message of the unit; what is worse than OK counts as the reason if the call fails."""
         text = (message or b"").decode(errors="replace")
         if status:
             self._messages.append(text)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field
+
+from mbsfmu.data import Name, word
+
+__all__ = ["GROUND", "Direction", "Name", "NonNegative", "PointReference", "Positive", "Vector", "split_reference"]
 
 GROUND = "ground"
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""A name: letters, digits and underscores, not beginning with a digit."""
-
-PointReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")]
+PointReference = Annotated[
+    str, word(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", "a point is written as body.point")
+]
 """A point of a body or of the ground, as `body.point`."""
 
 Vector = tuple[float, float, float]

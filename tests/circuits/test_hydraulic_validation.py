@@ -141,9 +141,9 @@ def test_numbers_of_any_sign_must_be_finite(field: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "a.b", "größe", "end\n"])
 def test_names_must_be_identifiers(name: str) -> None:
-    with pytest.raises(DataError, match=r"^Hose .*: name is .*; string should match pattern"):
+    with pytest.raises(DataError, match=r"^Hose .*: name is .*; a name has letters, digits and _, no digit first"):
         Hose(name=name, node="A", volume=1.0, bulk_modulus=1.0)
-    with pytest.raises(DataError, match=r"^Hose 'h': node is .*; string should match pattern"):
+    with pytest.raises(DataError, match=r"^Hose 'h': node is .*; a name has letters, digits and _, no digit first"):
         Hose(name="h", node=name, volume=1.0, bulk_modulus=1.0)
 
 
@@ -327,9 +327,11 @@ def test_circuits_that_cannot_be_are_refused(make: Callable[[], Circuit], senten
 
 
 def test_unknown_types_are_told_what_there_is() -> None:
-    with pytest.raises(DataError, match=r"^Circuit: components\[1\] is .*'pmp'.*'pressure-source', 'tank'"):
+    with pytest.raises(
+        DataError, match=r"^Circuit: components\[1\].type is 'pmp'; it must be one of pressure-source, "
+    ):
         circuit(TANK, {"type": "pmp", "name": "pump"})
-    with pytest.raises(DataError, match=r"^Circuit: components\[0\] is .*'type'$"):
+    with pytest.raises(DataError, match=r"^Circuit: components\[0\].type is missing$"):
         circuit({"name": "pump"})
 
 

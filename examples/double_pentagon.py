@@ -34,15 +34,14 @@ def double_pentagon() -> CoupledModel:
             Revolute(name="joint_2", parent="link_1.end", child="link_2.origin", angle=TURN),
             Revolute(name="joint_3", parent="link_2.end", child="link_3.origin", angle=TURN),
             Revolute(name="joint_4", parent="link_3.end", child="link_4.origin", angle=TURN),
-            # The spanning tree grows from both ends of a loop and meets in the middle, so joint_3 and joint_8
-            # close the loops. The joints back to B and to link_3 give no angle; assembly finds it.
-            Revolute(name="joint_5", parent="ground.B", child="link_4.end"),
+            # The joints back to B and to link_3 close the loops and are cut: the tree has every angle that is given.
+            Revolute(name="joint_5", parent="ground.B", child="link_4.end", cut=True),
             # The second has link_3 as its side that is there, as the first has the ground.
             Revolute(name="joint_6", parent="link_3.origin", child="link_5.origin", angle=TURN - pi),
             Revolute(name="joint_7", parent="link_5.end", child="link_6.origin", angle=TURN),
             Revolute(name="joint_8", parent="link_6.end", child="link_7.origin", angle=TURN),
             Revolute(name="joint_9", parent="link_7.end", child="link_8.origin", angle=TURN),
-            Revolute(name="joint_10", parent="link_3.end", child="link_8.end"),
+            Revolute(name="joint_10", parent="link_3.end", child="link_8.end", cut=True),
         ),
     )
     return CoupledModel(

@@ -35,9 +35,8 @@ def five_bar() -> CoupledModel:
             Revolute(name="joint_2", parent="link_1.end", child="link_2.origin", angle=TURN),
             Revolute(name="joint_3", parent="link_2.end", child="link_3.origin", angle=TURN),
             Revolute(name="joint_4", parent="link_3.end", child="link_4.origin", angle=TURN),
-            # No joint is marked as cut: the links are hung on from A and from B in turn, and joint_3, where they
-            # meet, closes the loop. The angle of joint_5 is not given; assembly finds it.
-            Revolute(name="joint_5", parent="ground.B", child="link_4.end"),
+            # The joint that closes the loop is cut: the tree then has every angle that is given.
+            Revolute(name="joint_5", parent="ground.B", child="link_4.end", cut=True),
         ),
     )
     return CoupledModel(

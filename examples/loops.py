@@ -19,8 +19,8 @@ LINKS = tuple(
     )
     for number in range(1, 9)
 )
-# Counterclockwise, each angle is relative to the link before. No joint is marked as cut: links are hung on from both
-# ends of a loop, and the joint where they meet closes it. The last joint of a loop gives no angle; assembly finds it.
+# Counterclockwise, each angle is relative to the link before. The last joint of a loop is cut: the tree then has every
+# angle that is given. Left to itself it would grow from both ends of a loop and guess the angle of the last joint.
 
 
 def loop_4() -> CoupledModel:
@@ -31,17 +31,14 @@ def loop_4() -> CoupledModel:
         Revolute(name="joint_2", parent="link_1.end", child="link_2.origin", angle=turn),
         Revolute(name="joint_3", parent="link_2.end", child="link_3.origin", angle=turn),
         Revolute(name="joint_4", parent="link_3.end", child="link_4.origin", angle=turn),
-        Revolute(name="joint_5", parent="ground.B", child="link_4.end"),
+        Revolute(name="joint_5", parent="ground.B", child="link_4.end", cut=True),
     )
     mechanism = Mechanism(ground=GROUND, bodies=LINKS[:4], joints=joints)
     return CoupledModel(name="loop-4", description="loop of 4 links and the ground", systems={"mechanism": mechanism})
 
 
 def loop_8() -> CoupledModel:
-    """Return a nonagon whose top side is the ground.
-
-    Eight links can close in many ways: the angles given are a regular nonagon's, what assembly finds is not regular.
-    """
+    """Return a regular nonagon whose top side is the ground."""
     turn = 2.0 * pi / 9
     joints = (
         Revolute(name="joint_1", parent="ground.A", child="link_1.origin", angle=turn - pi),
@@ -52,7 +49,7 @@ def loop_8() -> CoupledModel:
         Revolute(name="joint_6", parent="link_5.end", child="link_6.origin", angle=turn),
         Revolute(name="joint_7", parent="link_6.end", child="link_7.origin", angle=turn),
         Revolute(name="joint_8", parent="link_7.end", child="link_8.origin", angle=turn),
-        Revolute(name="joint_9", parent="ground.B", child="link_8.end"),
+        Revolute(name="joint_9", parent="ground.B", child="link_8.end", cut=True),
     )
     mechanism = Mechanism(ground=GROUND, bodies=LINKS, joints=joints)
     return CoupledModel(name="loop-8", description="loop of 8 links and the ground", systems={"mechanism": mechanism})
@@ -67,11 +64,11 @@ def double_loop_8() -> CoupledModel:
         Revolute(name="joint_3", parent="link_2.end", child="link_3.origin", angle=turn),
         Revolute(name="joint_4", parent="link_3.end", child="link_4.origin", angle=turn),
         Revolute(name="joint_5", parent="link_4.end", child="link_5.origin", angle=turn),
-        Revolute(name="joint_6", parent="ground.B", child="link_5.end"),
+        Revolute(name="joint_6", parent="ground.B", child="link_5.end", cut=True),
         Revolute(name="joint_7", parent="link_3.origin", child="link_6.origin", angle=corner - pi),
         Revolute(name="joint_8", parent="link_6.end", child="link_7.origin", angle=corner),
         Revolute(name="joint_9", parent="link_7.end", child="link_8.origin", angle=corner),
-        Revolute(name="joint_10", parent="link_3.end", child="link_8.end"),
+        Revolute(name="joint_10", parent="link_3.end", child="link_8.end", cut=True),
     )
     mechanism = Mechanism(ground=GROUND, bodies=LINKS, joints=joints)
     return CoupledModel(

@@ -44,7 +44,7 @@ class Data(BaseModel):
             When something in it is missing, unknown or out of range.
         """
         if not isinstance(data, dict):
-            raise DataError(f"{cls.__name__}: {data!r} is not an object with named fields")
+            raise DataError(f"{cls.__name__}: {_shortened(repr(data))} is not an object with named fields")
         return cls(**data)
 
 
@@ -86,7 +86,13 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
         return f"{thing}: {where}.type is missing"
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
-    return f"{thing}: {where} is {value!r}; {requirement}"
+    # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.
+    shown = "" if isinstance(value, dict | list | tuple | BaseModel) else f" is {_shortened(repr(value))}"
+    return f"{thing}: {where}{shown}; {requirement}"
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _path(location: tuple[int | str, ...]) -> str:

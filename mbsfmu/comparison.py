@@ -235,7 +235,7 @@ def _judge(
         scale = np.ptp(reference[output]) or np.max(np.abs(reference[output])) or 1.0
         errors[output] = float(np.max(np.abs(result[output] - expected)) / scale)
     if not message:
-        lost = [output for output, error in errors.items() if error is not None and error > LOST]
+        lost = [output for output, error in errors.items() if error is not None and not error <= LOST]
         if lost:
             message = f"{lost[0]} is off by {100 * (errors[lost[0]] or 0.0):.0f} % of its range"
     return Run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
@@ -139,15 +139,28 @@ class CoupledModel(Data):
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
         return make_simulation(system, **self._described(self.name, options), signals=signals)
 
-    def simulation_of(self, name: str, **options: Any) -> Simulation:
-        """Make a simulation of one system alone, to be coupled from outside.
+    def starts(self, **options: Any) -> dict[str, dict[str, float]]:
+        """Return the values that each system's connected inputs and parameters have at the start, by system.
 
-        Its connected inputs and parameters start at the values that the other systems have at the start.
+        Options and errors as for `simulation`.
+        """
+        whole = self.simulation(**options)
+        names = {variable.name for variable in whole.variables}
+        result: dict[str, dict[str, float]] = {name: {} for name in self.systems}
+        for source, target in self.connections:
+            system, _, variable = target.partition(".")
+            result[system][variable] = whole.get(source if source in names else source.partition(".")[2])
+        return result
+
+    def simulation_of(self, name: str, *, starts: Mapping[str, float] | None = None, **options: Any) -> Simulation:
+        """Make a simulation of one system alone, to be coupled from outside.
 
         Parameters
         ----------
         name
             Name of the system.
+        starts
+            Start values of connected inputs and parameters; what the other systems give at the start by default.
         options
             As for `simulation`.
 
@@ -158,30 +171,19 @@ class CoupledModel(Data):
         """
         if name not in self.systems:
             raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
-        whole = self.simulation(**options)
+        given = self.starts(**options)[name] if starts is None else starts
         part = dict(self._parts())[name]
-        part.inputs = tuple(
-            replace(variable, start=self._start_of(whole, f"{name}.{variable.name}", variable.start))
-            for variable in part.inputs
-        )
-        part.parameters = tuple(
-            replace(variable, start=self._start_of(whole, f"{name}.{variable.name}", variable.start))
-            for variable in part.parameters
-        )
+        for kind in ("inputs", "parameters"):
+            variables = (
+                replace(variable, start=given.get(variable.name, variable.start)) for variable in getattr(part, kind)
+            )
+            setattr(part, kind, tuple(variables))
         signals = {
             reference.removeprefix(f"{name}."): signal
             for reference, signal in self.signals.items()
             if reference.startswith(f"{name}.")
         }
         return make_simulation(part, **self._described(name, options), signals=signals)
-
-    def _start_of(self, whole: Simulation, target: str, otherwise: float | None) -> float | None:
-        sources = [source for source, driven in self.connections if driven == target]
-        if not sources:
-            return otherwise
-        names = {variable.name for variable in whole.variables}
-        unprefixed = sources[0].partition(".")[2]
-        return whole.get(sources[0] if sources[0] in names else unprefixed)
 
     def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         described = {
@@ -200,9 +202,9 @@ def unit_from_dict(arguments: dict[str, Any]) -> Simulation:
     ----------
     arguments
         `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
-        whole; `options`: as for `CoupledModel.simulation`.
+        whole; `starts`: start values of a system alone; `options`: as for `CoupledModel.simulation`.
     """
     model = CoupledModel.from_dict(arguments["model"])
     if arguments["system"] is None:
         return model.simulation(**arguments["options"])
-    return model.simulation_of(arguments["system"], **arguments["options"])
+    return model.simulation_of(arguments["system"], starts=arguments["starts"], **arguments["options"])

@@ -76,9 +76,10 @@ def export(
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
     options = {key: value for key, value in (("formulation", formulation), ("step", step)) if value is not None}
+    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
     units: dict[str | None, tuple[Any, dict[str, Any]]] = {}
     for system in wanted:
-        arguments = {"model": model.to_dict(), "system": system, "options": options}
+        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
         units[system] = (unit_from_dict(arguments), arguments)
     paths = [
         export_python(unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force)

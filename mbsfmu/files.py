@@ -11,8 +11,16 @@ from pathlib import Path
 
 @contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the path of a file to write; it takes its place under `path` when all went well, and goes when not."""
+    """Give the path of a file to write; it takes its place under `path` when all went well, and goes when not.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such folder.
+    """
     target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}")
     handle, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=target.name, suffix=".part")
     os.close(handle)
     partial = Path(name)

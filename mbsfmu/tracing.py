@@ -74,7 +74,7 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Apply a NumPy ufunc element by element."""
-        if kwargs.get("out") is not None:
+        if kwargs.get("out") is not None or method == "at":
             return NotImplemented  # equations are pure functions: nothing is written in place
         plain = [_plain(value) for value in inputs]
         return _wrap(getattr(_UFUNCS.get(ufunc, ufunc), method)(*plain, **kwargs))

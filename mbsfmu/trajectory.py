@@ -13,6 +13,13 @@ from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 
 
+class UnknownSignalError(InputError, KeyError):
+    """A name that means no signal, or more than one; as in every mapping, a `KeyError`."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Trajectory(Mapping[str, NDArray[np.float64]]):
     """A time grid and named signals with units.
 
@@ -52,14 +59,17 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._column_by_name
+        try:
+            return isinstance(name, str) and bool(self.full_name(name))
+        except UnknownSignalError:
+            return False
 
     def full_name(self, name: str) -> str:
         """Return the full name of the one signal that `name` means.
 
         Raises
         ------
-        InputError
+        UnknownSignalError
             When no signal or more than one is meant.
         """
         if name in self._column_by_name:
@@ -68,8 +78,8 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         if len(found) == 1:
             return found[0]
         if found:
-            raise InputError(f"signal '{name}' is ambiguous: it may be {' or '.join(found)}")
-        raise InputError(f"there is no signal '{name}'; there are {', '.join(self.names)}")
+            raise UnknownSignalError(f"signal '{name}' is ambiguous: it may be {' or '.join(found)}")
+        raise UnknownSignalError(f"there is no signal '{name}'; there are {', '.join(self.names)}")
 
     def unit(self, name: str) -> str:
         """Return the unit of a signal."""
@@ -80,7 +90,7 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         return {name: float(self.values_by_column[-1, column]) for column, name in enumerate(self.names)}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write time and signals to a CSV file, each with 17 significant digits, units in the header.
+        """Write time and signals to a CSV file, numbers written so that they read back exactly, units in the header.
 
         The file appears complete or not at all.
         """

@@ -404,3 +404,9 @@ def test_symbols_are_named_and_counted() -> None:
     assert ca.is_equal(expression(array), vector, 1)
     empty, none = symbols("none", 0)
     assert (empty.shape, none.shape) == ((0, 1), (0,))
+
+
+def test_symbols_cannot_be_added_to_in_place() -> None:
+    _, x = symbols("x", 2)
+    with pytest.raises(TypeError):
+        np.add.at(x, 0, 1.0)

@@ -91,6 +91,7 @@ class CoupledSystem(System):
         self.feeds: list[Feed] = []
         for source, target in connections:
             self._connect(source, target)
+        self._kept: tuple[Instant, list[Instant]] | None = None
         self._sweeps = self._count_sweeps()
         self._name_variables()
 
@@ -237,7 +238,15 @@ class CoupledSystem(System):
         return [vector[start:end] for start, end in pairwise(bounds.tolist())]
 
     def _instants(self, instant: Instant) -> list[Instant]:
-        """Return each part's instant, with connected inputs from the other parts' outputs."""
+        """Return each part's instant, with connected inputs from the other parts' outputs.
+
+        All functions of one instant need the same ones: they are kept until another instant comes.
+        """
+        if self._kept is None or self._kept[0] is not instant:
+            self._kept = instant, self._connected(instant)
+        return self._kept[1]
+
+    def _connected(self, instant: Instant) -> list[Instant]:
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]

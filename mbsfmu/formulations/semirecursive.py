@@ -51,6 +51,7 @@ class SemirecursiveMechanism(System):
         self._kinematics = Kinematics(topology, points)
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
         self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
+        self._kept: tuple[Instant, Motion] | None = None
         self._start = self._coordinate_variables(properties)
         self._input_of_force = self._input_variables()
         self.parameters = tuple(properties.variables)
@@ -209,6 +210,12 @@ class SemirecursiveMechanism(System):
         return None if index is None else instant.inputs[index]
 
     def _motion(self, instant: Instant) -> Motion:
+        """Return positions and velocities of the bodies; kept until another instant comes."""
+        if self._kept is None or self._kept[0] is not instant:
+            self._kept = instant, self._moved(instant)
+        return self._kept[1]
+
+    def _moved(self, instant: Instant) -> Motion:
         frames = self._kinematics.frames(instant.coordinates, instant.parameters)
         velocities = self._kinematics.velocities(frames, instant.velocities)
         return Motion(instant.coordinates, instant.velocities, frames, velocities)
@@ -217,7 +224,7 @@ class SemirecursiveMechanism(System):
         """Return the violation Φ of the cut joints in m and rad, shape (number of constraints,)."""
         if not self._cuts:
             return np.zeros(0)
-        frames = self._kinematics.frames(instant.coordinates, instant.parameters)
+        frames = self._motion(instant).frames
         return np.concatenate([cut.evaluate(frames, instant.parameters) for cut in self._cuts])
 
     def rates(self, instant: Instant) -> Array:  # noqa: ARG002

@@ -69,6 +69,7 @@ class Mechanism(Data):
             if split_reference(references[0])[0] == split_reference(references[1])[0]:
                 raise DataError(f"{thing} joins '{references[0]}' and '{references[1]}' of the same body")
         self._check_joint_loads()
+        work_out(self.bodies, self.joints)
         return self
 
     def _references(self) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -159,9 +160,18 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         When it is no JSON; the sentence says where.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_doubles)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{Path(path).name} is not a JSON file: {error}") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"'{doubled}' is there twice in one object of the file")
+    return result
 
 
 def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import hypot
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -25,7 +26,7 @@ NonNegative = Annotated[float, Field(ge=0)]
 
 
 def _direction(vector: Vector) -> Vector:
-    if not any(vector):
+    if not hypot(*vector) > 1e-100:
         raise ValueError(f"axis is {vector}; it must not be the zero vector")
     return vector
 

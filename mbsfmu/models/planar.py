@@ -85,7 +85,9 @@ def _ring(sides: int, left: str, right: str, first: int = 1, shift: int = 0) -> 
         for number, end, angle in zip(numbers, ends, angles, strict=False)
     ]
     last = numbers[-1]
-    return [*hinges, _hinge(shift + last + 1, right, f"link_{last}.end")]
+    # Cut here: the tree then has every angle given above, and the polygon starts regular.
+    closing = Revolute(name=f"joint_{shift + last + 1}", parent=right, child=f"link_{last}.end", cut=True)
+    return [*hinges, closing]
 
 
 def _rings(

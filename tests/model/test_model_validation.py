@@ -351,3 +351,17 @@ def test_data_cannot_be_changed_after_its_check() -> None:
     with pytest.raises(ValueError, match="frozen"):
         beam.mass = -1.0  # type: ignore[misc]
     assert beam.mass == 1.0
+
+
+def test_what_stands_twice_in_a_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "double.json"
+    path.write_text('{"name": "a", "name": "b"}')
+    with pytest.raises(DataError, match=r"^'name' is there twice in one object of the file$"):
+        CoupledModel.from_file(path)
+
+
+def test_wrong_type_is_told_without_the_whole_object() -> None:
+    with pytest.raises(DataError) as caught:
+        CoupledModel.from_dict({"name": "m", "systems": {"thing": {"name": "x" * 500}}})
+    assert str(caught.value).startswith("CoupledModel 'm': systems.thing")
+    assert len(str(caught.value)) < 120

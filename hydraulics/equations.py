@@ -9,7 +9,6 @@ import numpy as np
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.components import Cylinder, DirectionalValve, Hose, PressureSource, Tank, Throttle, Volume
 from hydraulics.cylinder import areas, end_stop_force, friction
-from hydraulics.data import DataError
 from hydraulics.flow import orifice_flow, throttle_coefficient
 from hydraulics.fluid import Array, effective_bulk_modulus
 from hydraulics.parameters import initial_length, list_parameters
@@ -131,21 +130,14 @@ class CircuitEquations:
         pressures = [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
         return _stack([*pressures, *(values[f"{valve.name}.initial_spool"] for valve in self._valves)])
 
-    def check(self, parameters: Array) -> None:
-        """Check what parameters must be together.
-
-        Raises
-        ------
-        DataError
-            When a rod is not thinner than its piston.
-        """
-        values = Values((self.parameters, parameters))
-        for cylinder in self._circuit.cylinders:
-            piston, rod = (values[f"{cylinder.name}.{part}_diameter"] for part in ("piston", "rod"))
-            if piston <= rod:
-                raise DataError(
-                    f"{cylinder.name}.piston_diameter is {piston:g} m; it must be greater than the rod's, {rod:g} m"
-                )
+    @property
+    def orderings(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of parameters' indices, the second of which must be greater: rods are thinner than their pistons."""
+        names = [parameter.name for parameter in self.parameters]
+        return tuple(
+            (names.index(f"{cylinder.name}.rod_diameter"), names.index(f"{cylinder.name}.piston_diameter"))
+            for cylinder in self._circuit.cylinders
+        )
 
     # -- parts ----------------------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ def compare(
     steps: Sequence[float] = (2e-3, 1e-3, 5e-4),
     algorithms: Sequence[str] = CHOICES,
     formulation: str | None = None,
-    backend: str = "python",
+    backend: str = "native",
     stop: float | None = None,
     workers: int = 1,
     progress: Callable[[float], None] | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from mbsfmu.cosim import Connection, write_ssp
 from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
+from mbsfmu.native.compiler import host_platform
+from mbsfmu.native.package import export_native
+from mbsfmu.simulation.simulation import Simulation
 
 LAYOUTS = ("separate", "monolithic", "both")
-BACKENDS = ("python",)
+BACKENDS = ("native", "python")
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -21,7 +25,9 @@ def export(
     directory: str | os.PathLike[str],
     *,
     layout: str = "both",
-    backend: str = "python",
+    backend: str = "native",
+    platforms: Sequence[str] = (),
+    sources: bool = False,
     formulation: str | None = None,
     step: float | None = None,
     needs_execution_tool: bool = True,
@@ -38,13 +44,17 @@ def export(
     layout
         `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`.
     backend
-        `python`: FMUs that run on a Python of the target.
+        `native`: machine code that needs nothing on the target; `python`: units that run on a Python of the target.
+    platforms
+        Platforms of native units, such as `linux64` and `win64`; the one of this machine by default.
+    sources
+        Whether native units carry their C sources, for importers that compile.
     formulation
         Formulation of the mechanisms.
     step
         Largest internal step in s.
     needs_execution_tool
-        What the description says about it; true is the truth, some importers refuse it.
+        What the description of Python units says about it; true is the truth, some importers refuse it.
     force
         Whether files that are there are replaced.
 
@@ -62,7 +72,37 @@ def export(
         raise InputError(f"there is no layout '{layout}'; there are {', '.join(LAYOUTS)}")
     if backend not in BACKENDS:
         raise InputError(f"there is no backend '{backend}'; there are {', '.join(BACKENDS)}")
+    if backend == "python" and (platforms or sources):
+        raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
     folder = Path(directory)
+    wanted, package = _files(model, folder, layout)
+    for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
+        refuse_to_overwrite(path, force)
+    options = {key: value for key, value in (("formulation", formulation), ("step", step)) if value is not None}
+    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
+    units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
+    for system in wanted:
+        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
+        units[system] = (unit_from_dict(arguments), arguments)
+    paths = []
+    for system, (unit, arguments) in units.items():
+        if backend == "native":
+            for_platforms = platforms or [host_platform()]
+            path = export_native(unit, wanted[system], platforms=for_platforms, sources=sources, force=force)
+        else:
+            path = export_python(
+                unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force
+            )
+        paths.append(path)
+    if layout != "monolithic":
+        connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
+        members = {system: path for system, path in wanted.items() if system is not None}
+        paths.append(write_ssp(package, model.name, members, connections, model.stop_time))
+    return paths
+
+
+def _files(model: CoupledModel, folder: Path, layout: str) -> tuple[dict[str | None, Path], Path]:
+    """Return the units' files by system, None being the whole, and the package of their connections."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; the FMUs need a folder")
     wanted: dict[str | None, Path] = {}
@@ -70,26 +110,9 @@ def export(
         wanted.update({name: folder / f"{name}.fmu" for name in model.systems})
     if layout in ("monolithic", "both"):
         wanted[None] = folder / f"{model.name}.fmu"
-    package = folder / f"{model.name}.ssp"
     if len(set(wanted.values())) < len(wanted):
         raise InputError(f"the model and one of its systems are both called '{model.name}'; rename one")
-    for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
-        refuse_to_overwrite(path, force)
-    options = {key: value for key, value in (("formulation", formulation), ("step", step)) if value is not None}
-    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
-    units: dict[str | None, tuple[Any, dict[str, Any]]] = {}
-    for system in wanted:
-        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
-        units[system] = (unit_from_dict(arguments), arguments)
-    paths = [
-        export_python(unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force)
-        for system, (unit, arguments) in units.items()
-    ]
-    if layout != "monolithic":
-        connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
-        members = {system: path for system, path in wanted.items() if system is not None}
-        paths.append(write_ssp(package, model.name, members, connections, model.stop_time))
-    return paths
+    return wanted, folder / f"{model.name}.ssp"
 
 
 def _split(reference: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.fmu.validation import validate
 from mbsfmu.models import BUILT_IN
+from mbsfmu.native.compiler import PLATFORMS
 from mbsfmu.report import write_report
 from mbsfmu.simulation.factory import FORMULATIONS, SOLVERS
 
@@ -139,9 +140,11 @@ def simulate(
 @click.option("-o", "--output", default=".", show_default=True, help="Folder for the files.")
 @click.option("--layout", default="both", show_default=True, help=f"One of {', '.join(LAYOUTS)}.")
 @click.option("--formulation", help=f"One of {_FORMULATIONS}.")
-@click.option("--backend", default="python", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
+@click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
+@click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
+@click.option("--sources", is_flag=True, help="Put the C sources into native units.")
 @click.option("--step", type=float, help="Largest internal step in s; the model's by default.")
-@click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false.")
+@click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @_common
 def export_command(
@@ -150,6 +153,8 @@ def export_command(
     layout: str,
     formulation: str | None,
     backend: str,
+    platforms: tuple[str, ...],
+    sources: bool,
     step: float | None,
     no_execution_tool: bool,
     force: bool,
@@ -167,6 +172,8 @@ def export_command(
         output,
         layout=layout,
         backend=backend,
+        platforms=platforms,
+        sources=sources,
         formulation=formulation,
         step=step,
         needs_execution_tool=not no_execution_tool,
@@ -230,7 +237,7 @@ def cosim(
 @cli.command("compare")
 @click.argument("model")
 @click.option("--formulation", help=f"One of {_FORMULATIONS}.")
-@click.option("--backend", default="python", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
+@click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
 @click.option(
     "--steps",
     default="2e-3,1e-3,5e-4",

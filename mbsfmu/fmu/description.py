@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -61,7 +61,9 @@ def model_identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def describe(unit: Unit, capabilities: Capabilities, generation_tool: str) -> ModelDescription:
+def describe(
+    unit: Unit, capabilities: Capabilities, generation_tool: str, source_files: Sequence[str] = ()
+) -> ModelDescription:
     """Write the description of a unit.
 
     Parameters
@@ -72,6 +74,8 @@ def describe(unit: Unit, capabilities: Capabilities, generation_tool: str) -> Mo
         What the binaries can do.
     generation_tool
         Name and version of the tool.
+    source_files
+        Files among the sources that importers compile.
 
     Raises
     ------
@@ -89,7 +93,11 @@ def describe(unit: Unit, capabilities: Capabilities, generation_tool: str) -> Mo
         numberOfEventIndicators="0",
     )
     flags = {name: _text(value) for name, value in asdict(capabilities).items()}
-    etree.SubElement(root, "CoSimulation", {"modelIdentifier": identifier, **flags})
+    interface = etree.SubElement(root, "CoSimulation", {"modelIdentifier": identifier, **flags})
+    if source_files:
+        files = etree.SubElement(interface, "SourceFiles")
+        for name in source_files:
+            etree.SubElement(files, "File", name=name)
     _add_units(root, unit.variables)
     categories = etree.SubElement(root, "LogCategories")
     for name, description in LOG_CATEGORIES.items():

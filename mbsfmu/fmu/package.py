@@ -88,9 +88,8 @@ def refuse_to_overwrite(target: Path, force: bool) -> None:
 def _files(
     unit: Unit, description: ModelDescription, factory: str, arguments: dict[str, Any]
 ) -> Iterator[tuple[str, bytes | str]]:
-    yield "modelDescription.xml", description.xml
-    yield "documentation/index.html", _documentation(unit)
-    yield from _licences()
+    yield from common_files(unit, description)
+    yield from _licences("pythonfmu")
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
     module = f"slave_{description.guid.strip('{}').replace('-', '')}"
     name = f"Slave{description.model_identifier}"
@@ -110,11 +109,17 @@ def _files(
             yield f"binaries/{platform}/{description.model_identifier}{file.suffix}", file.read_bytes()
 
 
-def _licences() -> Iterator[tuple[str, str]]:
-    for package in ("mbsfmu", "pythonfmu"):
-        for file in importlib.metadata.files(package) or ():
-            if "licen" in file.name.lower():
-                yield f"licenses/{package}/{file.name}", file.read_text()
+def common_files(unit: Unit, description: ModelDescription) -> Iterator[tuple[str, bytes | str]]:
+    """Yield name and content of the files that every unit has, whatever runs it."""
+    yield "modelDescription.xml", description.xml
+    yield "documentation/index.html", _documentation(unit)
+    yield from _licences("mbsfmu")
+
+
+def _licences(package: str) -> Iterator[tuple[str, str]]:
+    for file in importlib.metadata.files(package) or ():
+        if "licen" in file.name.lower():
+            yield f"licenses/{package}/{file.name}", file.read_text()
 
 
 def package_folder(package: str) -> Path:

@@ -32,6 +32,7 @@ class CircuitSystem(System):
         self.parameters = tuple(
             _variable(each, Causality.PARAMETER, Variability.FIXED) for each in self._equations.parameters
         )
+        self.orderings = self._equations.orderings
         self.outputs = tuple(
             _variable(each, Causality.OUTPUT if each.name.rpartition(".")[2] in _OUTPUTS else Causality.LOCAL)
             for each in self._equations.outputs
@@ -56,10 +57,6 @@ class CircuitSystem(System):
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return forces, pressures and flows, in the order of `outputs`."""
         return self._equations.evaluate_outputs(instant.states, instant.inputs, instant.parameters)
-
-    def check(self, parameters: Array) -> None:
-        """Check that rods are thinner than their pistons."""
-        self._equations.check(parameters)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Return nothing: a circuit has no coordinates."""

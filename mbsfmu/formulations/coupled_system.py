@@ -196,6 +196,11 @@ class CoupledSystem(System):
             replace(variable, causality=Causality.LOCAL) if index in fed else variable
             for index, variable in enumerate(self.parameters)
         )
+        self.orderings = tuple(
+            (offset + smaller, offset + greater)
+            for part, offset in ((part, self._offset("parameters", index)) for index, part in enumerate(self.parts))
+            for smaller, greater in part.orderings
+        )
         self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
 
@@ -288,11 +293,6 @@ class CoupledSystem(System):
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals of all parts at the start."""
         return _join(p.initial_integrals(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
-
-    def check(self, parameters: Array) -> None:
-        """Check the parameters of all parts."""
-        for part, each in zip(self.parts, self._slices(parameters, "parameters"), strict=True):
-            part.check(each)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
         """Return z and ż of all parts as given."""

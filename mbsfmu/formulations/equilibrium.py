@@ -33,8 +33,8 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
     return solution[:n], solution[n:], rates.copy()
 
 
-def balance(functions: SystemFunctions) -> dict[str, float]:
-    """Return the values of the balancing inputs that keep the system at rest, by the parameters' names.
+def balance(functions: SystemFunctions) -> list[float]:
+    """Return the values of the balancing inputs that keep the system at rest, in the order of `balances`.
 
     At rest, −Q(z, 0, u) + Φ_zᵀ λ = 0, linear in the forces u. In the directions N that the constraints leave
     free (Φ_z N = 0) the multipliers vanish. Of several solutions the one of least forces is taken; where there
@@ -42,8 +42,6 @@ def balance(functions: SystemFunctions) -> dict[str, float]:
     """
     system = functions.system
     columns = [[each.name for each in system.inputs].index(name) for _, name in system.balances]
-    if not columns:
-        return {}
     functions.velocities[:] = 0.0
     functions.inputs[:] = 0.0
     _, rest, _, by_inputs = functions.equilibrium()
@@ -58,4 +56,4 @@ def balance(functions: SystemFunctions) -> dict[str, float]:
             system.name,
             left,
         )
-    return {variable.name: float(force) for (variable, _), force in zip(system.balances, forces, strict=True)}
+    return [float(force) for force in forces]

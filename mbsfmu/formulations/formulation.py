@@ -112,6 +112,7 @@ class Formulation(ABC):
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
         self.functions = functions
+        self.tolerances = tolerances
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
         coordinates = np.full(len(functions.coordinates), tolerances.coordinates)
         self._limits = np.concatenate([coordinates, tolerances.states * np.array(nominal)])

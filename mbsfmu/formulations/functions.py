@@ -125,6 +125,10 @@ class SystemFunctions:
         array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
         return symbol, array
 
+    def symbol(self, part: str) -> ca.SX:
+        """Return the symbols of a part."""
+        return self._symbol_by_part[part]
+
     def traced(
         self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
     ) -> TracedFunction:

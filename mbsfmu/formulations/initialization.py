@@ -35,6 +35,22 @@ class Start:
     calculated: dict[str, float]
 
 
+@dataclass(frozen=True)
+class BalancedPart:
+    """A part whose calculated parameters keep it at rest.
+
+    Attributes
+    ----------
+    functions
+        Functions of the part.
+    first_parameter
+        Where its parameters stand among those of the whole.
+    """
+
+    functions: SystemFunctions
+    first_parameter: int
+
+
 class Initialization:
     """Finds the start of a system from its parameters.
 
@@ -46,7 +62,11 @@ class Initialization:
     Attributes
     ----------
     calculated
-        Variables of the calculated parameters.
+        Variables of the calculated parameters, part by part.
+    balanced_parts
+        The parts that these belong to.
+    feeds
+        Pairs of indices: a calculated parameter, and the parameter that takes its value.
     rows
         The constraints that are independent at the model's own parameters.
 
@@ -59,12 +79,23 @@ class Initialization:
     def __init__(self, system: System) -> None:
         self._system = system
         self._functions = SystemFunctions(system)
+        self.calculated: tuple[Variable, ...]
+        self.balanced_parts: tuple[BalancedPart, ...]
+        self.feeds: tuple[tuple[int, int], ...] = ()
         if isinstance(system, CoupledSystem):
-            self._parts = [(index, SystemFunctions(part)) for index, part in enumerate(system.parts) if part.balances]
-            self.calculated: tuple[Variable, ...] = tuple(
-                variable for index, _ in self._parts for variable in system.calculated(index)
+            balanced = [index for index, part in enumerate(system.parts) if part.balances]
+            self.balanced_parts = tuple(
+                BalancedPart(SystemFunctions(system.parts[index]), system.parameters_of(index).start)
+                for index in balanced
+            )
+            self.calculated = tuple(variable for index in balanced for variable in system.calculated(index))
+            own = [(index, variable.name) for index in balanced for variable, _ in system.parts[index].balances]
+            self.feeds = tuple(
+                (own.index((feed.source, feed.name)), system.parameters_of(feed.target).start + feed.parameter)
+                for feed in system.feeds
             )
         else:
+            self.balanced_parts = (BalancedPart(self._functions, 0),) if system.balances else ()
             self.calculated = tuple(variable for variable, _ in system.balances)
         start = self.run(starts(system.parameters))
         self.rows = independent_rows(self._functions, start.coordinates)
@@ -85,18 +116,13 @@ class Initialization:
         system, parameters = self._system, parameters.copy()
         system.check(parameters)
         values: list[float] = []
-        if isinstance(system, CoupledSystem):
-            for index, functions in self._parts:
-                functions.parameters[:] = parameters[system.parameters_of(index)]
-                found = _balance_at_start(functions)
-                values.extend(found.values())
-                for feed in system.feeds:
-                    if feed.source == index:
-                        where = system.parameters_of(feed.target).start + feed.parameter
-                        parameters[where] = found[feed.name]
-        else:
-            self._functions.parameters[:] = parameters
-            values.extend(_balance_at_start(self._functions).values())
+        for part in self.balanced_parts:
+            count = len(part.functions.parameters)
+            part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
+            values.extend(_balance_at_start(part.functions))
+            for calculated, parameter in self.feeds:
+                if calculated < len(values):
+                    parameters[parameter] = values[calculated]
         self._functions.parameters[:] = parameters
         coordinates, velocities = _closed(self._functions)
         states = self._functions.start()[2].copy()
@@ -110,9 +136,7 @@ def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
     return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
 
 
-def _balance_at_start(functions: SystemFunctions) -> dict[str, float]:
-    if not functions.system.balances:
-        return {}
+def _balance_at_start(functions: SystemFunctions) -> list[float]:
     functions.coordinates[:] = _closed(functions)[0]
     functions.states[:] = np.asarray(functions.start()[2])
     return balance(functions)

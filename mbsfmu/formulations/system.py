@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
 from mbsfmu.variables import Variable
 
 
@@ -62,6 +63,8 @@ class System(ABC):
     balances
         Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
         system at rest where it starts.
+    orderings
+        Pairs of parameters' indices: the second must be greater than the first.
     """
 
     name: str
@@ -75,6 +78,7 @@ class System(ABC):
     outputs: tuple[Variable, ...] = ()
     constraints: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
+    orderings: tuple[tuple[int, int], ...] = ()
 
     @abstractmethod
     def residual(self, instant: Instant) -> Array:
@@ -108,8 +112,21 @@ class System(ABC):
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
 
-    def check(self, parameters: Array) -> None:  # noqa: B027 - most systems have nothing to check
-        """Check what parameters must be together; raises a ValueError with one sentence."""
+    def check(self, parameters: Array) -> None:
+        """Check what parameters must be together.
+
+        Raises
+        ------
+        InputError
+            When one is not greater than another as `orderings` demands.
+        """
+        for smaller, greater in self.orderings:
+            if not parameters[greater] > parameters[smaller]:
+                variable = self.parameters[greater]
+                raise InputError(
+                    f"{variable.name} is {parameters[greater]:g} {variable.unit}; "
+                    f"it must be greater than {self.parameters[smaller].name}, {parameters[smaller]:g}"
+                )
 
     def instant(self, vector: Callable[[str, int], Array]) -> Instant:
         """Make an instant whose parts `vector(name, size)` gives."""

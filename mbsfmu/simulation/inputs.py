@@ -29,6 +29,8 @@ class InputValues:
         Values set by hand, start values before; shape (number of inputs,).
     held
         Which inputs were set by hand: these keep their value and follow no signal.
+    signals
+        Signals by the input's index.
 
     Raises
     ------
@@ -44,7 +46,7 @@ class InputValues:
                     f"a signal drives '{name}', which is no input; inputs are {', '.join(names) or 'none'}"
                 )
         self._variables = variables
-        self._signals = {names.index(name): signal for name, signal in signals.items()}
+        self.signals = {names.index(name): signal for name, signal in signals.items()}
         self.reset()
 
     def reset(self) -> None:
@@ -67,7 +69,7 @@ class InputValues:
 
     def _at(self, time: float, side: str) -> Floats:
         values = self.values.copy()
-        for index, signal in self._signals.items():
+        for index, signal in self.signals.items():
             if not self.held[index]:
                 values[index] = signal.before(time) if side == "before" else signal.after(time)
         return values
@@ -76,7 +78,7 @@ class InputValues:
         """Return the times inside (begin, end) at which a followed signal jumps, `same` away from both ends."""
         times = {
             event
-            for index, signal in self._signals.items()
+            for index, signal in self.signals.items()
             for event in signal.events
             if not self.held[index] and begin + same < event < end - same
         }

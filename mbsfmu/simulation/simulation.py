@@ -51,6 +51,8 @@ class Simulation:
     ----------
     time
         Present time in s.
+    initialization, formulation, functions
+        What the simulation is made of; the functions are the formulation's.
     tolerance
         Accuracy that the model is made for, told to importers of an exported unit.
     """
@@ -70,19 +72,19 @@ class Simulation:
         self.name = name
         self.description = description
         self.stop_time = stop_time
-        self._initialization = initialization
+        self.initialization = initialization
         self._solver = solver
-        self._formulation = solver.formulation
-        self._functions = solver.formulation.functions
-        self._inputs = InputValues(self._functions.system.inputs, signals)
-        self._table = VariableTable.of(self._functions, initialization, solver.step)
+        self.formulation = solver.formulation
+        self.functions = solver.formulation.functions
+        self._inputs = InputValues(self.functions.system.inputs, signals)
+        self._table = VariableTable.of(self.functions, initialization, solver.step)
         self._place = {
             variable.name: (kind, index)
             for kind in ("continuous", "parameters", "settings", "calculated")
             for index, variable in enumerate(getattr(self._table, kind))
         }
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
-        self._format = StateFormat(self._functions, len(self._table.calculated))
+        self._format = StateFormat(self.functions, len(self._table.calculated))
         self.reset()
 
     # -- description ----------------------------------------------------------------------------------------
@@ -105,27 +107,36 @@ class Simulation:
     @property
     def independent(self) -> tuple[str, ...]:
         """Names of the coordinates that are independent at present; all where there is no choice."""
-        coordinates = self._functions.system.coordinates
+        coordinates = self.functions.system.coordinates
         partition = self._started().partition
         chosen = range(len(coordinates)) if partition is None else partition.independent
         return tuple(coordinates[index].name for index in chosen)
 
     @cached_property
+    def _depends(self) -> Dependencies:
+        return Dependencies(self.functions, self._table)
+
+    @property
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """Inputs that each variable depends on directly while stepping."""
-        return Dependencies(self._functions, self._table).while_stepping()
+        return self._depends.while_stepping
 
-    @cached_property
+    @property
     def initial_dependencies(self) -> dict[str, tuple[str, ...]]:
         """Parameters and inputs that each variable depends on after initialization."""
-        return Dependencies(self._functions, self._table).at_start()
+        return self._depends.at_start
+
+    @property
+    def signals(self) -> Mapping[int, AnySignal]:
+        """Signals by the index of the input that follows them."""
+        return self._inputs.signals
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Go back to how the simulation was made: start values, no state."""
         self.time = 0.0
-        self._parameters = starts(self._functions.system.parameters)
+        self._parameters = starts(self.functions.system.parameters)
         (self._solver.step,) = starts(self._table.settings)
         self._inputs.reset()
         self._calculated = np.zeros(len(self._table.calculated))
@@ -141,8 +152,8 @@ class Simulation:
         InputError
             When the mechanism cannot be assembled with the parameters that are set.
         """
-        start = self._initialization.run(self._parameters)
-        functions = self._functions
+        start = self.initialization.run(self._parameters)
+        functions = self.functions
         functions.parameters[:] = self._parameters = start.parameters
         functions.coordinates[:], functions.velocities[:] = start.coordinates, start.velocities
         functions.states[:] = start.states
@@ -160,7 +171,7 @@ class Simulation:
         self.time = time
         self._effective = self._inputs.after(time)
         functions.inputs[:] = self._effective
-        self._state = self._formulation.consistent(self._formulation.prepared(state))
+        self._state = self.formulation.consistent(self.formulation.prepared(state))
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
@@ -237,7 +248,7 @@ class Simulation:
             [variable.name for variable in self._table.continuous],
             [variable.unit for variable in self._table.continuous],
             model=self.name,
-            formulation=self._formulation.name,
+            formulation=self.formulation.name,
             solver=self._solver.name,
             step=self.step_size,
             wall_seconds=clock.perf_counter() - begin,
@@ -271,9 +282,9 @@ class Simulation:
         """Where an input has jumped, let accelerations and rates jump too."""
         inputs = self._inputs.after(self.time)
         if not np.array_equal(inputs, self._effective):
-            self._functions.parameters[:] = self._parameters
-            self._functions.inputs[:] = inputs
-            self._state = self._formulation.consistent(self._started())
+            self.functions.parameters[:] = self._parameters
+            self.functions.inputs[:] = inputs
+            self._state = self.formulation.consistent(self._started())
             self._effective = inputs
             self._row = None
 
@@ -338,9 +349,9 @@ class Simulation:
             self._started()
             self._refresh()
             state = self._started()
-            self._functions.parameters[:] = self._parameters
-            self._formulation.load(state)
-            self._row = readings(self._functions, state, self._effective)
+            self.functions.parameters[:] = self._parameters
+            self.formulation.load(state)
+            self._row = readings(self.functions, state, self._effective)
         return self._row
 
     # -- saved states ---------------------------------------------------------------------------------------
@@ -378,7 +389,7 @@ class Simulation:
         self._stepped = snapshot.stepped
         self._state = snapshot.state
         self._row = None
-        self._functions.parameters[:] = self._parameters
+        self.functions.parameters[:] = self._parameters
 
 
 def grid(stop: float, step: float) -> Floats:

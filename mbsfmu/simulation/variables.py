@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,7 @@ class Dependencies:
         self._table = table
         self._system = functions.system
 
+    @cached_property
     def while_stepping(self) -> dict[str, tuple[str, ...]]:
         """Return the inputs that each continuous variable depends on directly, states being given.
 
@@ -128,6 +130,7 @@ class Dependencies:
             result[variable.name] = _names(inputs, direct | (forcing & through))
         return {name: depends for name, depends in result.items() if name not in _names(inputs)}
 
+    @cached_property
     def at_start(self) -> dict[str, tuple[str, ...]]:
         """Return the parameters and inputs that each other variable depends on after initialization.
 
@@ -163,7 +166,7 @@ class Dependencies:
             result[variable.name] = self._own(placed | closing)
         for variable in self._table.calculated:
             result[variable.name] = self._own(moving | located)
-        stepping = self.while_stepping()
+        stepping = self.while_stepping
         return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
 
     def _own(self, row: Pattern) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
         simulation.step(index * 1e-3, 1e-3)
     state = simulation._state
     assert state is not None
-    chosen = simulation._formulation
+    chosen = simulation.formulation
     if isinstance(chosen, Penalty):
         chosen.equations.penalty[0] = 1e6  # with 1e11 the springs would hide all else
     problem = chosen.problem(state, 0.02)

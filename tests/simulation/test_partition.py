@@ -42,7 +42,7 @@ def test_choice_changes_during_a_run(solver: str) -> None:
     simulation.initialize()
     state = simulation._state
     assert state is not None
-    names = [variable.name for variable in simulation._functions.system.coordinates]
+    names = [variable.name for variable in simulation.functions.system.coordinates]
     simulation._state = replace(state, partition=Partition.of([names.index("slider.displacement")], 3))
     for index in range(600):
         simulation.step(index * 1e-3, 1e-3)

@@ -1,0 +1,1 @@
+"""Native units: the model in generated C with a hand-written runtime."""

@@ -1,0 +1,125 @@
+"""The C compiler: found on this machine, or zig for other platforms; what it made is kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mbsfmu.errors import InputError
+
+# No contraction to fused operations: every compiler then rounds alike.
+_FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off")
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A platform of FMI 2.0.
+
+    Attributes
+    ----------
+    suffix
+        Of its libraries.
+    target
+        What zig calls it; linux with the oldest C library that is promised.
+    """
+
+    suffix: str
+    target: str
+
+
+PLATFORMS = {
+    "linux64": Platform(".so", "x86_64-linux-gnu.2.17"),
+    "win64": Platform(".dll", "x86_64-windows-gnu"),
+    "darwin64": Platform(".dylib", "x86_64-macos"),
+}
+
+
+def host_platform() -> str:
+    """Return the platform of this machine."""
+    if sys.platform == "win32":
+        return "win64"
+    return "darwin64" if sys.platform == "darwin" else "linux64"
+
+
+def has_compiler() -> bool:
+    """Tell whether units can be compiled for this machine."""
+    return _system_compiler() is not None or _zig() is not None
+
+
+def compile_library(sources: dict[str, str], platform: str) -> bytes:
+    """Compile `fmu.c` and what it includes into a shared library.
+
+    Parameters
+    ----------
+    sources
+        Texts by file name.
+    platform
+        A key of `PLATFORMS`.
+
+    Raises
+    ------
+    InputError
+        When there is no such platform or no compiler for it.
+    RuntimeError
+        When the compiler refuses the sources; that is an error of this toolkit.
+    """
+    command = _command(platform)
+    key = hashlib.sha256(repr((command, _FLAGS, sorted(sources.items()))).encode()).hexdigest()
+    kept = _cache() / f"{key}{PLATFORMS[platform].suffix}"
+    if kept.exists():
+        return kept.read_bytes()
+    with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
+        for name, text in sources.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        library = Path(folder) / f"unit{PLATFORMS[platform].suffix}"
+        link = () if platform == "win64" else ("-lm",)
+        call = [*command, *_FLAGS, "fmu.c", "-o", str(library), *link]
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"the C compiler refuses the generated sources:\n{done.stderr}")
+        content = library.read_bytes()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    partial = kept.with_suffix(f".{os.getpid()}.part")
+    partial.write_bytes(content)
+    partial.replace(kept)
+    return content
+
+
+def _command(platform: str) -> list[str]:
+    if platform not in PLATFORMS:
+        raise InputError(f"there is no platform '{platform}'; there are {', '.join(PLATFORMS)}")
+    if zig := _zig():
+        return [*zig, "-target", PLATFORMS[platform].target]
+    if platform != host_platform():
+        raise InputError(
+            f"for {platform} the cross-compiler of the extra 'cross' is needed: pip install 'mbsfmu[cross]'"
+        )
+    if compiler := _system_compiler():
+        return [compiler]
+    raise InputError(
+        "native units need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
+        "--backend python needs none"
+    )
+
+
+def _system_compiler() -> str | None:
+    candidates = (os.environ.get("CC"), "cc", "gcc", "clang")
+    return next((path for name in candidates if name and (path := shutil.which(name))), None)
+
+
+def _zig() -> list[str] | None:
+    if importlib.util.find_spec("ziglang") is None:
+        return None
+    return [sys.executable, "-m", "ziglang", "cc"]
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
+    return Path(root) / "mbsfmu"

@@ -1,0 +1,83 @@
+"""Packages simulations as FMUs of machine code that need nothing on the target."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mbsfmu.files import complete_file
+from mbsfmu.fmu.description import Capabilities, describe
+from mbsfmu.fmu.package import common_files, refuse_to_overwrite
+from mbsfmu.native.compiler import PLATFORMS, compile_library
+from mbsfmu.native.model_code import model_code
+from mbsfmu.simulation.simulation import Simulation
+
+_RUNTIME = Path(__file__).parent / "runtime"
+MAIN_SOURCE = "fmu.c"
+
+CAPABILITIES = Capabilities(
+    needsExecutionTool=False,
+    canInterpolateInputs=True,
+    maxOutputDerivativeOrder=1,
+    providesDirectionalDerivative=True,
+)
+
+
+def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
+    """Return the C files of a unit by name: the generated model and the runtime."""
+    runtime = {file.name: file.read_text(encoding="utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
+    return {"model.c": model_code(simulation, guid), **runtime}
+
+
+def export_native(
+    simulation: Simulation,
+    path: str | os.PathLike[str],
+    *,
+    platforms: Sequence[str],
+    sources: bool = False,
+    force: bool = False,
+) -> Path:
+    """Write an FMU of machine code.
+
+    Parameters
+    ----------
+    simulation
+        The simulation to package.
+    path
+        The file to write.
+    platforms
+        Keys of `PLATFORMS`; none for a unit of sources only.
+    sources
+        Whether the C sources are in it, for importers that compile.
+    force
+        Whether a file that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        When the file is there and `force` is not given, or there is no compiler for a platform.
+    """
+    target = Path(path)
+    refuse_to_overwrite(target, force)
+    tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
+    description = describe(simulation, CAPABILITIES, tool, source_files=[MAIN_SOURCE] if sources else [])
+    texts = unit_sources(simulation, description.guid)
+    libraries = {platform: compile_library(texts, platform) for platform in platforms}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in common_files(simulation, description):
+            archive.writestr(name, content)
+        for platform, library in libraries.items():
+            name = f"{description.model_identifier}{PLATFORMS[platform].suffix}"
+            archive.writestr(f"binaries/{platform}/{name}", library)
+        for name, text in texts.items() if sources else ():
+            archive.writestr(f"sources/{name}", text)
+    return target

@@ -1,0 +1,163 @@
+/* Putting a system together: start values onto the constraints, forces that keep it at rest. */
+
+#define ASSEMBLED 1e-9     /* largest violation in m and rad at which the loops count as closed */
+#define ASSEMBLY_STEP 0.5  /* a Gauss-Newton step moves no coordinate further than this in rad or m */
+#define ASSEMBLY_ITERATIONS 100
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
+
+typedef struct {
+    double violation[ROOM(MOST_CONSTRAINTS)];
+    double jacobian[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
+} Closure;
+
+static void close_at(const Assembly *assembly, const Parts *parts, const double *coordinates, Closure *closure) {
+    memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)assembly->coordinates);
+    assembly->all_closure(parts, closure->violation, closure->jacobian);
+}
+
+/* Move the marked coordinates by Gauss-Newton steps of least length, shortened until the violation falls. */
+static void approach(
+    const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving, Closure *closure
+) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], step[ROOM(MOST_COORDINATES)];
+    double trial[ROOM(MOST_COORDINATES)];
+    close_at(assembly, parts, coordinates, closure);
+    if (m == 0) return;
+    for (int iteration = 0; iteration < ASSEMBLY_ITERATIONS; iteration++) {
+        int count = 0;
+        Closure next;
+        for (int j = 0; j < n; j++) {
+            if (!moving[j]) continue;
+            memcpy(columns + m * count, closure->jacobian + m * j, sizeof(double) * (size_t)m);
+            count++;
+        }
+        least_squares(m, count, columns, closure->violation, step, RANK_TOLERANCE, work, orders);
+        const double longest = largest_magnitude(step, count);
+        const double scale = longest > ASSEMBLY_STEP ? ASSEMBLY_STEP / longest : 1.0;
+        const double size = magnitude(closure->violation, m);
+        double share = 1.0;
+        int better = 0;
+        for (; share > 1e-3; share *= 0.5) {
+            for (int j = 0, k = 0; j < n; j++) trial[j] = coordinates[j] - (moving[j] ? share * scale * step[k++] : 0.0);
+            close_at(assembly, parts, trial, &next);
+            if (magnitude(next.violation, m) < size) {
+                better = 1;
+                break;
+            }
+        }
+        if (!better) return; /* at round-off, or at a violation that stays */
+        memcpy(coordinates, trial, sizeof(double) * (size_t)n);
+        *closure = next;
+    }
+}
+
+static int rank_of(const Assembly *assembly, const Closure *closure) {
+    double factors[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], scales[ROOM(MOST_SIDE)];
+    int order[ROOM(MOST_COORDINATES)];
+    memcpy(factors, closure->jacobian, sizeof factors);
+    return orthogonalize(
+        assembly->constraints, assembly->coordinates, factors, scales, order, RANK_TOLERANCE
+    );
+}
+
+/* Close the loops near the given coordinates; independent ones keep their values where that is possible. Writes a
+ * reason and returns 0 where it is impossible. */
+static int close_loops(const Assembly *assembly, const Parts *parts, double *coordinates, char *reason, size_t room) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    double nearest[ROOM(MOST_COORDINATES)];
+    int moving[ROOM(MOST_COORDINATES)];
+    Closure closure;
+    if (m == 0) return 1;
+    memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
+    for (int j = 0; j < n; j++) moving[j] = 1;
+    approach(assembly, parts, nearest, moving, &closure);
+    const double gap = largest_magnitude(closure.violation, m);
+    if (!(gap < ASSEMBLED)) {
+        int worst = 0;
+        for (int i = 0; i < m; i++) {
+            if (fabs(closure.violation[i]) > fabs(closure.violation[worst])) worst = i;
+        }
+        snprintf(
+            reason, room,
+            "%s cannot be assembled: from the given start values the loops come no closer than %.3g at joint %s; "
+            "check lengths, points and start values",
+            assembly->name, gap, assembly->constraint_names[worst]
+        );
+        return 0;
+    }
+    choose(m, n, closure.jacobian, rank_of(assembly, &closure), moving);
+    for (int j = 0; j < n; j++) {
+        if (moving[j]) coordinates[j] = nearest[j];
+    }
+    approach(assembly, parts, coordinates, moving, &closure);
+    if (!(largest_magnitude(closure.violation, m) < ASSEMBLED)) {
+        memcpy(coordinates, nearest, sizeof(double) * (size_t)n);
+    }
+    return 1;
+}
+
+/* Give velocities that leave the loops closed, the independent ones being kept. */
+static void close_rates(const Assembly *assembly, const Parts *parts, const double *coordinates, double *velocities) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], driven[ROOM(MOST_CONSTRAINTS)];
+    double solution[ROOM(MOST_COORDINATES)];
+    int dependent[ROOM(MOST_COORDINATES)], count = 0;
+    Closure closure;
+    if (m == 0) return;
+    close_at(assembly, parts, coordinates, &closure);
+    choose(m, n, closure.jacobian, rank_of(assembly, &closure), dependent);
+    for (int i = 0; i < m; i++) driven[i] = 0.0;
+    for (int j = 0; j < n; j++) {
+        if (dependent[j]) {
+            memcpy(columns + m * count, closure.jacobian + m * j, sizeof(double) * (size_t)m);
+            count++;
+        } else {
+            for (int i = 0; i < m; i++) driven[i] += closure.jacobian[i + m * j] * velocities[j];
+        }
+    }
+    least_squares(m, count, columns, driven, solution, RANK_TOLERANCE, work, orders);
+    for (int j = 0, k = 0; j < n; j++) {
+        if (dependent[j]) velocities[j] = -solution[k++];
+    }
+}
+
+/* The balancing inputs that keep the system at rest at its coordinates; the shortest where there are several.
+ * Returns the load that stays. */
+static double balance(const Assembly *assembly, const Parts *parts, double *forces) {
+    const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
+    double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)];
+    double rates[ROOM(MOST_STATES)], by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
+    double basis[ROOM(MOST_COORDINATES * MOST_COORDINATES)], matrix[ROOM(MOST_COORDINATES * MOST_INPUTS)];
+    double right[ROOM(MOST_COORDINATES)], left = 0.0;
+    double work[ROOM(SQUARES_WORK(MOST_SIDE, MOST_SIDE))];
+    int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
+    Closure closure;
+    for (int j = 0; j < n; j++) parts->velocities[j] = 0.0;
+    for (int i = 0; i < assembly->inputs; i++) parts->inputs[i] = 0.0;
+    assembly->equilibrium(parts, mass, rest, rates, by_inputs);
+    close_at(assembly, parts, parts->coordinates, &closure);
+    const int freedom = null_space(m, n, closure.jacobian, basis, RANK_TOLERANCE, work, orders);
+    for (int k = 0; k < freedom; k++) {
+        right[k] = 0.0;
+        for (int i = 0; i < n; i++) right[k] -= basis[i + n * k] * rest[i];
+        for (int column = 0; column < count; column++) {
+            double sum = 0.0;
+            const double *load = by_inputs + n * assembly->balance_inputs[column];
+            for (int i = 0; i < n; i++) sum += basis[i + n * k] * load[i];
+            matrix[k + freedom * column] = sum;
+        }
+    }
+    least_squares(freedom, count, matrix, right, forces, RANK_TOLERANCE, work, orders);
+    for (int k = 0; k < freedom; k++) {
+        double sum = -right[k];
+        for (int column = 0; column < count; column++) sum += matrix[k + freedom * column] * forces[column];
+        if (fabs(sum) > left) left = fabs(sum);
+    }
+    return left > 1e-9 * MOST(largest_magnitude(rest, n), 1.0) ? left : 0.0;
+}

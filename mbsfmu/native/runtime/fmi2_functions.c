@@ -1,0 +1,488 @@
+/* The functions of FMI 2.0 for co-simulation. */
+
+#define INSTANCE ((Instance *)component)
+#define OVERSHOOT 1e-6 /* share of a step by which the end of the last one may exceed the stop time */
+
+static const char *const categories[] = {
+    "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal", "logAll",
+};
+
+static void report(Instance *instance, fmi2Status status, const char *format, ...) {
+    char message[640];
+    va_list arguments;
+    if (!instance->logger) return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    instance->logger(instance->environment, instance->name, status, categories[status], "%s", message);
+}
+
+/* Log a refusal and return fmi2Error. */
+#define REFUSE(...) (report(instance, fmi2Error, __VA_ARGS__), fmi2Error)
+
+/* What every call needs: an instance. */
+#define WITH_INSTANCE \
+    Instance *instance = INSTANCE; \
+    if (!instance) return fmi2Error
+
+/* -- life cycle -------------------------------------------------------------------------------------------------- */
+
+static void connect_memory(Instance *instance) {
+    Parts *parts = &instance->parts;
+    double *next = instance->memory;
+#define TAKE(part, size) parts->part = next, next += ROOM(size)
+    TAKE(coordinates, COORDINATES);
+    TAKE(velocities, COORDINATES);
+    TAKE(accelerations, COORDINATES);
+    TAKE(states, STATES);
+    TAKE(integrals, INTEGRALS);
+    TAKE(inputs, INPUTS);
+    TAKE(parameters, PARAMETERS);
+    TAKE(multipliers, CONSTRAINTS);
+    TAKE(rates, STATES);
+    TAKE(unknowns, COORDINATES + STATES);
+    TAKE(begin, COORDINATES + STATES);
+    TAKE(begin_rates, COORDINATES + STATES);
+    TAKE(begin_accelerations, COORDINATES);
+    TAKE(step, 1);
+    TAKE(basis, COORDINATES * FREEDOM);
+    TAKE(lift, COORDINATES * CONSTRAINTS);
+    TAKE(independent_velocities, COORDINATES);
+    TAKE(independent_accelerations, COORDINATES);
+    TAKE(estimates, CONSTRAINTS);
+    TAKE(penalty, 1);
+    TAKE(integral_rates, INTEGRALS);
+    TAKE(input_rates, INPUTS);
+#undef TAKE
+    *parts->penalty = PENALTY;
+}
+
+static void reset(Instance *instance) {
+    State *state = &instance->state;
+    memset(state, 0, sizeof *state);
+    for (int i = 0; i < VARIABLES; i++) {
+        if (variables[i].kind == INPUT) state->inputs[variables[i].index] = variables[i].start;
+        if (variables[i].kind == STEP_SIZE) state->step_size = variables[i].start;
+    }
+    COPY(state->parameters, parameter_starts, PARAMETERS);
+    state->mode = INSTANTIATED;
+    instance->outputs_valid = 0;
+}
+
+FMI2_EXPORT const char *FMI2_NAME(fmi2GetTypesPlatform)(void) { return "default"; }
+
+FMI2_EXPORT const char *FMI2_NAME(fmi2GetVersion)(void) { return "2.0"; }
+
+FMI2_EXPORT fmi2Component FMI2_NAME(fmi2Instantiate)(
+    fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources, const fmi2CallbackFunctions *callbacks,
+    fmi2Boolean visible, fmi2Boolean logging
+) {
+    Instance *instance = calloc(1, sizeof(Instance));
+    (void)resources; /* everything is in the binary */
+    (void)visible;
+    if (!instance) return NULL;
+    if (callbacks) {
+        instance->logger = callbacks->logger;
+        instance->environment = callbacks->componentEnvironment;
+    }
+    instance->logging = logging;
+    snprintf(instance->name, sizeof instance->name, "%s", name ? name : "");
+    const char *refused = NULL;
+    if (!name || !*name) refused = "the instance needs a name";
+    if (type != fmi2CoSimulation) refused = "this unit is for co-simulation, not for model exchange";
+    if (!guid || strcmp(guid, MODEL_GUID) != 0) {
+        report(instance, fmi2Error, "the GUID is %s; this unit has %s", guid ? guid : "missing", MODEL_GUID);
+        free(instance);
+        return NULL;
+    }
+    if (refused) {
+        report(instance, fmi2Error, "%s", refused);
+        free(instance);
+        return NULL;
+    }
+    connect_memory(instance);
+    reset(instance);
+    return instance;
+}
+
+FMI2_EXPORT void FMI2_NAME(fmi2FreeInstance)(fmi2Component component) { free(component); }
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetDebugLogging)(
+    fmi2Component component, fmi2Boolean logging, size_t count, const fmi2String names[]
+) {
+    WITH_INSTANCE;
+    for (size_t i = 0; i < count; i++) {
+        int known = 0;
+        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
+            if (names[i] && strcmp(names[i], categories[k]) == 0) known = 1;
+        }
+        if (!known) return REFUSE("there is no log category '%s'", names[i] ? names[i] : "");
+    }
+    instance->logging = logging;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
+    fmi2Component component, fmi2Boolean has_tolerance, fmi2Real tolerance, fmi2Real start, fmi2Boolean has_stop,
+    fmi2Real stop
+) {
+    WITH_INSTANCE;
+    (void)has_tolerance; /* the internal step is fixed: it is the parameter solver.step */
+    (void)tolerance;
+    if (instance->state.mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
+    if (!all_finite(&start, 1) || (has_stop && !(stop > start))) {
+        return REFUSE("the experiment from %g s to %g s is refused: it must end after it starts", start, stop);
+    }
+    instance->state.time = instance->state.slope_time = start;
+    instance->state.has_stop_time = has_stop;
+    instance->state.stop_time = has_stop ? stop : 0.0;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2EnterInitializationMode)(fmi2Component component) {
+    WITH_INSTANCE;
+    if (instance->state.mode != INSTANTIATED) return REFUSE("initialization mode is entered from the start only");
+    instance->state.mode = INITIALIZING;
+    return fmi2OK;
+}
+
+static int initialized(Instance *instance) { return instance->state.initialized || initialize(instance); }
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2ExitInitializationMode)(fmi2Component component) {
+    WITH_INSTANCE;
+    if (instance->state.mode != INITIALIZING) return REFUSE("initialization mode was not entered");
+    if (!initialized(instance)) return REFUSE("initialization fails: %s", instance->reason);
+    instance->state.mode = STEPPING;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2Terminate)(fmi2Component component) {
+    WITH_INSTANCE;
+    if (instance->state.mode != STEPPING) return REFUSE("only a running unit can be terminated");
+    instance->state.mode = TERMINATED;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2Reset)(fmi2Component component) {
+    WITH_INSTANCE;
+    reset(instance);
+    return fmi2OK;
+}
+
+/* -- values ------------------------------------------------------------------------------------------------------ */
+
+static const Variable *find(Instance *instance, fmi2ValueReference reference) {
+    if (reference < VARIABLES) return &variables[reference];
+    report(instance, fmi2Error, "there is no Real variable with value reference %u", reference);
+    return NULL;
+}
+
+/* Make everything that can be read fit the parameters and inputs of now. */
+static int up_to_date(Instance *instance) {
+    if (!initialized(instance)) return 0;
+    refresh(instance);
+    if (!instance->outputs_valid) {
+        load(instance);
+        outputs(&instance->parts, instance->outputs, instance->violation);
+        instance->outputs_valid = 1;
+    }
+    return 1;
+}
+
+static double value_of(const Instance *instance, const Variable *variable) {
+    const State *state = &instance->state;
+    const int i = variable->index;
+    switch (variable->kind) {
+        case INPUT: return state->effective[i];
+        case COORDINATE: return state->coordinates[i];
+        case VELOCITY: return state->velocities[i];
+        case ACCELERATION: return state->accelerations[i];
+        case STATE: return state->states[i];
+        case INTEGRAL: return state->integrals[i];
+        case OUTPUT: return instance->outputs[i];
+        case VIOLATION: return instance->violation[i];
+        case PARAMETER: return state->parameters[i];
+        case CALCULATED: return state->calculated[i];
+        case STEP_SIZE: return state->step_size;
+    }
+    return 0.0;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetReal)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable) return fmi2Error;
+        if (variable->kind == STEP_SIZE) {
+            values[k] = instance->state.step_size;
+            continue;
+        }
+        if (!up_to_date(instance)) return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);
+        values[k] = value_of(instance, variable);
+    }
+    return fmi2OK;
+}
+
+static fmi2Status set_value(Instance *instance, const Variable *variable, double value) {
+    State *state = &instance->state;
+    const int fixed = variable->kind == PARAMETER || variable->kind == STEP_SIZE;
+    if (!variable->settable) return REFUSE("%s is computed and cannot be set", variable->name);
+    if (!all_finite(&value, 1)) return REFUSE("%s = %g is refused: it must be a finite number", variable->name, value);
+    if (value < variable->minimum || value > variable->maximum) {
+        char allowed[80];
+        if (variable->maximum == DBL_MAX) {
+            snprintf(allowed, sizeof allowed, "at least %g", variable->minimum);
+        } else if (variable->minimum == -DBL_MAX) {
+            snprintf(allowed, sizeof allowed, "at most %g", variable->maximum);
+        } else {
+            snprintf(allowed, sizeof allowed, "between %g and %g", variable->minimum, variable->maximum);
+        }
+        return REFUSE("%s = %g %s is refused: it must be %s", variable->name, value, variable->unit, allowed);
+    }
+    if (fixed && state->mode != INSTANTIATED && state->mode != INITIALIZING) {
+        return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
+    }
+    if (variable->kind == INPUT) {
+        state->inputs[variable->index] = value;
+        state->slopes[variable->index] = 0.0;
+        state->held[variable->index] = 1;
+    } else if (variable->kind == PARAMETER) {
+        state->parameters[variable->index] = value;
+    } else {
+        state->step_size = value;
+    }
+    if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetReal)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable || set_value(instance, variable, values[k]) != fmi2OK) return fmi2Error;
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
+    const fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable) return fmi2Error;
+        if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);
+        if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
+        if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
+        if (!instance->state.held[variable->index]) {
+            double now[ROOM(INPUTS)];
+            inputs_at(instance, instance->state.time, AFTER, now);
+            instance->state.inputs[variable->index] = now[variable->index];
+            instance->state.held[variable->index] = 1;
+        }
+        instance->state.slopes[variable->index] = values[k];
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealOutputDerivatives)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
+    fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    double rates[ROOM(OUTPUTS)];
+    State *state = &instance->state;
+    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    load(instance);
+    COPY(instance->parts.input_rates, state->slopes, INPUTS);
+    output_rates(&instance->parts, rates);
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable) return fmi2Error;
+        if (orders[k] != 1) return REFUSE("derivatives of order %d are not known; only the first is", orders[k]);
+        switch (variable->kind) {
+            case COORDINATE: values[k] = state->velocities[variable->index]; break;
+            case VELOCITY: values[k] = state->accelerations[variable->index]; break;
+            case STATE: values[k] = state->rates[variable->index]; break;
+            case INTEGRAL: values[k] = state->integral_rates[variable->index]; break;
+            case OUTPUT:
+                if (output_needs_accelerations[variable->index]) {
+                    return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
+                }
+                values[k] = rates[variable->index];
+                break;
+            default: return REFUSE("%s is no output; its derivative is not known", variable->name);
+        }
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetDirectionalDerivative)(
+    fmi2Component component, const fmi2ValueReference unknowns[], size_t unknown_count,
+    const fmi2ValueReference knowns[], size_t known_count, const fmi2Real directions[], fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    double by_inputs[ROOM(OUTPUTS * INPUTS)], by_accelerations[ROOM(OUTPUTS * COORDINATES)];
+    double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
+    double forcing[ROOM(COORDINATES * INPUTS)], change[ROOM(INPUTS)], turned[ROOM(SADDLE)];
+    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    for (int i = 0; i < INPUTS; i++) change[i] = 0.0;
+    for (size_t k = 0; k < known_count; k++) {
+        const Variable *known = find(instance, knowns[k]);
+        if (!known) return fmi2Error;
+        if (known->kind != INPUT) return REFUSE("directional derivatives by %s are not known", known->name);
+        change[known->index] += directions[k];
+    }
+    load(instance);
+    equilibrium(&instance->parts, mass, rest, rates, forcing);
+    feedthrough(&instance->parts, by_inputs, by_accelerations);
+    /* M da + Phi_z^T dlambda = -d(M a - Q)/du du, Phi_z da = 0: positions and velocities are given. */
+    for (int i = 0; i < SADDLE; i++) turned[i] = 0.0;
+    for (int j = 0; j < INPUTS; j++) {
+        for (int i = 0; i < COORDINATES; i++) turned[i] -= forcing[i + COORDINATES * j] * change[j];
+    }
+    solve_saddle(&instance->parts, mass, turned);
+    for (size_t k = 0; k < unknown_count; k++) {
+        const Variable *unknown = find(instance, unknowns[k]);
+        if (!unknown) return fmi2Error;
+        values[k] = 0.0;
+        if (unknown->kind == INPUT) return REFUSE("%s is an input, no unknown", unknown->name);
+        if (unknown->kind == ACCELERATION) values[k] = turned[unknown->index];
+        if (unknown->kind != OUTPUT) continue;
+        for (int j = 0; j < INPUTS; j++) values[k] += by_inputs[unknown->index + OUTPUTS * j] * change[j];
+        for (int j = 0; j < COORDINATES; j++) values[k] += by_accelerations[unknown->index + OUTPUTS * j] * turned[j];
+    }
+    return fmi2OK;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------- */
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2DoStep)(
+    fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_return
+) {
+    WITH_INSTANCE;
+    State *state = &instance->state;
+    (void)no_return;
+    if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
+    if (!(step > 0.0) || !all_finite(&step, 1)) return REFUSE("the step is %g s; it must be positive", step);
+    if (!(fabs(time - state->time) <= SAME_TIME * step)) {
+        return REFUSE("the step begins at t = %.12g s, but the unit is at %.12g s", time, state->time);
+    }
+    if (state->has_stop_time && time + step > state->stop_time + OVERSHOOT * step) {
+        return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + step, state->stop_time);
+    }
+    if (!simulate(instance, time + step)) {
+        report(instance, fmi2Discard, "%s", instance->reason);
+        return fmi2Discard;
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2CancelStep)(fmi2Component component) {
+    WITH_INSTANCE;
+    return REFUSE("there is no step to cancel: steps are done when fmi2DoStep returns");
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetStatus)(fmi2Component component, fmi2StatusKind kind, fmi2Status *value) {
+    WITH_INSTANCE;
+    if (kind != fmi2DoStepStatus) return REFUSE("this status is not of type fmi2Status");
+    *value = fmi2OK;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealStatus)(fmi2Component component, fmi2StatusKind kind, fmi2Real *value) {
+    WITH_INSTANCE;
+    if (kind != fmi2LastSuccessfulTime) return REFUSE("this status is not of type Real");
+    *value = instance->state.time;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetIntegerStatus)(
+    fmi2Component component, fmi2StatusKind kind, fmi2Integer *value
+) {
+    WITH_INSTANCE;
+    (void)kind;
+    (void)value;
+    return REFUSE("there is no status of type Integer");
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetBooleanStatus)(
+    fmi2Component component, fmi2StatusKind kind, fmi2Boolean *value
+) {
+    WITH_INSTANCE;
+    if (kind != fmi2Terminated) return REFUSE("this status is not of type Boolean");
+    *value = 0; /* the unit never ends a simulation by itself */
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetStringStatus)(fmi2Component component, fmi2StatusKind kind, fmi2String *value) {
+    WITH_INSTANCE;
+    if (kind != fmi2PendingStatus) return REFUSE("this status is not of type String");
+    *value = "";
+    return fmi2OK;
+}
+
+/* -- saved states ------------------------------------------------------------------------------------------------ */
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetFMUstate)(fmi2Component component, fmi2FMUstate *saved) {
+    WITH_INSTANCE;
+    if (!*saved) *saved = malloc(sizeof(State));
+    if (!*saved) return REFUSE("there is no memory for a saved state");
+    memcpy(*saved, &instance->state, sizeof(State));
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetFMUstate)(fmi2Component component, fmi2FMUstate saved) {
+    WITH_INSTANCE;
+    if (!saved) return REFUSE("there is no saved state");
+    memcpy(&instance->state, saved, sizeof(State));
+    instance->outputs_valid = 0;
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2FreeFMUstate)(fmi2Component component, fmi2FMUstate *saved) {
+    WITH_INSTANCE;
+    if (saved) {
+        free(*saved);
+        *saved = NULL;
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SerializedFMUstateSize)(fmi2Component component, fmi2FMUstate saved, size_t *size) {
+    WITH_INSTANCE;
+    (void)saved;
+    *size = sizeof(MODEL_GUID) + sizeof(State);
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SerializeFMUstate)(
+    fmi2Component component, fmi2FMUstate saved, fmi2Byte bytes[], size_t size
+) {
+    WITH_INSTANCE;
+    if (!saved || size < sizeof(MODEL_GUID) + sizeof(State)) {
+        return REFUSE("a saved state needs %u bytes", (unsigned)(sizeof(MODEL_GUID) + sizeof(State)));
+    }
+    memcpy(bytes, MODEL_GUID, sizeof(MODEL_GUID));
+    memcpy(bytes + sizeof(MODEL_GUID), saved, sizeof(State));
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2DeSerializeFMUstate)(
+    fmi2Component component, const fmi2Byte bytes[], size_t size, fmi2FMUstate *saved
+) {
+    WITH_INSTANCE;
+    if (size != sizeof(MODEL_GUID) + sizeof(State) || memcmp(bytes, MODEL_GUID, sizeof(MODEL_GUID)) != 0) {
+        return REFUSE("these %u bytes are no saved state of this unit", (unsigned)size);
+    }
+    if (!*saved) *saved = malloc(sizeof(State));
+    if (!*saved) return REFUSE("there is no memory for a saved state");
+    memcpy(*saved, bytes + sizeof(MODEL_GUID), sizeof(State));
+    return fmi2OK;
+}

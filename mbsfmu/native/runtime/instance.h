@@ -1,0 +1,55 @@
+/* An instance of the unit. All that influences its future is in its state, which is copied as a whole. */
+#ifndef MBSFMU_INSTANCE_H
+#define MBSFMU_INSTANCE_H
+
+#include "runtime.h"
+
+/* Room for all arguments of the traced functions; see `connect_memory`. */
+#define MEMORY \
+    (ROOM(COORDINATES) * 9 + ROOM(STATES) * 2 + ROOM(INTEGRALS) * 2 + ROOM(INPUTS) * 2 + ROOM(PARAMETERS) \
+     + ROOM(CONSTRAINTS) * 2 + ROOM(COORDINATES + STATES) * 3 + ROOM(COORDINATES * FREEDOM) \
+     + ROOM(COORDINATES * CONSTRAINTS) + 2)
+
+typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
+
+typedef struct {
+    double time, step_size, stop_time;
+    double parameters[ROOM(PARAMETERS)], calculated[ROOM(CALCULATED_PARAMETERS)];
+    double inputs[ROOM(INPUTS)];        /* set by hand, start values before */
+    double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */
+    double slope_time;                  /* when `inputs` had their values */
+    double effective[ROOM(INPUTS)];     /* the inputs that the accelerations are consistent with */
+    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
+    double multipliers[ROOM(CONSTRAINTS)], states[ROOM(STATES)], rates[ROOM(STATES)];
+    double integrals[ROOM(INTEGRALS)], integral_rates[ROOM(INTEGRALS)];
+    double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
+    int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
+    int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
+    int mode, has_stop_time, initialized, padding;
+} State;
+
+typedef struct {
+    State state;
+    Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
+    double memory[MEMORY];
+    double outputs[ROOM(OUTPUTS)], violation[2];
+    int outputs_valid;
+    fmi2CallbackLogger logger;
+    fmi2ComponentEnvironment environment;
+    int logging;
+    char reason[512];                   /* of the last failure */
+    char name[128];
+} Instance;
+
+static void report(Instance *instance, fmi2Status status, const char *format, ...);
+
+/* Return 0 and keep the reason. */
+static int fail(Instance *instance, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(instance->reason, sizeof instance->reason, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+#endif

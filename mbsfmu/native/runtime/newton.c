@@ -1,0 +1,55 @@
+/* Newton iteration for the equations of a step [Jaiswal2021, eq. 37]. */
+
+#define NEWTON_ITERATIONS 10
+
+static int within_limits(const double *increment) {
+    for (int i = 0; i < UNKNOWNS; i++) {
+        if (!(fabs(increment[i]) <= limit(i))) return 0;
+    }
+    return 1;
+}
+
+static void add_increment(double *unknowns, const double *increment) {
+    for (int i = 0; i < UNKNOWNS; i++) unknowns[i] += increment[i];
+}
+
+static void solve_for_increment(const double *factors, const int *pivots, const double *residual, double *increment) {
+    for (int i = 0; i < UNKNOWNS; i++) increment[i] = -residual[i];
+    substitute(UNKNOWNS, factors, pivots, increment);
+}
+
+/* Iterate until every increment is below its tolerance; returns the number of iterations, or 0 with a reason.
+ * An iteration is a Jacobian, its factors and an increment. A following increment with the same factors that is
+ * already below its tolerance is applied too, and ends the iteration without another Jacobian. */
+static int newton(Instance *instance, Problem *problem, double *unknowns) {
+    double residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)], matrix[ROOM(UNKNOWNS * UNKNOWNS)];
+    int pivots[ROOM(UNKNOWNS)];
+    memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
+    if (!evaluate(instance, problem, unknowns, residual)) return 0;
+    for (int iteration = 1; iteration <= NEWTON_ITERATIONS; iteration++) {
+        tangent(instance, matrix);
+        const int regular = factorize(UNKNOWNS, matrix, pivots);
+        if (regular) solve_for_increment(matrix, pivots, residual, increment);
+        if (!regular || !all_finite(increment, UNKNOWNS)) {
+            return fail(instance, "the equations of the step are singular or not finite in iteration %d", iteration);
+        }
+        add_increment(unknowns, increment);
+        updated(instance, unknowns);
+        if (within_limits(increment)) return iteration;
+        if (!evaluate(instance, problem, unknowns, residual)) return 0;
+        solve_for_increment(matrix, pivots, residual, increment);
+        if (within_limits(increment)) {
+            add_increment(unknowns, increment);
+            updated(instance, unknowns);
+            return iteration;
+        }
+    }
+    int worst = 0;
+    for (int i = 0; i < UNKNOWNS; i++) {
+        if (fabs(increment[i]) / limit(i) > fabs(increment[worst]) / limit(worst)) worst = i;
+    }
+    return fail(
+        instance, "after %d iterations %s still moves by %.3g, tolerance %.3g", NEWTON_ITERATIONS,
+        unknown_name(instance, worst), fabs(increment[worst]), limit(worst)
+    );
+}

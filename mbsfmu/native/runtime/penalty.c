@@ -1,0 +1,75 @@
+/* A trapezoidal step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
+
+#define UNKNOWNS (COORDINATES + STATES)
+
+typedef struct {
+    double guess[ROOM(UNKNOWNS)];
+    int dependent[ROOM(COORDINATES)];
+} Problem;
+
+static const char *unknown_name(const Instance *instance, int unknown) {
+    (void)instance;
+    return unknown < COORDINATES ? coordinate_names[unknown] : state_names[unknown - COORDINATES];
+}
+
+static double limit(int unknown) {
+    return unknown < COORDINATES ? COORDINATE_TOLERANCE : state_limits[unknown - COORDINATES];
+}
+
+/* Set where the step begins, and predict its end. */
+static void begin(Instance *instance, Problem *problem, double step) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    memcpy(problem->dependent, state->dependent, sizeof problem->dependent);
+    for (int j = 0; j < COORDINATES; j++) {
+        parts->begin[j] = state->coordinates[j];
+        parts->begin_rates[j] = state->velocities[j];
+        parts->begin_accelerations[j] = state->accelerations[j];
+        problem->guess[j] =
+            state->coordinates[j] + step * state->velocities[j] + 0.5 * (step * step) * state->accelerations[j];
+    }
+    for (int i = 0; i < STATES; i++) {
+        parts->begin[COORDINATES + i] = state->states[i];
+        parts->begin_rates[COORDINATES + i] = state->rates[i];
+        problem->guess[COORDINATES + i] = state->states[i] + step * state->rates[i];
+    }
+    memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
+    *parts->step = step;
+}
+
+/* (M' z'' + Phi_z^T (alpha Phi + lambda) - Q', x' - f) [eq. 39]. */
+static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
+    (void)problem;
+    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
+    augmented_residual(&instance->parts, residual);
+    return 1;
+}
+
+static void tangent(Instance *instance, double *matrix) { augmented_tangent(&instance->parts, matrix); }
+
+/* Add alpha Phi to the multipliers [eq. 19]. */
+static void updated(Instance *instance, const double *unknowns) {
+    const Parts *parts = &instance->parts;
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    if (CONSTRAINTS == 0) return;
+    memcpy(parts->coordinates, unknowns, sizeof(double) * COORDINATES);
+    closure(parts, violation, jacobian);
+    for (int i = 0; i < CONSTRAINTS; i++) parts->estimates[i] += *parts->penalty * violation[i];
+}
+
+/* Project velocities and accelerations onto the constraints [eqs. 20 and 21]. */
+static int finish(Instance *instance, Problem *problem, const double *unknowns) {
+    const Parts *parts = &instance->parts;
+    double residual[ROOM(UNKNOWNS)], matrix[ROOM(COORDINATES * COORDINATES)], right[ROOM(2 * COORDINATES)];
+    int pivots[ROOM(COORDINATES)];
+    evaluate(instance, problem, unknowns, residual);
+    memcpy(parts->multipliers, parts->estimates, sizeof(double) * CONSTRAINTS);
+    if (CONSTRAINTS == 0) return 1;
+    projection(parts, matrix, right);
+    if (!factorize(COORDINATES, matrix, pivots)) return fail(instance, "the projection is singular");
+    substitute(COORDINATES, matrix, pivots, right);
+    substitute(COORDINATES, matrix, pivots, right + COORDINATES);
+    memcpy(parts->velocities, right, sizeof(double) * COORDINATES);
+    memcpy(parts->accelerations, right + COORDINATES, sizeof(double) * COORDINATES);
+    return 1;
+}

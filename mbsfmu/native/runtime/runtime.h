@@ -1,0 +1,75 @@
+/* What the runtime and the generated model share. The generated model.c defines the sizes before it includes this. */
+#ifndef MBSFMU_RUNTIME_H
+#define MBSFMU_RUNTIME_H
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmi2.h"
+
+/* C has no arrays of length zero. */
+#define ROOM(size) ((size) > 0 ? (size) : 1)
+
+/* The arguments of all traced functions. Matrices are stored column by column. */
+typedef struct {
+    double *coordinates, *velocities, *accelerations, *states, *integrals, *inputs, *parameters; /* an instant */
+    double *multipliers, *rates;
+    double *unknowns, *begin, *begin_rates, *begin_accelerations, *step;        /* a step of the trapezoidal rule */
+    double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
+    double *estimates, *penalty;                                               /* penalty */
+    double *integral_rates, *input_rates;                                      /* derivatives of outputs */
+} Parts;
+
+/* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */
+typedef struct {
+    int coordinates, states, inputs, constraints;
+    int first_parameter;            /* where its parameters stand among those of the whole */
+    const char *name;
+    const char *const *constraint_names;
+    void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
+    void (*all_closure)(const Parts *, double *violation, double *jacobian);
+    void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs);
+    int balances;                   /* calculated parameters: forces that keep it at rest */
+    const int *balance_inputs;
+    int first_calculated;
+} Assembly;
+
+/* A calculated parameter that is a parameter of another part. */
+typedef struct {
+    int calculated, parameter;
+} Feed;
+
+/* What must hold between two parameters. */
+typedef struct {
+    int smaller, greater;
+} Ordering;
+
+typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR } SignalKind;
+
+/* The signal that an input follows until it is set. */
+typedef struct {
+    int input;
+    SignalKind kind;
+    int count;
+    const double *times, *values;
+    double initial;
+} Signal;
+
+typedef enum {
+    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, INTEGRAL, OUTPUT, VIOLATION, PARAMETER, CALCULATED, STEP_SIZE
+} Kind;
+
+/* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */
+typedef struct {
+    Kind kind;
+    int index;
+    double start, minimum, maximum;
+    const char *name, *unit;
+    int settable;
+} Variable;
+
+#endif

@@ -1,0 +1,286 @@
+/* Inputs over time, the consistent start, and steps. */
+
+#define SAME_TIME 1e-6   /* times that differ by less than this share of a step are the same */
+#define ROUND_OFF 1e-9   /* a difference of two times may exceed the internal step by this share */
+#define HALVINGS 8
+
+#define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+
+/* -- inputs ------------------------------------------------------------------------------------------------------ */
+
+typedef enum { BEFORE, AFTER } Side;
+
+static double signal_value(const Signal *signal, double time, Side side) {
+    int passed = 0;
+    const double *times = signal->times, *values = signal->values;
+    if (signal->kind == SIGNAL_STEPS) {
+        while (passed < signal->count && (times[passed] < time || (side == AFTER && times[passed] == time))) passed++;
+        return passed ? values[passed - 1] : signal->initial;
+    }
+    while (passed < signal->count && times[passed] <= time) passed++;
+    if (passed == 0) return values[0];
+    if (passed == signal->count) return values[passed - 1];
+    const double slope = (values[passed] - values[passed - 1]) / (times[passed] - times[passed - 1]);
+    return slope * (time - times[passed - 1]) + values[passed - 1];
+}
+
+/* The values of all inputs just before or from a time on. */
+static void inputs_at(const Instance *instance, double time, Side side, double *values) {
+    const State *state = &instance->state;
+    for (int i = 0; i < INPUTS; i++) values[i] = state->inputs[i] + state->slopes[i] * (time - state->slope_time);
+    for (int k = 0; k < SIGNALS; k++) {
+        if (!state->held[signals[k].input]) values[signals[k].input] = signal_value(&signals[k], time, side);
+    }
+}
+
+/* The next time inside (begin, end) at which a followed signal jumps or bends; `end` where there is none. */
+static double next_event(const Instance *instance, double begin, double end, double same) {
+    double next = end;
+    for (int k = 0; k < SIGNALS; k++) {
+        if (instance->state.held[signals[k].input]) continue;
+        for (int i = 0; i < signals[k].count; i++) {
+            const double time = signals[k].times[i];
+            if (time > begin + same && time < end - same && time < next) next = time;
+        }
+    }
+    return next;
+}
+
+/* -- states ------------------------------------------------------------------------------------------------------ */
+
+/* Write the state into the arguments of the traced functions. */
+static void load(Instance *instance) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->accelerations, state->accelerations, COORDINATES);
+    COPY(parts->multipliers, state->multipliers, CONSTRAINTS);
+    COPY(parts->states, state->states, STATES);
+    COPY(parts->rates, state->rates, STATES);
+    COPY(parts->integrals, state->integrals, INTEGRALS);
+    COPY(parts->integral_rates, state->integral_rates, INTEGRALS);
+    COPY(parts->parameters, state->parameters, PARAMETERS);
+    COPY(parts->inputs, state->effective, INPUTS);
+}
+
+#define SADDLE (COORDINATES + CONSTRAINTS)
+
+/* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
+ * shortest solution where that is singular. `load` has the turn behind it. */
+static void solve_saddle(const Parts *parts, const double *mass, double *load) {
+    double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    int pivots[ROOM(SADDLE)];
+    closure(parts, violation, jacobian);
+    for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
+    for (int j = 0; j < COORDINATES; j++) {
+        COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            matrix[COORDINATES + i + SADDLE * j] = jacobian[i + CONSTRAINTS * j];
+            matrix[j + SADDLE * (COORDINATES + i)] = jacobian[i + CONSTRAINTS * j];
+        }
+    }
+    COPY(kept, matrix, SADDLE * SADDLE);
+    if (factorize(SADDLE, matrix, pivots)) {
+        substitute(SADDLE, matrix, pivots, load);
+    } else {
+        double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
+        int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
+        COPY(right, load, SADDLE);
+        least_squares(SADDLE, SADDLE, kept, right, load, 1e-15 * ROOM(SADDLE), work, orders);
+    }
+}
+
+/* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
+static void make_consistent(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
+    double turn[ROOM(CONSTRAINTS)];
+    inputs_at(instance, state->time, AFTER, state->effective);
+    load(instance);
+    equilibrium(parts, mass, right, state->rates, by_inputs);
+    quadratic(parts, turn);
+    for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
+    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
+    solve_saddle(parts, mass, right);
+    COPY(state->accelerations, right, COORDINATES);
+    COPY(state->multipliers, right + COORDINATES, CONSTRAINTS);
+    COPY(parts->accelerations, right, COORDINATES);
+    integral_rates(parts, state->integral_rates);
+    instance->outputs_valid = 0;
+}
+
+/* Where an input has jumped, let accelerations and rates jump too. */
+static void refresh(Instance *instance) {
+    double values[ROOM(INPUTS)];
+    inputs_at(instance, instance->state.time, AFTER, values);
+    for (int i = 0; i < INPUTS; i++) {
+        if (values[i] != instance->state.effective[i]) {
+            make_consistent(instance);
+            return;
+        }
+    }
+}
+
+/* -- the start --------------------------------------------------------------------------------------------------- */
+
+/* Put one system together at the parameters of the state; what it finds stands in the arguments of the functions. */
+static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) {
+    double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    parts->parameters = instance->state.parameters + assembly->first_parameter;
+    assembly->start(parts, coordinates, velocities, states);
+    if (!close_loops(assembly, parts, coordinates, instance->reason, sizeof instance->reason)) return 0;
+    close_rates(assembly, parts, coordinates, velocities);
+    COPY(parts->coordinates, coordinates, assembly->coordinates);
+    COPY(parts->velocities, velocities, assembly->coordinates);
+    COPY(parts->states, states, assembly->states);
+    return 1;
+}
+
+/* Calculated parameters of a part, and what other parts take of them. */
+static int balance_part(Instance *instance, const Assembly *assembly) {
+    State *state = &instance->state;
+    Parts parts = instance->parts;
+    double inputs[ROOM(MOST_INPUTS)];
+    parts.inputs = inputs;
+    if (!assemble(instance, assembly, &parts)) return 0;
+    const double left = balance(assembly, &parts, state->calculated + assembly->first_calculated);
+    if (left > 0.0) {
+        report(
+            instance, fmi2Warning,
+            "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
+            assembly->name, left
+        );
+    }
+    for (int k = 0; k < FEEDS; k++) {
+        const int calculated = feeds[k].calculated - assembly->first_calculated;
+        if (calculated < 0 || calculated >= assembly->balances) continue;
+        state->parameters[feeds[k].parameter] = state->calculated[feeds[k].calculated];
+    }
+    return 1;
+}
+
+static int check_orderings(Instance *instance) {
+    for (int k = 0; k < ORDERINGS; k++) {
+        const double smaller = instance->state.parameters[orderings[k].smaller];
+        const double greater = instance->state.parameters[orderings[k].greater];
+        if (greater > smaller) continue;
+        return fail(
+            instance, "%s is %g; it must be greater than %s, %g", parameter_names[orderings[k].greater], greater,
+            parameter_names[orderings[k].smaller], smaller
+        );
+    }
+    return 1;
+}
+
+/* Find the consistent start from parameters and inputs. */
+static int initialize(Instance *instance) {
+    State *state = &instance->state;
+    Parts parts = instance->parts;
+    if (!check_orderings(instance)) return 0;
+    for (int k = 0; k < BALANCED_PARTS; k++) {
+        if (!balance_part(instance, &balanced_parts[k])) return 0;
+    }
+    if (!assemble(instance, &whole, &parts)) return 0;
+    COPY(state->coordinates, parts.coordinates, COORDINATES);
+    COPY(state->velocities, parts.velocities, COORDINATES);
+    COPY(state->states, parts.states, STATES);
+    for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
+    for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
+    inputs_at(instance, state->time, AFTER, state->effective);
+    load(instance);
+    initial_integrals(&instance->parts, state->integrals);
+#if FORMULATION == DOUBLE_STEP
+    if (!partition(instance, state->dependent)) return 0;
+#endif
+    make_consistent(instance);
+    if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {
+        return fail(instance, "the start is not finite; check the parameters");
+    }
+    state->steps = state->newton_total = state->newton_max = 0.0;
+    state->failures = state->retries = state->repartitions = 0.0;
+    state->initialized = 1;
+    instance->outputs_valid = 0;
+    return 1;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------- */
+
+/* One trapezoidal step; where Newton fails, two of half its size, up to eight times. */
+static int make_step(Instance *instance, double time, double step, int halvings) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    Problem problem;
+    double unknowns[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
+    inputs_at(instance, time + step, BEFORE, parts->inputs);
+    begin(instance, &problem, step);
+    const int iterations = newton(instance, &problem, unknowns);
+    if (!iterations || !finish(instance, &problem, unknowns)) {
+        state->failures += 1.0;
+        if (halvings == HALVINGS) {
+            char reason[sizeof instance->reason];
+            memcpy(reason, instance->reason, sizeof reason);
+            return fail(instance, "the step at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
+        }
+        state->retries += 1.0;
+        return make_step(instance, time, step / 2, halvings + 1)
+            && make_step(instance, time + step / 2, step / 2, halvings + 1);
+    }
+    state->steps += 1.0;
+    state->newton_total += iterations;
+    if (iterations > state->newton_max) state->newton_max = iterations;
+    if (memcmp(problem.dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
+        state->repartitions += 1.0;
+        memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);
+    }
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    COPY(state->velocities, parts->velocities, COORDINATES);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    COPY(state->states, parts->states, STATES);
+    COPY(state->rates, parts->rates, STATES);
+    integral_rates(parts, rates);
+    for (int i = 0; i < INTEGRALS; i++) {
+        state->integrals[i] = state->integrals[i] + 0.5 * step * (state->integral_rates[i] + rates[i]);
+        state->integral_rates[i] = rates[i];
+    }
+    return 1;
+}
+
+/* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
+static int advance(Instance *instance, double begin_time, double end) {
+    const double count = fmax(1.0, ceil((end - begin_time) / instance->state.step_size - ROUND_OFF));
+    const double step = (end - begin_time) / count;
+    for (double index = 0.0; index < count; index += 1.0) {
+        if (!make_step(instance, begin_time + index * step, step, 0)) return 0;
+    }
+    return 1;
+}
+
+/* Advance from the state's time to an end; on failure the state is as it was. */
+static int simulate(Instance *instance, double end) {
+    State *state = &instance->state;
+    const State before = *state;
+    const double same = SAME_TIME * (end - state->time);
+    COPY(instance->parts.parameters, state->parameters, PARAMETERS);
+    while (state->time < end) {
+        const double stop = next_event(instance, state->time, end, same);
+        refresh(instance);
+        if (!advance(instance, state->time, stop)) {
+            *state = before;
+            instance->outputs_valid = 0;
+            return 0;
+        }
+        state->time = stop;
+        inputs_at(instance, stop, BEFORE, state->effective);
+    }
+    for (int i = 0; i < INPUTS; i++) {
+        state->inputs[i] += state->slopes[i] * (end - state->slope_time);
+        state->slopes[i] = 0.0;
+    }
+    state->slope_time = end;
+    instance->outputs_valid = 0;
+    return 1;
+}

@@ -18,7 +18,7 @@ static const char *unknown_name(const Instance *instance, int unknown) {
 }
 
 static double limit(int unknown) {
-    return unknown < FREEDOM ? COORDINATE_TOLERANCE : state_limits[unknown - FREEDOM];
+    return STATES == 0 || unknown < FREEDOM ? COORDINATE_TOLERANCE : state_limits[unknown - FREEDOM];
 }
 
 /* Set where the step begins, and predict its end. */

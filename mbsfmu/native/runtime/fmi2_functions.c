@@ -14,7 +14,8 @@ static void report(Instance *instance, fmi2Status status, const char *format, ..
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    instance->logger(instance->environment, instance->name, status, categories[status], "%s", message);
+    /* Formatted here: not every importer formats. Nothing in our messages looks like a format. */
+    instance->logger(instance->environment, instance->name, status, categories[status], message);
 }
 
 /* Log a refusal and return fmi2Error. */
@@ -281,7 +282,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
         if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
         if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
         if (!instance->state.held[variable->index]) {
-            double now[ROOM(INPUTS)];
+            double now[ROOM(INPUTS)] = {0.0};
             inputs_at(instance, instance->state.time, AFTER, now);
             instance->state.inputs[variable->index] = now[variable->index];
             instance->state.held[variable->index] = 1;

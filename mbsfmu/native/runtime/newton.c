@@ -9,6 +9,20 @@ static int within_limits(const double *increment) {
     return 1;
 }
 
+/* The unknown that moves most, by its tolerance. */
+static int most_moving(const double *increment) {
+    double most = -1.0;
+    int unknown = 0;
+    for (int i = 0; i < UNKNOWNS; i++) {
+        const double share = fabs(increment[i]) / limit(i);
+        if (share > most) {
+            most = share;
+            unknown = i;
+        }
+    }
+    return unknown;
+}
+
 static void add_increment(double *unknowns, const double *increment) {
     for (int i = 0; i < UNKNOWNS; i++) unknowns[i] += increment[i];
 }
@@ -44,10 +58,7 @@ static int newton(Instance *instance, Problem *problem, double *unknowns) {
             return iteration;
         }
     }
-    int worst = 0;
-    for (int i = 0; i < UNKNOWNS; i++) {
-        if (fabs(increment[i]) / limit(i) > fabs(increment[worst]) / limit(worst)) worst = i;
-    }
+    const int worst = most_moving(increment);
     return fail(
         instance, "after %d iterations %s still moves by %.3g, tolerance %.3g", NEWTON_ITERATIONS,
         unknown_name(instance, worst), fabs(increment[worst]), limit(worst)

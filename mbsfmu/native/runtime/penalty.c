@@ -13,7 +13,7 @@ static const char *unknown_name(const Instance *instance, int unknown) {
 }
 
 static double limit(int unknown) {
-    return unknown < COORDINATES ? COORDINATE_TOLERANCE : state_limits[unknown - COORDINATES];
+    return STATES == 0 || unknown < COORDINATES ? COORDINATE_TOLERANCE : state_limits[unknown - COORDINATES];
 }
 
 /* Set where the step begins, and predict its end. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from ctypes import byref
 from pathlib import Path
 
@@ -11,54 +12,9 @@ import numpy as np
 import pytest
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
+from importer import Importer
 
 import mbsfmu
-
-
-class Importer:
-    """An FMU, unpacked, and its instances."""
-
-    def __init__(self, path: Path, folder: Path) -> None:
-        self.folder = str(fmpy.extract(str(path), unzipdir=str(folder)))
-        self.description = fmpy.read_model_description(str(path))
-        self.reference = {v.name: v.valueReference for v in self.description.modelVariables}
-        self.messages: list[tuple[int, str]] = []
-        self.slaves: list[fmi2.FMU2Slave] = []
-        self.callbacks = fmi2.fmi2CallbackFunctions()
-        self.callbacks.logger = fmi2.fmi2CallbackLoggerTYPE(
-            lambda _, __, status, ___, message: self.messages.append((status, message.decode()))
-        )
-        self.callbacks.allocateMemory = fmi2.defaultCallbacks.allocateMemory
-        self.callbacks.freeMemory = fmi2.defaultCallbacks.freeMemory
-
-    def instance(self) -> fmi2.FMU2Slave:
-        slave = fmi2.FMU2Slave(
-            guid=self.description.guid,
-            unzipDirectory=self.folder,
-            modelIdentifier=self.description.coSimulation.modelIdentifier,
-            instanceName=f"instance{len(self.slaves)}",
-        )
-        slave.instantiate(callbacks=self.callbacks, loggingOn=True)
-        self.slaves.append(slave)
-        return slave
-
-    def running(self, **parameters: float) -> fmi2.FMU2Slave:
-        slave = self.instance()
-        slave.setupExperiment(startTime=0.0)
-        slave.enterInitializationMode()
-        for name, value in parameters.items():
-            self.set(slave, name, value)
-        slave.exitInitializationMode()
-        return slave
-
-    def get(self, slave: fmi2.FMU2Slave, name: str) -> float:
-        return float(slave.getReal([self.reference[name]])[0])
-
-    def set(self, slave: fmi2.FMU2Slave, name: str, value: float) -> None:
-        slave.setReal([self.reference[name]], [value])
-
-    def everything(self, slave: fmi2.FMU2Slave) -> list[float]:
-        return list(slave.getReal(list(self.reference.values())))
 
 
 @pytest.fixture
@@ -167,15 +123,20 @@ def test_reset_starts_anew(importer: Importer) -> None:
 )
 def test_refused_value_reaches_the_log(importer: Importer, name: str, value: float, reason: str) -> None:
     slave = importer.running()
-    importer.set(slave, name, value)
-    with pytest.raises(FMICallException):
+
+    def use() -> None:  # a Python unit cannot refuse in a setter: it refuses the step
+        importer.set(slave, name, value)
         slave.doStep(0.0, 1e-3)
+
+    with pytest.raises(FMICallException):
+        use()
     assert any(reason in message for _, message in importer.messages)
 
 
 def test_unit_goes_on_when_a_refused_value_is_mended(importer: Importer) -> None:
     slave = importer.running()
-    importer.set(slave, "valve.command", float("nan"))
+    with suppress(FMICallException):
+        importer.set(slave, "valve.command", float("nan"))
     importer.set(slave, "valve.command", 1.0)
     advance(slave, 0, 2)
     assert importer.get(slave, "valve.spool") > 0.0

@@ -1,0 +1,111 @@
+"""Native units seen from C: what they link, hosts, warnings, sanitizers, valgrind, importers that compile."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.build import build_platform_binary
+from native_units import Exported
+
+Native = Callable[[str, str], Exported]
+HERE = Path(__file__).parent
+VARIABLES, STEPS, STEP = 12, 60, 0.02
+
+
+def unpack(unit: Exported, folder: Path) -> tuple[Path, str]:
+    with zipfile.ZipFile(unit.path) as archive:
+        archive.extractall(folder)
+    return folder, str(fmpy.read_model_description(str(unit.path)).guid)
+
+
+def compiled_host(folder: Path, *options: str) -> Path:
+    host = folder / "host"
+    source = [str(HERE / "host.c"), f"-I{folder / 'sources'}"]
+    run("gcc", "-std=c99", "-Wall", "-Wextra", "-g", *options, *source, "-o", str(host), "-ldl")
+    return host
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def hosted(folder: Path, guid: str, *before: str, library: Path | None = None, host: Path | None = None) -> np.ndarray:
+    """Run the host; return times and the first variables."""
+    library = library or next((folder / "binaries" / "linux64").iterdir())
+    arguments = [str(library), guid, repr(STEP), str(STEPS), str(VARIABLES)]
+    text = run(*before, str(host or compiled_host(folder)), *arguments)
+    return np.loadtxt(io.StringIO(text), delimiter=",")
+
+
+def test_binary_needs_the_c_library_only(native: Native, tmp_path: Path) -> None:
+    folder, _ = unpack(native("four-bar", "double-step"), tmp_path)
+    (library,) = (folder / "binaries" / "linux64").iterdir()
+    needed = re.findall(r"^\s*(\S+)", run("ldd", str(library)), re.MULTILINE)
+    allowed = ("linux-vdso.so", "libc.so", "libm.so", "/lib64/ld-linux")
+    assert [name for name in needed if not name.startswith(allowed)] == []
+    exported = re.findall(r" T (\S+)", run("nm", "-D", "--defined-only", str(library)))
+    assert all(name.startswith("fmi2") for name in exported)
+    assert len(exported) == 44  # every function of FMI 2.0, model exchange included
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+def test_host_in_c_sees_what_python_sees(native: Native, tmp_path: Path, formulation: str) -> None:
+    unit = native("four-bar", formulation)
+    folder, guid = unpack(unit, tmp_path)
+    table = hosted(folder, guid)
+    expected = unit.simulation.run(STEP * STEPS, output_step=STEP)
+    names = [variable.name for variable in unit.simulation.variables[:VARIABLES]]
+    for column, name in enumerate(names, start=1):
+        if name in expected:
+            scale = np.max(np.abs(expected[name]))
+            np.testing.assert_allclose(table[:, column], expected[name][1:], atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "pendulum-3"])
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
+    folder, _ = unpack(native(name, formulation), tmp_path)
+    for standard in ("c99", "c17"):
+        flags = (f"-std={standard}", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
+        run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=folder / "sources")
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+def test_sanitizers_find_nothing(native: Native, tmp_path: Path, formulation: str) -> None:
+    folder, guid = unpack(native("four-bar", formulation), tmp_path)
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+    library = tmp_path / "checked.so"
+    run("gcc", "-std=c99", *flags, "-fPIC", "-shared", "fmu.c", "-o", str(library), "-lm", cwd=folder / "sources")
+    assert hosted(folder, guid, library=library, host=compiled_host(folder, *flags)).shape == (STEPS, VARIABLES + 1)
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_finds_no_error_and_no_leak(native: Native, tmp_path: Path) -> None:
+    folder, guid = unpack(native("four-bar", "double-step"), tmp_path)
+    valgrind = ("valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=all")
+    hosted(folder, guid, *valgrind)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
+    """FMPy builds the binary from the sources alone, with CMake."""
+    unit = native("four-bar", "double-step")
+    folder, _ = unpack(unit, tmp_path / "unit")
+    shutil.rmtree(folder / "binaries")
+    (tmp_path / "build").mkdir()
+    build_platform_binary(folder, tmp_path / "build")
+    grid = {"stop_time": 0.2, "step_size": 1e-3, "output": ["boom.angle", "cylinder.force"]}
+    ours, theirs = fmpy.simulate_fmu(str(unit.path), **grid), fmpy.simulate_fmu(str(folder), **grid)
+    for name in grid["output"]:
+        np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-9)

@@ -1,0 +1,173 @@
+"""What only native units do, through FMPy as an importer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from crane import crane
+from fmpy import fmi2
+from fmpy.fmi1 import FMICallException
+from importer import Importer
+from native_units import Exported
+
+import mbsfmu
+
+Native = Callable[[str, str], Exported]
+OUTPUTS = {
+    "four-bar": ("boom.angle", "boom.angular_velocity", "cylinder.length", "cylinder.force"),
+    "quick-return": ("crank.angle", "ram.angular_velocity", "cylinder.length", "cylinder.force"),
+    "double-pentagon": ("link_1.angle", "link_8.angular_velocity"),
+    "pendulum-3": ("link_1.angle", "link_3.angular_velocity"),
+}
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_native_unit_matches_the_run_in_process(native: Native, name: str, formulation: str) -> None:
+    """Over 10 s this is a row of docs/native-units.md; here to where the valve has opened."""
+    unit = native(name, formulation)
+    expected = unit.simulation.run(1.2)
+    grid = {"stop_time": 1.2, "step_size": 1e-3, "output_interval": 1e-3}
+    result = fmpy.simulate_fmu(str(unit.path), **grid, output=OUTPUTS[name])
+    for output in OUTPUTS[name]:
+        scale = np.ptp(expected[output])
+        assert scale > 0.0
+        np.testing.assert_allclose(result[output], expected[output], atol=1e-9 * scale, rtol=1e-9)
+
+
+def test_coupled_native_and_python_units_agree(tmp_path: Path) -> None:
+    model = mbsfmu.models.quick_return()
+    runs = []
+    for backend in ("native", "python"):
+        package = mbsfmu.export(model, tmp_path / backend, layout="separate", backend=backend)[-1]
+        runs.append(mbsfmu.cosimulate(package, step=1e-3, stop=1.1, algorithm="gauss-seidel"))
+    for name in ("cylinder.length", "crank.angular_velocity", "circuit.cylinder.force"):
+        np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=1e-9, atol=1e-11)
+
+
+@pytest.fixture
+def importer(native: Native, tmp_path: Path) -> Importer:
+    return Importer(native("four-bar", "double-step").path, tmp_path / "unpacked")
+
+
+@pytest.mark.parametrize("system", ["mechanism", "circuit"])
+def test_directional_derivatives_match_differences(tmp_path: Path, system: str) -> None:
+    """The crane's cylinder has friction: its force depends on the velocity directly."""
+    paths = {path.stem: path for path in mbsfmu.export(crane(), tmp_path, layout="separate")}
+    importer = Importer(paths[system], tmp_path / "unpacked")
+    slave = importer.running()
+    inputs = [v.name for v in importer.description.modelVariables if v.causality == "input"]
+    unknowns = [v.name for v in importer.description.modelVariables if v.causality == "output"]
+    unknowns += [name for name in importer.reference if name.endswith("acceleration")]
+    references = [importer.reference[name] for name in unknowns]
+    for name in inputs:
+        start = importer.get(slave, name)
+        step = 1e-6 * max(abs(start), 1.0)
+        exact = np.array(slave.getDirectionalDerivative(references, [importer.reference[name]], [1.0]))
+        importer.set(slave, name, start + step)
+        ahead = np.array(slave.getReal(references))
+        importer.set(slave, name, start - step)
+        behind = np.array(slave.getReal(references))
+        importer.set(slave, name, start)
+        scale = max(np.max(np.abs(exact)), np.max(np.abs(ahead)) * 1e-3, 1e-12)
+        np.testing.assert_allclose((ahead - behind) / (2 * step), exact, atol=1e-6 * scale)
+        assert np.any(exact) == (name in ("lift.force", "lift.velocity"))
+
+
+def test_output_derivatives_match_differences(importer: Importer) -> None:
+    """Central differences of the outputs one tiny step before and after."""
+    slave = importer.running()
+    for index in range(1100):
+        slave.doStep(index * 1e-3, 1e-3)
+    names = ("boom.angle", "boom.angular_velocity", "cylinder.length", "cylinder.velocity", "cylinder.force")
+    references = [importer.reference[name] for name in names]
+    step, values, rates = 1e-5, [], []
+    for index in range(3):
+        values.append(np.array(slave.getReal(references)))
+        rates.append(np.array(slave.getRealOutputDerivatives(references, [1] * len(names))))
+        slave.doStep(1.1 + index * step, step)
+    difference = (values[2] - values[0]) / (2 * step)
+    np.testing.assert_allclose(rates[1], difference, rtol=1e-4, atol=1e-7)
+
+
+def test_inputs_with_derivatives_are_ramps(tmp_path: Path) -> None:
+    """One step with a slope against a run in process whose input is a ramp."""
+    model = mbsfmu.models.four_bar()
+    path = mbsfmu.export(model, tmp_path, layout="monolithic")[0]
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    reference = [importer.reference["valve.command"]]
+    slave.setReal(reference, [1.0])
+    slave.setRealInputDerivatives(reference, [1], [20.0])
+    slave.doStep(0.0, 0.1)
+    ramp = mbsfmu.LinearSignal(times=(0.0, 0.1), values=(1.0, 3.0))
+    ramped = model.model_copy(update={"signals": {"circuit.valve.command": ramp}})
+    expected = ramped.simulation().run(0.1)
+    for name in ("valve.command", "valve.spool", "cylinder.length", "cylinder.force"):
+        assert importer.get(slave, name) == pytest.approx(expected[name][-1], rel=1e-9)
+
+
+def test_wrong_guid_gives_no_instance(importer: Importer) -> None:
+    importer.description.guid = "{nothing}"
+    with pytest.raises(Exception, match="instantiate"):
+        importer.instance()
+    assert any("the GUID is {nothing}" in message for _, message in importer.messages)
+
+
+def test_unit_goes_on_after_a_failed_step(native: Native, tmp_path: Path) -> None:
+    mechanism = next(
+        path
+        for path in mbsfmu.export(mbsfmu.models.four_bar(), tmp_path, layout="separate")
+        if path.stem == "mechanism"
+    )
+    importer = Importer(mechanism, tmp_path / "unpacked")
+    slave = importer.running()
+    saved = slave.getFMUstate()
+    importer.set(slave, "cylinder.force", 1e12)
+    with pytest.raises(FMICallException, match="discard"):
+        slave.doStep(0.0, 0.1)
+    assert any("fails even with" in message for _, message in importer.messages)
+    assert slave.getRealStatus(fmi2.fmi2LastSuccessfulTime) == 0.0
+    slave.setFMUstate(saved)
+    slave.doStep(0.0, 0.1)
+    assert importer.get(slave, "cylinder.velocity") == pytest.approx(0.0, abs=1e-9)
+
+
+def test_modes_are_kept(importer: Importer) -> None:
+    slave = importer.instance()
+    for call in (lambda: slave.doStep(0.0, 1e-3), slave.exitInitializationMode, slave.terminate):
+        with pytest.raises(FMICallException):
+            call()
+    slave.setupExperiment(startTime=0.0, stopTime=0.01)
+    slave.enterInitializationMode()
+    slave.exitInitializationMode()
+    with pytest.raises(FMICallException):
+        slave.doStep(0.0, 0.02)
+    assert "after the stop time of 0.01 s" in importer.messages[-1][1]
+    slave.doStep(0.0, 0.01)
+    with pytest.raises(FMICallException):
+        slave.setReal([importer.reference["cylinder.length"]], [1.0])
+    assert "cylinder.length is computed and cannot be set" in importer.messages[-1][1]
+
+
+def test_hundred_instances_in_four_threads_agree(importer: Importer) -> None:
+    slaves = [importer.running() for _ in range(100)]
+
+    def run(slave: fmi2.FMU2Slave) -> list[float]:
+        for index in range(60):
+            slave.doStep(index * 1e-3, 1e-3)
+        return importer.everything(slave)
+
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(run, slaves))
+    assert all(result == results[0] for result in results)
+
+
+def test_archive_holds_binary_and_sources(native: Native) -> None:
+    platforms = fmpy.supported_platforms(str(native("four-bar", "double-step").path))
+    assert set(platforms) == {"c-code", "linux64"}

@@ -18,6 +18,7 @@ from mbsfmu.formulations.semirecursive import SemirecursiveMechanism
 from mbsfmu.formulations.system import System
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
+from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.simulation import Simulation
@@ -121,11 +122,14 @@ class CoupledModel(Data):
             part.name = name
             yield name, part
 
-    def simulation(self, **options: Any) -> Simulation:
+    def simulation(self, *, compiled: bool = True, **options: Any) -> Simulation:
         """Make a monolithic simulation in process.
 
         Parameters
         ----------
+        compiled
+            Whether the trapezoidal rule runs in compiled code where this machine has a C compiler; results are the
+            same to round-off. What was compiled is kept for the next time.
         options
             As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
             `relative_tolerance`, `absolute_tolerance`, `tolerances`.
@@ -137,14 +141,17 @@ class CoupledModel(Data):
         """
         system = self.system()
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
-        return make_simulation(system, **self._described(self.name, options), signals=signals)
+        simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
+        if compiled:
+            compile_in_process(simulation, (self.to_dict(), {**options, "step": None}))
+        return simulation
 
     def starts(self, **options: Any) -> dict[str, dict[str, float]]:
         """Return the values that each system's connected inputs and parameters have at the start, by system.
 
         Options and errors as for `simulation`.
         """
-        whole = self.simulation(**options)
+        whole = self.simulation(compiled=False, **options)
         names = {variable.name for variable in whole.variables}
         result: dict[str, dict[str, float]] = {name: {} for name in self.systems}
         for source, target in self.connections:
@@ -206,5 +213,5 @@ def unit_from_dict(arguments: dict[str, Any]) -> Simulation:
     """
     model = CoupledModel.from_dict(arguments["model"])
     if arguments["system"] is None:
-        return model.simulation(**arguments["options"])
+        return model.simulation(compiled=False, **arguments["options"])
     return model.simulation_of(arguments["system"], starts=arguments["starts"], **arguments["options"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
@@ -35,3 +35,7 @@ class State:
     integrals: Floats
     integral_rates: Floats
     partition: Partition | None = None
+
+
+ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")
+"""The parts that are arrays, in the order in which they are saved."""

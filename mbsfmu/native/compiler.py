@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,8 +54,20 @@ def has_compiler() -> bool:
     return _system_compiler() is not None or _zig() is not None
 
 
-def compile_library(sources: dict[str, str], platform: str) -> bytes:
-    """Compile `fmu.c` and what it includes into a shared library.
+def kept_library(key: str, platform: str) -> Path:
+    """Return where a library is kept; it may not be there."""
+    return _cache() / f"{key}{PLATFORMS[platform].suffix}"
+
+
+def content_key(*contents: object) -> str:
+    """Return a name for what is made of these contents."""
+    return hashlib.sha256(repr(contents).encode()).hexdigest()
+
+
+def compile_library(
+    sources: Mapping[str, str], platform: str, *, main: str = "fmu.c", key: str | None = None, portable: bool = True
+) -> Path:
+    """Compile a main source and what it includes into a shared library; keep it, and use it when it is there.
 
     Parameters
     ----------
@@ -62,6 +75,12 @@ def compile_library(sources: dict[str, str], platform: str) -> bytes:
         Texts by file name.
     platform
         A key of `PLATFORMS`.
+    main
+        The file to compile.
+    key
+        Name to keep it under; made from the content by default.
+    portable
+        Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler.
 
     Raises
     ------
@@ -70,17 +89,16 @@ def compile_library(sources: dict[str, str], platform: str) -> bytes:
     RuntimeError
         When the compiler refuses the sources; that is an error of this toolkit.
     """
-    command = _command(platform)
-    key = hashlib.sha256(repr((command, _FLAGS, sorted(sources.items()))).encode()).hexdigest()
-    kept = _cache() / f"{key}{PLATFORMS[platform].suffix}"
+    command = _command(platform, portable)
+    kept = kept_library(key or content_key(command, _FLAGS, main, sorted(sources.items())), platform)
     if kept.exists():
-        return kept.read_bytes()
+        return kept
     with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         library = Path(folder) / f"unit{PLATFORMS[platform].suffix}"
-        link = () if platform == "win64" else ("-lm",)
-        call = [*command, *_FLAGS, "fmu.c", "-o", str(library), *link]
+        link = {"win64": ("-s",), "linux64": ("-s", "-lm"), "darwin64": ("-lm",)}[platform]
+        call = [*command, *_FLAGS, main, "-o", str(library), *link]
         done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"the C compiler refuses the generated sources:\n{done.stderr}")
@@ -89,20 +107,23 @@ def compile_library(sources: dict[str, str], platform: str) -> bytes:
     partial = kept.with_suffix(f".{os.getpid()}.part")
     partial.write_bytes(content)
     partial.replace(kept)
-    return content
+    return kept
 
 
-def _command(platform: str) -> list[str]:
+def _command(platform: str, portable: bool) -> list[str]:
     if platform not in PLATFORMS:
         raise InputError(f"there is no platform '{platform}'; there are {', '.join(PLATFORMS)}")
+    own = _system_compiler() if platform == host_platform() else None
+    if own and not portable:
+        return [own]
     if zig := _zig():
         return [*zig, "-target", PLATFORMS[platform].target]
     if platform != host_platform():
         raise InputError(
             f"for {platform} the cross-compiler of the extra 'cross' is needed: pip install 'mbsfmu[cross]'"
         )
-    if compiler := _system_compiler():
-        return [compiler]
+    if own:
+        return [own]
     raise InputError(
         "native units need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
         "--backend python needs none"

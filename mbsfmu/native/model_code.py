@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 import casadi as ca
 
@@ -16,6 +17,10 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import STEP, VIOLATIONS
 from mbsfmu.variables import Variable
 
+LOOP = "loop.c"
+"""The main source of the loop for runs in process; units do without."""
+
+_RUNTIME = Path(__file__).parent / "runtime"
 _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re.DOTALL)
 _ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\d+\]\[(\d+)\] : 0")
 _RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\d+\]\[(\d+)\]=")
@@ -33,6 +38,12 @@ def model_code(simulation: Simulation, guid: str) -> str:
         What the unit is instantiated with.
     """
     return _ModelCode(simulation).write(guid)
+
+
+def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
+    """Return the C files of a unit by name: the generated model and the runtime."""
+    runtime = {file.name: file.read_text(encoding="utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
+    return {"model.c": model_code(simulation, guid), **runtime}
 
 
 class _ModelCode:

@@ -12,10 +12,9 @@ from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, describe
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite
 from mbsfmu.native.compiler import PLATFORMS, compile_library
-from mbsfmu.native.model_code import model_code
+from mbsfmu.native.model_code import LOOP, unit_sources
 from mbsfmu.simulation.simulation import Simulation
 
-_RUNTIME = Path(__file__).parent / "runtime"
 MAIN_SOURCE = "fmu.c"
 
 CAPABILITIES = Capabilities(
@@ -24,12 +23,6 @@ CAPABILITIES = Capabilities(
     maxOutputDerivativeOrder=1,
     providesDirectionalDerivative=True,
 )
-
-
-def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
-    """Return the C files of a unit by name: the generated model and the runtime."""
-    runtime = {file.name: file.read_text(encoding="utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
-    return {"model.c": model_code(simulation, guid), **runtime}
 
 
 def export_native(
@@ -70,7 +63,8 @@ def export_native(
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
     description = describe(simulation, CAPABILITIES, tool, source_files=[MAIN_SOURCE] if sources else [])
     texts = unit_sources(simulation, description.guid)
-    libraries = {platform: compile_library(texts, platform) for platform in platforms}
+    texts.pop(LOOP)
+    libraries = {platform: compile_library(texts, platform).read_bytes() for platform in platforms}
     target.parent.mkdir(parents=True, exist_ok=True)
     with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in common_files(simulation, description):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.formulations.state import State
-
-_ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")
+from mbsfmu.formulations.state import ARRAYS, State
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class StateFormat:
         if state is None:
             parts.append(np.zeros(self._size - sum(self._head)))
         else:
-            parts += [getattr(state, name) for name in _ARRAYS]
+            parts += [getattr(state, name) for name in ARRAYS]
             independent = np.full(self._coordinates, -1.0)
             if state.partition is not None:
                 independent[:] = 0.0
@@ -106,7 +104,7 @@ class StateFormat:
             if not (independent == -1.0).any() or not len(independent):
                 chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
                 partition = Partition.of(chosen, self._coordinates)
-            state = State(**dict(zip(_ARRAYS, arrays, strict=True)), partition=partition)
+            state = State(**dict(zip(ARRAYS, arrays, strict=True)), partition=partition)
         return Snapshot(
             float(flags[0]),
             float(flags[1]),

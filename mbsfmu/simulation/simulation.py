@@ -51,7 +51,7 @@ class Simulation:
     ----------
     time
         Present time in s.
-    initialization, formulation, functions
+    initialization, solver, formulation, functions
         What the simulation is made of; the functions are the formulation's.
     tolerance
         Accuracy that the model is made for, told to importers of an exported unit.
@@ -73,7 +73,7 @@ class Simulation:
         self.description = description
         self.stop_time = stop_time
         self.initialization = initialization
-        self._solver = solver
+        self.solver = solver
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         self._inputs = InputValues(self.functions.system.inputs, signals)
@@ -97,12 +97,12 @@ class Simulation:
     @property
     def step_size(self) -> float:
         """Largest internal step in s."""
-        return self._solver.step
+        return self.solver.step
 
     @property
     def statistics(self) -> Statistics:
         """What the run has cost since it was initialized."""
-        return self._solver.statistics
+        return self.solver.statistics
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class Simulation:
         """Go back to how the simulation was made: start values, no state."""
         self.time = 0.0
         self._parameters = starts(self.functions.system.parameters)
-        (self._solver.step,) = starts(self._table.settings)
+        (self.solver.step,) = starts(self._table.settings)
         self._inputs.reset()
         self._calculated = np.zeros(len(self._table.calculated))
         self._state: State | None = None
@@ -175,7 +175,7 @@ class Simulation:
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
-        self._solver.statistics = Statistics()
+        self.solver.statistics = Statistics()
 
     def step(self, time: float, step: float) -> None:
         """Advance from a time by a step in s; longer steps than the internal one are divided.
@@ -249,7 +249,7 @@ class Simulation:
             [variable.unit for variable in self._table.continuous],
             model=self.name,
             formulation=self.formulation.name,
-            solver=self._solver.name,
+            solver=self.solver.name,
             step=self.step_size,
             wall_seconds=clock.perf_counter() - begin,
             statistics=self.statistics,
@@ -266,7 +266,7 @@ class Simulation:
             on_grid = len(inside) > 0 and abs(inside[-1] - end) <= same
             targets = inside if on_grid else np.append(inside, end)
             self._refresh()
-            states = self._solver.advance(self._started(), np.concatenate([[begin], targets]), self._inputs.before)
+            states = self.solver.advance(self._started(), np.concatenate([[begin], targets]), self._inputs.before)
             for index, state in enumerate(states):
                 self._arrive(state, float(targets[index]))
                 if index < count:
@@ -311,7 +311,7 @@ class Simulation:
             self._started()
             return float(self._calculated[index])
         if kind == "settings":
-            return self._solver.step
+            return self.solver.step
         return float(self._parameters[index])
 
     def set(self, name: str, value: float) -> None:
@@ -333,7 +333,7 @@ class Simulation:
         elif self._stepped:
             raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
         elif kind == "settings":
-            self._solver.step = number
+            self.solver.step = number
         else:
             self._parameters = self._parameters.copy()
             self._parameters[index] = number
@@ -361,7 +361,7 @@ class Simulation:
         return self._format.pack(
             Snapshot(
                 self.time,
-                self._solver.step,
+                self.solver.step,
                 self._parameters,
                 self._inputs.values,
                 self._inputs.held,
@@ -381,7 +381,7 @@ class Simulation:
             When it was not saved by a simulation of the same model.
         """
         snapshot = self._format.unpack(saved)
-        self.time, self._solver.step = snapshot.time, snapshot.step
+        self.time, self.solver.step = snapshot.time, snapshot.step
         self._parameters = snapshot.parameters
         self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held
         self._effective = snapshot.effective

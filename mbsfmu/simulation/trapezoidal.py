@@ -18,6 +18,14 @@ _HALVINGS = 8
 _ROUND_OFF = 1e-9
 
 
+def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
+    """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
+    count = max(1, math.ceil((end - begin) / most - _ROUND_OFF))
+    step = (end - begin) / count
+    for index in range(count):
+        yield begin + index * step, step
+
+
 @dataclass
 class TrapezoidalRule(Solver):
     """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
@@ -41,10 +49,8 @@ class TrapezoidalRule(Solver):
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
         for begin, end in pairwise(times.tolist()):
-            count = max(1, math.ceil((end - begin) / self.step - _ROUND_OFF))
-            step = (end - begin) / count
-            for index in range(count):
-                state = self._step(state, begin + index * step, step, inputs, 0)
+            for time, step in substeps(begin, end, self.step):
+                state = self._step(state, time, step, inputs, 0)
             yield state
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:

@@ -11,7 +11,7 @@ import mbsfmu
 from mbsfmu.exporting import export
 from mbsfmu.native.compiler import has_compiler
 
-collect_ignore = [] if has_compiler() else ["test_native_unit.py", "test_native_c.py"]
+collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")

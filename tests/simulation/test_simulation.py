@@ -118,7 +118,7 @@ def test_refused_options(options: dict[str, object], sentence: str) -> None:
 
 
 def test_step_that_cannot_be_made_leaves_the_state() -> None:
-    simulation = mbsfmu.models.pendulum(1).simulation()
+    simulation = mbsfmu.models.pendulum(1).simulation(compiled=False)
     simulation.step(0.0, 1e-3)
     before = everything(simulation)
     simulation.formulation._limits[:] = -1.0

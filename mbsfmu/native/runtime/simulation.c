@@ -208,26 +208,15 @@ static int initialize(Instance *instance) {
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
-/* One trapezoidal step; where Newton fails, two of half its size, up to eight times. */
-static int make_step(Instance *instance, double time, double step, int halvings) {
+/* One trapezoidal step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
+static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     Problem problem;
     double unknowns[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
-    inputs_at(instance, time + step, BEFORE, parts->inputs);
     begin(instance, &problem, step);
     const int iterations = newton(instance, &problem, unknowns);
-    if (!iterations || !finish(instance, &problem, unknowns)) {
-        state->failures += 1.0;
-        if (halvings == HALVINGS) {
-            char reason[sizeof instance->reason];
-            memcpy(reason, instance->reason, sizeof reason);
-            return fail(instance, "the step at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
-        }
-        state->retries += 1.0;
-        return make_step(instance, time, step / 2, halvings + 1)
-            && make_step(instance, time + step / 2, step / 2, halvings + 1);
-    }
+    if (!iterations || !finish(instance, &problem, unknowns)) return 0;
     state->steps += 1.0;
     state->newton_total += iterations;
     if (iterations > state->newton_max) state->newton_max = iterations;
@@ -247,6 +236,22 @@ static int make_step(Instance *instance, double time, double step, int halvings)
         state->integral_rates[i] = rates[i];
     }
     return 1;
+}
+
+/* One step; where it fails, two of half its size, up to eight times. */
+static int make_step(Instance *instance, double time, double step, int halvings) {
+    State *state = &instance->state;
+    inputs_at(instance, time + step, BEFORE, instance->parts.inputs);
+    if (try_step(instance, step)) return 1;
+    state->failures += 1.0;
+    if (halvings == HALVINGS) {
+        char reason[sizeof instance->reason];
+        memcpy(reason, instance->reason, sizeof reason);
+        return fail(instance, "the step at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
+    }
+    state->retries += 1.0;
+    return make_step(instance, time, step / 2, halvings + 1)
+        && make_step(instance, time + step / 2, step / 2, halvings + 1);
 }
 
 /* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */

@@ -1,0 +1,65 @@
+"""The win64 library under Wine against the linux64 library, in the same C host.
+
+Needs the extra 'cross' and Wine (Debian: apt install wine64). Run: python benchmarks/windows_under_wine.py
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import fmpy
+import numpy as np
+
+import mbsfmu
+from mbsfmu.native.compiler import PLATFORMS
+
+HOST = Path(__file__).parents[1] / "tests" / "native" / "host.c"
+STEP, STEPS, VARIABLES = 0.01, 1000, 12
+
+
+def table(folder: Path, guid: str, platform: str) -> np.ndarray:
+    """Compile the host for a platform, run it with the platform's library, return what it prints."""
+    windows = platform == "win64"
+    host = folder / ("host.exe" if windows else "host")
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", PLATFORMS[platform].target, "-O1"]
+    include = f"-I{folder / 'sources'}"
+    subprocess.run([*zig, str(HOST), include, "-o", str(host), *([] if windows else ["-ldl"])], check=True)
+    (library,) = (folder / "binaries" / platform).glob(f"*{PLATFORMS[platform].suffix}")
+    wine = shutil.which("wine64") or shutil.which("wine") or "wine64"
+    before = [wine] if windows else []
+    arguments = [str(library), guid, repr(STEP), str(STEPS), str(VARIABLES)]
+    done = subprocess.run([*before, str(host), *arguments], check=True, capture_output=True, text=True)
+    return np.loadtxt(io.StringIO(done.stdout), delimiter=",")
+
+
+def main() -> None:
+    """Print the largest difference relative to each column's range, for both mechanisms and formulations."""
+    print("| model | formulation | largest relative difference |\n| --- | --- | --- |")
+    for name in ("four-bar", "quick-return"):
+        for formulation in ("double-step", "penalty"):
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = Path(temporary)
+                (unit,) = mbsfmu.export(
+                    mbsfmu.models.built_in(name),
+                    folder,
+                    layout="monolithic",
+                    formulation=formulation,
+                    platforms=("linux64", "win64"),
+                    sources=True,
+                )
+                with zipfile.ZipFile(unit) as archive:
+                    archive.extractall(folder)
+                guid = str(fmpy.read_model_description(str(unit)).guid)
+                linux, windows = (table(folder, guid, platform) for platform in ("linux64", "win64"))
+            difference = np.max(np.abs(linux - windows) / np.maximum(np.ptp(linux, axis=0), 1e-12))
+            print(f"| {name} | {formulation} | {difference:.2g} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The compiled loop for runs in process: the trapezoidal rule without the interpreter between steps."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hydraulics
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.state import ARRAYS, State
+from mbsfmu.native.compiler import compile_library, content_key, has_compiler, host_platform, kept_library
+from mbsfmu.native.model_code import LOOP, unit_sources
+from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import Inputs
+from mbsfmu.simulation.trapezoidal import TrapezoidalRule, substeps
+
+SWITCH = "MBSFMU_COMPILED"
+"""Environment variable: with 0, runs in process are not compiled."""
+_CHUNK = 1000  # internal steps between two looks at the interpreter
+
+_Doubles = ctypes.POINTER(ctypes.c_double)
+_Ints = ctypes.POINTER(ctypes.c_int)
+
+
+class CompiledLoop:
+    """A library with the steps of one model and formulation.
+
+    Parameters
+    ----------
+    library
+        The compiled `loop.c`.
+    simulation
+        The simulation that it was made from; it tells the sizes.
+    """
+
+    def __init__(self, library: Path, simulation: Simulation) -> None:
+        functions = simulation.functions
+        n, k, i = len(functions.coordinates), len(functions.states), len(functions.integrals)
+        self._sizes = (n, n, n, len(functions.rows), k, k, i, i)
+        self._bounds = np.cumsum((0, *self._sizes)).tolist()
+        self._coordinates = n
+        self._inputs = len(functions.inputs)
+        self._parameters = functions.parameters
+        loaded = ctypes.CDLL(str(library))
+        loaded.mbsfmu_create.restype = ctypes.c_void_p
+        loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]
+        self._call = loaded.mbsfmu_steps
+        given = (_Doubles, _Doubles, _Ints, ctypes.c_int, _Doubles, _Doubles)
+        self._call.argtypes = [ctypes.c_void_p, *given, _Doubles, _Ints, _Doubles]
+        self._instance = ctypes.c_void_p(loaded.mbsfmu_create())
+        weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
+
+    def steps(self, state: State, steps: Floats, inputs: Floats) -> tuple[list[State], float, float]:
+        """Make steps; return the states after each that succeeded, and Newton iterations: sum, most.
+
+        Parameters
+        ----------
+        state
+            Where the first step begins.
+        steps, inputs
+            Size of each step in s, and inputs at its end; shapes (k,) and (k, number of inputs).
+        """
+        row = np.concatenate([getattr(state, name) for name in ARRAYS])
+        choice = np.zeros(self._coordinates, dtype=np.intc)
+        if state.partition is not None:
+            choice[state.partition.dependent] = 1
+        rows = np.empty((len(steps), len(row)))
+        choices = np.empty((len(steps), self._coordinates), dtype=np.intc)
+        statistics = np.zeros(2)
+        parameters, inputs = np.ascontiguousarray(self._parameters), np.ascontiguousarray(inputs, dtype=float)
+        made = self._call(
+            self._instance, _pointer(parameters), _pointer(row), choice.ctypes.data_as(_Ints), len(steps),
+            _pointer(steps), _pointer(inputs), _pointer(rows), choices.ctypes.data_as(_Ints), _pointer(statistics),
+        )  # fmt: skip
+        states = []
+        partition, chosen = state.partition, choice
+        for values, now in zip(rows[:made], choices[:made], strict=True):
+            if partition is not None and not np.array_equal(now, chosen):
+                partition, chosen = _partition(now), now
+            parts = (values[begin:end] for begin, end in pairwise(self._bounds))
+            states.append(State(**dict(zip(ARRAYS, parts, strict=True)), partition=partition))
+        return states, float(statistics[0]), float(statistics[1])
+
+
+def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
+    return array.ctypes.data_as(_Doubles)
+
+
+def _partition(dependent: NDArray[np.intc]) -> Partition:
+    return Partition.of(np.flatnonzero(dependent == 0).tolist(), len(dependent))
+
+
+@dataclass(kw_only=True)
+class CompiledTrapezoidalRule(TrapezoidalRule):
+    """The trapezoidal rule in a compiled loop; a step that fails there is halved by the interpreter.
+
+    Attributes
+    ----------
+    loop
+        The compiled steps of the formulation.
+    """
+
+    loop: CompiledLoop
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
+        plan: list[tuple[float, float, bool]] = []
+        for begin, end in pairwise(times.tolist()):
+            pieces = list(substeps(begin, end, self.step))
+            plan += [(time, step, index == len(pieces)) for index, (time, step) in enumerate(pieces, start=1)]
+            if len(plan) >= _CHUNK:
+                state = yield from self._run(state, plan, inputs)
+                plan = []
+        yield from self._run(state, plan, inputs)
+
+    def _run(
+        self, state: State, plan: list[tuple[float, float, bool]], inputs: Inputs
+    ) -> Generator[State, None, State]:
+        while plan:
+            steps = np.array([step for _, step, _ in plan])
+            values = np.array([inputs(time + step) for time, step, _ in plan])
+            states, total, most = self.loop.steps(state, steps, values)
+            self.statistics.steps += len(states)
+            self.statistics.newton_total += int(total)
+            self.statistics.newton_max = max(self.statistics.newton_max, int(most))
+            for after, (_, _, wanted) in zip(states, plan, strict=False):
+                self.statistics.repartitions += after.partition is not state.partition
+                state = after
+                if wanted:
+                    yield state
+            plan = plan[len(states) :]
+            if plan:
+                time, step, wanted = plan.pop(0)
+                state = self._step(state, time, step, inputs, 0)
+                if wanted:
+                    yield state
+        return state
+
+
+def compile_in_process(simulation: Simulation, key: object) -> None:
+    """Let a simulation run in compiled code, where its solver can be compiled and there is a compiler.
+
+    Parameters
+    ----------
+    simulation
+        A simulation; anything but the trapezoidal rule with exact Jacobian stays as it is.
+    key
+        What the equations follow from: the model and the options that enter the code. What was compiled for it
+        once is used again.
+    """
+    solver = simulation.solver
+    if type(solver) is not TrapezoidalRule or solver.jacobian is not Jacobian.EXACT or not has_compiler():
+        return
+    if os.environ.get(SWITCH) == "0":
+        return
+    name = content_key(key, _fingerprint())
+    library = kept_library(name, host_platform())
+    if not library.exists():
+        library = compile_library(unit_sources(simulation, ""), host_platform(), main=LOOP, key=name, portable=False)
+    loop = CompiledLoop(library, simulation)
+    simulation.solver = CompiledTrapezoidalRule(solver.formulation, solver.step, solver.statistics, loop=loop)
+
+
+@cache
+def _fingerprint() -> str:
+    """Return a name for this version of the packages, down to the last character."""
+    folders = [Path(__file__).parents[1], Path(str(hydraulics.__file__)).parent]
+    files = sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in (".py", ".c", ".h"))
+    return content_key(*(file.read_bytes() for file in files))

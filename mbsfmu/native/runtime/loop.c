@@ -1,0 +1,61 @@
+/* The unit with one function more: many steps in one call, for runs in process. */
+#include "fmu.c"
+
+#define WIDTH (3 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS)
+
+typedef enum { READ, WRITE } Direction;
+
+/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates. */
+static void copy_row(State *state, double *row, Direction direction) {
+    double *const arrays[] = {
+        state->coordinates, state->velocities, state->accelerations, state->multipliers,
+        state->states, state->rates, state->integrals, state->integral_rates,
+    };
+    const int sizes[] = {
+        COORDINATES, COORDINATES, COORDINATES, CONSTRAINTS, STATES, STATES, INTEGRALS, INTEGRALS,
+    };
+    for (int k = 0; k < 8; k++) {
+        if (direction == READ) {
+            COPY(arrays[k], row, sizes[k]);
+        } else {
+            COPY(row, arrays[k], sizes[k]);
+        }
+        row += sizes[k];
+    }
+}
+
+FMI2_EXPORT fmi2Component mbsfmu_create(void) {
+    Instance *instance = calloc(1, sizeof(Instance));
+    if (!instance) return NULL;
+    connect_memory(instance);
+    reset(instance);
+    return instance;
+}
+
+FMI2_EXPORT void mbsfmu_destroy(fmi2Component component) { free(component); }
+
+/* Make up to `count` steps from the state in `row`, with `steps[i]` and `inputs[i]`; write every state to `rows`, its
+ * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most. Returns how many steps were
+ * made before one failed. */
+FMI2_EXPORT int mbsfmu_steps(
+    fmi2Component component, const double *parameters, double *row, const int *choice, int count, const double *steps,
+    const double *inputs, double *rows, int *choices, double *statistics
+) {
+    Instance *instance = INSTANCE;
+    State *state = &instance->state;
+    copy_row(state, row, READ);
+    memcpy(state->dependent, choice, sizeof(int) * COORDINATES);
+    COPY(instance->parts.parameters, parameters, PARAMETERS);
+    state->newton_total = state->newton_max = 0.0;
+    int made = 0;
+    while (made < count) {
+        COPY(instance->parts.inputs, inputs + INPUTS * made, INPUTS);
+        if (!try_step(instance, steps[made])) break;
+        copy_row(state, rows + WIDTH * made, WRITE);
+        memcpy(choices + COORDINATES * made, state->dependent, sizeof(int) * COORDINATES);
+        made++;
+    }
+    statistics[0] = state->newton_total;
+    statistics[1] = state->newton_max;
+    return made;
+}

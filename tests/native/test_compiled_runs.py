@@ -1,0 +1,61 @@
+"""Runs in process in compiled code against the same in the interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import slider_crank
+
+import mbsfmu
+from mbsfmu.formulations.partition import Partition
+from mbsfmu.native.compiled import SWITCH, CompiledTrapezoidalRule
+from mbsfmu.simulation.simulation import Simulation
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+@pytest.mark.parametrize("name", ["four-bar", "pendulum-2"])
+def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
+    model = mbsfmu.models.built_in(name)
+    compiled = model.simulation(formulation=formulation)
+    interpreted = model.simulation(formulation=formulation, compiled=False)
+    assert isinstance(compiled.solver, CompiledTrapezoidalRule)
+    fast, slow = compiled.run(1.2), interpreted.run(1.2)
+    for signal in fast:
+        if not signal.startswith(("constraint.", "energy.drift")):
+            scale = np.max(np.abs(slow[signal]))
+            np.testing.assert_allclose(fast[signal], slow[signal], atol=2e-9 * scale, err_msg=signal)
+    assert compiled.statistics == interpreted.statistics
+
+
+def forced(step: float, compiled: bool) -> Simulation:
+    """A slider-crank whose slider is forced to be independent, running into a dead centre."""
+    simulation = slider_crank().simulation(step=step, compiled=compiled)
+    simulation.initialize()
+    assert simulation._state is not None
+    names = [variable.name for variable in simulation.functions.system.coordinates]
+    partition = Partition.of([names.index("slider.displacement")], 3)
+    simulation._state = replace(simulation._state, partition=partition)
+    return simulation
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.075])
+def test_changes_of_coordinates_and_halved_steps_are_the_same(step: float) -> None:
+    """At 1 ms the choice changes in time; at 75 ms a step leaps over the dead centre, fails and is halved."""
+    runs = [forced(step, compiled) for compiled in (True, False)]
+    for simulation in runs:
+        simulation.step(0.0, 0.6)
+    assert runs[0].statistics == runs[1].statistics
+    assert runs[0].statistics.repartitions >= 1
+    assert (runs[0].statistics.retries > 0) == (step > 0.01)
+    assert runs[0].independent == runs[1].independent
+    assert runs[0].get("crank.angle") == pytest.approx(runs[1].get("crank.angle"), rel=1e-9)
+
+
+def test_switch_leaves_it_to_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledTrapezoidalRule)
+    monkeypatch.delenv(SWITCH)
+    assert isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledTrapezoidalRule)
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation(solver="rk45").solver, CompiledTrapezoidalRule)

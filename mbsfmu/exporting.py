@@ -29,6 +29,9 @@ def export(
     platforms: Sequence[str] = (),
     sources: bool = False,
     formulation: str | None = None,
+    solver: str | None = None,
+    relative_tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
     step: float | None = None,
     needs_execution_tool: bool = True,
     force: bool = False,
@@ -51,6 +54,11 @@ def export(
         Whether native units carry their C sources, for importers that compile.
     formulation
         Formulation of the mechanisms.
+    solver
+        `trapezoidal` by default; native units also have `rk4` (equal steps) and `rk45` (as large as the tolerances
+        allow), Python units every solver of `simulate`.
+    relative_tolerance, absolute_tolerance
+        Of the adaptive solvers.
     step
         Largest internal step in s.
     needs_execution_tool
@@ -78,7 +86,14 @@ def export(
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
-    options = {key: value for key, value in (("formulation", formulation), ("step", step)) if value is not None}
+    given = {
+        "formulation": formulation,
+        "solver": solver,
+        "relative_tolerance": relative_tolerance,
+        "absolute_tolerance": absolute_tolerance,
+        "step": step,
+    }
+    options = {key: value for key, value in given.items() if value is not None}
     starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
     units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
     for system in wanted:

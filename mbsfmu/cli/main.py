@@ -143,6 +143,9 @@ def simulate(
 @click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
 @click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
 @click.option("--sources", is_flag=True, help="Put the C sources into native units.")
+@click.option("--solver", help="trapezoidal, rk4 or rk45; Python units have all of simulate.")
+@click.option("--rtol", type=float, help="Relative tolerance of rk45.")
+@click.option("--atol", type=float, help="Absolute tolerance of rk45.")
 @click.option("--step", type=float, help="Largest internal step in s; the model's by default.")
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -155,6 +158,9 @@ def export_command(
     backend: str,
     platforms: tuple[str, ...],
     sources: bool,
+    solver: str | None,
+    rtol: float | None,
+    atol: float | None,
     step: float | None,
     no_execution_tool: bool,
     force: bool,
@@ -175,6 +181,9 @@ def export_command(
         platforms=platforms,
         sources=sources,
         formulation=formulation,
+        solver=solver,
+        relative_tolerance=rtol,
+        absolute_tolerance=atol,
         step=step,
         needs_execution_tool=not no_execution_tool,
         force=force,

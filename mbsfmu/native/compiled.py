@@ -22,8 +22,8 @@ from mbsfmu.native.compiler import compile_library, content_key, has_compiler, h
 from mbsfmu.native.model_code import LOOP, unit_sources
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Inputs
-from mbsfmu.simulation.trapezoidal import TrapezoidalRule, substeps
+from mbsfmu.simulation.solver import Inputs, substeps
+from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, runs in process are not compiled."""

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import casadi as ca
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.signals import StepSignal
+from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 from mbsfmu.simulation.variables import STEP, VIOLATIONS
 from mbsfmu.variables import Variable
 
@@ -92,12 +95,19 @@ class _ModelCode:
         coordinates, constraints = len(system.coordinates), len(functions.rows)
         double_step = isinstance(self._simulation.formulation, DoubleStep)
         everything = [functions, *(part.functions for part in initialization.balanced_parts)]
-        penalty = self._simulation.formulation
+        penalty, solver = self._simulation.formulation, self._simulation.solver
+        adaptive = isinstance(solver, ExplicitSolver)
+        relative = solver.relative_tolerance if adaptive else 0.0
+        absolute = solver.absolute_tolerance if adaptive else 0.0
         values: dict[str, object] = {
             "MODEL_GUID": f'"{guid}"',
             "DOUBLE_STEP": 1,
             "PENALTY_BASED": 2,
             "FORMULATION": "DOUBLE_STEP" if double_step else "PENALTY_BASED",
+            "TRAPEZOIDAL": 1,
+            "RK4": 2,
+            "RK45": 3,
+            "SOLVER": self._solver(),
             "COORDINATES": coordinates,
             "CONSTRAINTS": constraints,
             "FREEDOM": coordinates - constraints if double_step else 0,
@@ -117,9 +127,21 @@ class _ModelCode:
             "MOST_INPUTS": max(len(each.inputs) for each in everything),
             "MOST_STATES": max(len(each.states) for each in everything),
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
+            "RELATIVE_TOLERANCE": _number(relative),
+            "ABSOLUTE_TOLERANCE": _number(absolute),
             "PENALTY": _number(float(penalty.equations.penalty[0]) if isinstance(penalty, Penalty) else 0.0),
         }
         yield "\n".join(f"#define {name} {value}" for name, value in values.items())
+
+    def _solver(self) -> str:
+        solver = self._simulation.solver
+        if isinstance(solver, TrapezoidalRule):
+            return "TRAPEZOIDAL"
+        if solver.name not in ("rk4", "rk45"):
+            raise InputError(
+                f"native units have the solvers trapezoidal, rk4 and rk45; '{solver.name}' needs the backend 'python'"
+            )
+        return solver.name.upper()
 
     # -- functions ------------------------------------------------------------------------------------------
 
@@ -128,7 +150,10 @@ class _ModelCode:
         given = functions.expressions
         yield from (functions.start, functions.all_closure, functions.closure, functions.quadratic)
         yield from (functions.equilibrium, functions.integral_rates, functions.initial_integrals, functions.outputs)
-        if isinstance(formulation, DoubleStep):
+        if not isinstance(self._simulation.solver, TrapezoidalRule):
+            assert isinstance(formulation, DoubleStep)
+            yield from (formulation.equations.explicit, formulation.equations.motion)
+        elif isinstance(formulation, DoubleStep):
             yield from (formulation.equations.residual, formulation.equations.tangent)
         elif isinstance(formulation, Penalty):
             equations = formulation.equations
@@ -189,10 +214,13 @@ class _ModelCode:
         given = self._functions.expressions
         limits = simulation.formulation.limits(len(system.states))
         accelerated = given.depends(given.outputs, "accelerations")
-        yield f"static const char *const coordinate_names[] = {_strings(each.name for each in system.coordinates)};"
-        yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
         yield f"static const char *const parameter_names[] = {_strings(each.name for each in system.parameters)};"
-        yield f"static const double state_limits[] = {_numbers(limits)};"
+        if isinstance(simulation.solver, TrapezoidalRule):
+            yield f"static const char *const coordinate_names[] = {_strings(each.name for each in system.coordinates)};"
+            yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
+            yield f"static const double state_limits[] = {_numbers(limits)};"
+        if isinstance(simulation.solver, ExplicitSolver):
+            yield f"static const double explicit_scales[] = {_numbers(simulation.solver.scale)};"
         yield f"static const double parameter_starts[] = {_numbers(each.start or 0.0 for each in system.parameters)};"
         needs = ", ".join(str(int(any(each))) for each in accelerated.tolist())
         yield f"static const int output_needs_accelerations[] = {{{needs or '0'}}};"

@@ -1,9 +1,10 @@
-"""SciPy's solvers of ordinary differential equations on the double-step form."""
+"""Explicit solvers of ordinary differential equations on the double-step form: SciPy's, and one of equal steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
-from mbsfmu.simulation.solver import Inputs, Solver
+from mbsfmu.simulation.solver import Inputs, Solver, substeps
 
 
 @dataclass
@@ -125,6 +126,15 @@ class ExplicitSolver(Solver):
         """Name of the solver."""
         return self.method
 
+    @property
+    def scale(self) -> Floats:
+        """What the absolute tolerance is multiplied with for each element of y."""
+        functions = self.formulation.functions
+        system = functions.system
+        free = len(functions.coordinates) - len(functions.rows)
+        nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
+        return np.concatenate([np.ones(2 * free), nominal])
+
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, from the solver's interpolant."""
         assert isinstance(self.formulation, DoubleStep)
@@ -171,15 +181,46 @@ class ExplicitSolver(Solver):
         return True
 
     def _solver(self, form: ExplicitForm, begin: float, end: float) -> OdeSolver:
-        system = self.formulation.functions.system
-        free = len(form.start) - len(system.states) - len(system.integrals)
-        nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
-        scale = np.concatenate([np.ones(free), nominal])
         return self.METHODS[self.method](
             form.rates,
             begin,
             form.start,
             end,
             rtol=self.relative_tolerance,
-            atol=self.absolute_tolerance * scale,
+            atol=self.absolute_tolerance * self.scale,
         )
+
+
+@dataclass
+class ClassicalRungeKutta(Solver):
+    """The classical method of order four with equal internal steps, for targets where every step must cost the same."""
+
+    @property
+    def name(self) -> str:
+        """Name of the solver."""
+        return "rk4"
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
+        assert isinstance(self.formulation, DoubleStep)
+        for begin, end in pairwise(times.tolist()):
+            for time, step in substeps(begin, end, self.step):
+                form = ExplicitForm(self.formulation, state, inputs)
+                try:
+                    values = self._end(form, time, step)
+                    partition = form.accept(time + step, values)
+                except SimulationError as error:
+                    raise SimulationError(f"rk4 fails at t = {time:.9g} s: {error}") from None
+                self.statistics.steps += 1
+                self.statistics.rhs_evaluations += form.evaluations
+                self.statistics.repartitions += partition is not state.partition
+                state = replace(form.state, partition=partition)
+            yield state
+
+    def _end(self, form: ExplicitForm, time: float, step: float) -> Floats:
+        start = form.start
+        first = form.rates(time, start)
+        second = form.rates(time + 0.5 * step, start + step * (0.5 * first))
+        third = form.rates(time + 0.5 * step, start + step * (0.5 * second))
+        fourth = form.rates(time + step, start + step * third)
+        return start + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)

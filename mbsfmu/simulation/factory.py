@@ -13,14 +13,14 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
 from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.explicit import ExplicitSolver
+from mbsfmu.simulation.explicit import ClassicalRungeKutta, ExplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty)}
-SOLVERS = ("trapezoidal", *ExplicitSolver.METHODS)
+SOLVERS = ("trapezoidal", "rk4", *ExplicitSolver.METHODS)
 
 
 def make_simulation(
@@ -92,6 +92,8 @@ def make_simulation(
     made: Solver
     if solver == "trapezoidal":
         made = TrapezoidalRule(chosen, step, jacobian=Jacobian(jacobian))
+    elif solver == "rk4":
+        made = ClassicalRungeKutta(chosen, step)
     else:
         made = ExplicitSolver(
             chosen,

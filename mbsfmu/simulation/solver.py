@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,8 +11,19 @@ from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 
+# A communication step of 0.001 s as a difference of two times may exceed the internal step by round-off.
+_ROUND_OFF = 1e-9
+
 Inputs = Callable[[float], Floats]
 """Values of all inputs at a time in s, inside the interval."""
+
+
+def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
+    """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
+    count = max(1, math.ceil((end - begin) / most - _ROUND_OFF))
+    step = (end - begin) / count
+    for index in range(count):
+        yield begin + index * step, step
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,19 +10,9 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
-from mbsfmu.simulation.solver import Inputs, Solver
+from mbsfmu.simulation.solver import Inputs, Solver, substeps
 
 _HALVINGS = 8
-# A communication step of 0.001 s as a difference of two times may exceed the internal step by round-off.
-_ROUND_OFF = 1e-9
-
-
-def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
-    """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
-    count = max(1, math.ceil((end - begin) / most - _ROUND_OFF))
-    step = (end - begin) / count
-    for index in range(count):
-        yield begin + index * step, step
 
 
 @dataclass

@@ -16,6 +16,9 @@ import pytest
 from fmpy.build import build_platform_binary
 from native_units import Exported
 
+import mbsfmu
+from mbsfmu.native.model_code import unit_sources
+
 Native = Callable[[str, str], Exported]
 HERE = Path(__file__).parent
 VARIABLES, STEPS, STEP = 12, 60, 0.02
@@ -109,3 +112,13 @@ def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
     ours, theirs = fmpy.simulate_fmu(str(unit.path), **grid), fmpy.simulate_fmu(str(folder), **grid)
     for name in grid["output"]:
         np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["rk4", "rk45"])
+@pytest.mark.parametrize("name", ["four-bar", "pendulum-2"])
+def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, solver: str) -> None:
+    simulation = mbsfmu.models.built_in(name).simulation(solver=solver)
+    for file, text in unit_sources(simulation, "{guid}").items():
+        (tmp_path / file).write_text(text)
+    flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
+    run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=tmp_path)

@@ -171,3 +171,37 @@ def test_hundred_instances_in_four_threads_agree(importer: Importer) -> None:
 def test_archive_holds_binary_and_sources(native: Native) -> None:
     platforms = fmpy.supported_platforms(str(native("four-bar", "double-step").path))
     assert set(platforms) == {"c-code", "linux64"}
+
+
+@pytest.mark.parametrize(("name", "stop"), [("four-bar", 1.1), ("pendulum-3", 1.0), ("double-pentagon", 0.3)])
+def test_equal_explicit_steps_match_the_run_in_process(tmp_path: Path, name: str, stop: float) -> None:
+    model = mbsfmu.models.built_in(name)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", solver="rk4", step=1e-4)
+    expected = model.simulation(solver="rk4", step=1e-4).run(stop, output_step=1e-2)
+    grid = {"stop_time": stop, "step_size": 1e-2, "output_interval": 1e-2}
+    result = fmpy.simulate_fmu(str(path), **grid, output=OUTPUTS[name])
+    for output in OUTPUTS[name]:
+        scale = np.max(np.abs(expected[output]))
+        np.testing.assert_allclose(result[output], expected[output], atol=1e-9 * scale)
+
+
+def test_adaptive_explicit_steps_keep_their_tolerance(tmp_path: Path) -> None:
+    """Against DOP853 at 1e-11; a hundred times the tolerance has to give a larger error and fewer steps."""
+    model = mbsfmu.models.pendulum(3)
+    options = {"relative_tolerance": 1e-11, "absolute_tolerance": 1e-11, "step": 0.05}
+    expected = model.simulation(solver="dop853", **options).run(2.0)
+    errors = []
+    for tolerance in (1e-8, 1e-6):
+        folder = tmp_path / f"{tolerance:g}"
+        tolerances = {"relative_tolerance": tolerance, "absolute_tolerance": tolerance}
+        (path,) = mbsfmu.export(model, folder, layout="monolithic", solver="rk45", **tolerances)
+        result = fmpy.simulate_fmu(str(path), stop_time=2.0, step_size=0.05, output_interval=0.05)
+        errors.append(np.max(np.abs(result["link_3.angle"] - expected["link_3.angle"])))
+    assert errors[0] < 1e-6
+    assert errors[0] < 0.2 * errors[1] < 1e-4
+
+
+def test_solver_that_native_units_lack_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(mbsfmu.InputError, match="'radau' needs the backend 'python'"):
+        mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="monolithic", solver="radau")
+    assert list(tmp_path.iterdir()) == []

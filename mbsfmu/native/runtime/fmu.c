@@ -8,11 +8,18 @@
 #include "assembly.c"
 #if FORMULATION == DOUBLE_STEP
 #include "dependent.c"
+#endif
+#include "simulation.c"
+#if SOLVER == TRAPEZOIDAL
+#if FORMULATION == DOUBLE_STEP
 #include "double_step.c"
 #else
 #include "penalty.c"
 #endif
 #include "newton.c"
-#include "simulation.c"
+#include "trapezoidal.c"
+#else
+#include "explicit.c"
+#endif
 #include "fmi2_functions.c"
 #include "unsupported.c"

@@ -22,6 +22,7 @@ typedef struct {
     double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
     double multipliers[ROOM(CONSTRAINTS)], states[ROOM(STATES)], rates[ROOM(STATES)];
     double integrals[ROOM(INTEGRALS)], integral_rates[ROOM(INTEGRALS)];
+    double suggested_step;              /* of solvers that choose their steps */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */

@@ -1,0 +1,171 @@
+/* Explicit Runge-Kutta methods on the reduced equations, y = (z_i, z_i', x, integrals). */
+
+#define SIZE (2 * FREEDOM + STATES + INTEGRALS)
+#define SMALLEST_SHARE 1e-12 /* of the interval: a step that must be smaller has failed */
+
+/* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
+static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double coordinates[ROOM(COORDINATES)], mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM)];
+    int pivots[ROOM(FREEDOM)];
+    /* The estimate is the last step's end: the rates are a function of time and y alone. */
+    COPY(coordinates, state->coordinates, COORDINATES);
+    for (int j = 0, k = 0; j < COORDINATES; j++) {
+        if (!state->dependent[j]) coordinates[j] = y[k++];
+    }
+    if (!place(instance, state->dependent, coordinates)) return 0;
+    COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
+    COPY(parts->states, y + 2 * FREEDOM, STATES);
+    COPY(parts->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
+    inputs_at(instance, time, BEFORE, parts->inputs);
+    reduced_dynamics(parts, mass, load, parts->rates);
+    if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
+    substitute(FREEDOM, mass, pivots, load);
+    COPY(parts->independent_accelerations, load, FREEDOM);
+    reduced_motion(parts);
+    COPY(rates, y + FREEDOM, FREEDOM);
+    COPY(rates + FREEDOM, load, FREEDOM);
+    COPY(rates + 2 * FREEDOM, parts->rates, STATES);
+    integral_rates(parts, rates + 2 * FREEDOM + STATES);
+    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    return 1;
+}
+
+static void pack(const State *state, double *y) {
+    int k = 0;
+    for (int j = 0; j < COORDINATES; j++) {
+        if (state->dependent[j]) continue;
+        y[k] = state->coordinates[j];
+        y[FREEDOM + k++] = state->velocities[j];
+    }
+    COPY(y + 2 * FREEDOM, state->states, STATES);
+    COPY(y + 2 * FREEDOM + STATES, state->integrals, INTEGRALS);
+}
+
+/* Take the end of a step as the state; choose other coordinates where the present ones get steep. */
+static int commit(Instance *instance, double time, const double *y) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double rates[ROOM(SIZE)];
+    int dependent[ROOM(COORDINATES)];
+    if (!rates_of(instance, time, y, rates)) return 0;
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    COPY(state->velocities, parts->velocities, COORDINATES);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    COPY(state->states, y + 2 * FREEDOM, STATES);
+    COPY(state->rates, parts->rates, STATES);
+    COPY(state->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
+    COPY(state->integral_rates, rates + 2 * FREEDOM + STATES, INTEGRALS);
+    state->steps += 1.0;
+    if (CONSTRAINTS == 0 || largest_magnitude(parts->basis, COORDINATES * FREEDOM) <= STEEP) return 1;
+    if (!partition(instance, dependent)) return 0;
+    if (memcmp(dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
+        state->repartitions += 1.0;
+        memcpy(state->dependent, dependent, sizeof(int) * COORDINATES);
+    }
+    return 1;
+}
+
+/* Every stage of an explicit method from the lower triangle of its tableau; stages[0] may be there already. */
+static int evaluate_stages(
+    Instance *instance, double time, double step, const double *y, int count, const double *nodes,
+    const double *weights, double stages[][ROOM(SIZE)]
+) {
+    double trial[ROOM(SIZE)];
+    for (int stage = 0; stage < count; stage++) {
+        for (int i = 0; i < SIZE; i++) {
+            double sum = 0.0;
+            for (int k = 0; k < stage; k++) sum += weights[stage * (stage - 1) / 2 + k] * stages[k][i];
+            trial[i] = y[i] + step * sum;
+        }
+        if (!rates_of(instance, time + nodes[stage] * step, trial, stages[stage])) return 0;
+    }
+    return 1;
+}
+
+#if SOLVER == RK4
+
+/* The classical method of order four with equal steps. */
+static int advance(Instance *instance, double begin_time, double end) {
+    static const double nodes[] = {0.0, 0.5, 0.5, 1.0};
+    static const double weights[] = {0.5, 0.0, 0.5, 0.0, 0.0, 1.0};
+    const double count = fmax(1.0, ceil((end - begin_time) / instance->state.step_size - ROUND_OFF));
+    const double step = (end - begin_time) / count;
+    double y[ROOM(SIZE)], k[4][ROOM(SIZE)];
+    for (double index = 0.0; index < count; index += 1.0) {
+        const double time = begin_time + index * step;
+        pack(&instance->state, y);
+        if (!evaluate_stages(instance, time, step, y, 4, nodes, weights, k)) return 0;
+        for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
+        if (!commit(instance, time + step, y)) return 0;
+    }
+    return 1;
+}
+
+#else
+
+/* Dormand and Prince, order five with an error estimate of order four (J. Comput. Appl. Math. 6, 1980). */
+static const double dormand_nodes[] = {0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0};
+static const double dormand_weights[] = {
+    1.0 / 5.0,
+    3.0 / 40.0, 9.0 / 40.0,
+    44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0,
+    19372.0 / 6561.0, -25360.0 / 2187.0, 64448.0 / 6561.0, -212.0 / 729.0,
+    9017.0 / 3168.0, -355.0 / 33.0, 46732.0 / 5247.0, 49.0 / 176.0, -5103.0 / 18656.0,
+    35.0 / 384.0, 0.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0,
+};
+static const double dormand_errors[] = {
+    -71.0 / 57600.0, 0.0, 71.0 / 16695.0, -71.0 / 1920.0, 17253.0 / 339200.0, -22.0 / 525.0, 1.0 / 40.0,
+};
+
+/* Root mean square of the error by its tolerance; above one the step is refused. */
+static double error_of(double step, const double *y, const double *end, double k[][ROOM(SIZE)]) {
+    double sum = 0.0;
+    for (int i = 0; i < SIZE; i++) {
+        double error = 0.0;
+        for (int stage = 0; stage < 7; stage++) error += dormand_errors[stage] * k[stage][i];
+        const double scale = ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * fmax(fabs(y[i]), fabs(end[i]));
+        sum += (step * error / scale) * (step * error / scale);
+    }
+    return sqrt(sum / ROOM(SIZE));
+}
+
+/* Steps as large as the tolerance allows; the last ends where the interval ends. */
+static int advance(Instance *instance, double begin_time, double end) {
+    State *state = &instance->state;
+    double y[ROOM(SIZE)], next[ROOM(SIZE)], k[7][ROOM(SIZE)];
+    double time = begin_time;
+    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * (end - begin_time);
+    while (time < end) {
+        const int last = time + state->suggested_step * (1.0 + ROUND_OFF) >= end;
+        const double step = last ? end - time : state->suggested_step;
+        double error = HUGE_VAL;
+        pack(state, y);
+        if (evaluate_stages(instance, time, step, y, 7, dormand_nodes, dormand_weights, k)) {
+            for (int i = 0; i < SIZE; i++) {
+                double sum = 0.0;
+                for (int stage = 0; stage < 6; stage++) sum += dormand_weights[15 + stage] * k[stage][i];
+                next[i] = y[i] + step * sum;
+            }
+            error = error_of(step, y, next, k);
+        }
+        const double factor = error > 0.0 ? fmin(10.0, fmax(0.2, 0.9 * pow(error, -0.2))) : 10.0;
+        if (!(error <= 1.0)) {
+            state->retries += 1.0;
+            state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
+            if (state->suggested_step < SMALLEST_SHARE * (end - begin_time)) {
+                return fail(instance, "the step at t = %.9g s fails however small it is", time);
+            }
+            continue;
+        }
+        if (!commit(instance, last ? end : time + step, next)) return 0;
+        time = last ? end : time + step;
+        /* A step that was cut off at the end of the interval says little about how large the next may be. */
+        if (!last || factor * step > state->suggested_step) state->suggested_step = factor * step;
+    }
+    return 1;
+}
+
+#endif

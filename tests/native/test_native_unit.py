@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import byref, c_char_p, c_double, c_int, c_void_p
 from pathlib import Path
 
 import fmpy
@@ -205,3 +206,18 @@ def test_solver_that_native_units_lack_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mbsfmu.InputError, match="'radau' needs the backend 'python'"):
         mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="monolithic", solver="radau")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_supported_says_so(importer: Importer) -> None:
+    slave = importer.running()
+    library = slave.dll
+    calls = {
+        "fmi2CancelStep": (),
+        "fmi2EnterEventMode": (),
+        "fmi2SetTime": (c_double(0.0),),
+        "fmi2GetIntegerStatus": (c_int(0), byref(c_int())),
+        "fmi2GetStringStatus": (c_int(0), byref(c_char_p())),
+    }
+    for number, (name, arguments) in enumerate(calls.items(), start=1):
+        assert library[name](c_void_p(slave.component), *arguments) == fmi2.fmi2Error
+        assert len(importer.messages) == number

@@ -11,6 +11,7 @@ import casadi as ca
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.signals import StepSignal
@@ -125,6 +126,8 @@ class _ModelCode:
             "MOST_COORDINATES": max(len(each.coordinates) for each in everything),
             "MOST_CONSTRAINTS": max(len(each.system.constraints) for each in everything),
             "MOST_INPUTS": max(len(each.inputs) for each in everything),
+            "MOST_OUTPUTS": max(len(each.system.outputs) for each in everything),
+            "MOST_INTEGRALS": max(len(each.integrals) for each in everything),
             "MOST_STATES": max(len(each.states) for each in everything),
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
             "RELATIVE_TOLERANCE": _number(relative),
@@ -161,6 +164,7 @@ class _ModelCode:
         direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
         yield functions.traced("feedthrough", direct, matrices=[0, 1])
         yield functions.traced("output_rates", [self._output_rates()])
+        yield _variation(functions)
 
     def _output_rates(self) -> ca.SX:
         """Return the derivative of the outputs by time, where these do not depend on accelerations."""
@@ -187,7 +191,8 @@ class _ModelCode:
         for number, part in enumerate(initialization.balanced_parts):
             prefix = f"part_{number}_"
             functions = part.functions
-            for function in (functions.start, functions.all_closure, functions.equilibrium):
+            traced = (functions.start, functions.all_closure, functions.equilibrium, _variation(functions))
+            for function in traced:
                 yield _function(function, self._helpers, prefix)
             names = [variable.name for variable in functions.system.inputs]
             inputs = [str(names.index(name)) for _, name in functions.system.balances]
@@ -204,7 +209,7 @@ class _ModelCode:
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
             f"{first}, {_string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {prefix}equilibrium, "
-            f"{balances}, {balance_inputs}, {calculated}}}"
+            f"{prefix}variation, {balances}, {balance_inputs}, {calculated}}}"
         )
 
     # -- tables ---------------------------------------------------------------------------------------------
@@ -251,6 +256,26 @@ class _ModelCode:
             f"{{{kind}, {index}, {_number(variable.start or 0.0)}, {low}, {high}, "
             f"{_string(variable.name)}, {_string(variable.unit)}, {int(variable.settable)}}}"
         )
+
+
+def _variation(functions: SystemFunctions) -> TracedFunction:
+    """Trace how everything that initialization solves changes along directions of the instant's parts."""
+    given, system = functions.expressions, functions.system
+    directions = {part: functions.add_part(f"d_{part}", given.symbol_by_part[part].numel())[0] for part in PARTS}
+
+    def along(value: ca.SX) -> ca.SX:
+        result = ca.SX.zeros(value.numel())
+        for part, direction in directions.items():
+            result += ca.jtimes(value, given.symbol_by_part[part], direction)
+        return result
+
+    jacobian = given.derivative(given.all_closure, "coordinates")
+    rate = ca.mtimes(jacobian, given.symbol_by_part["velocities"])
+    values = [given.all_closure, rate, given.closure_acceleration, given.balance]
+    if not system.constraints:
+        values[:3] = [ca.SX(0, 1)] * 3
+    values += [given.outputs, given.initial_integrals, *given.start.values()]
+    return functions.traced("variation", [along(value) for value in values])
 
 
 def _function(traced: TracedFunction, helpers: dict[str, str], prefix: str = "") -> str:

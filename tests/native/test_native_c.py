@@ -122,3 +122,14 @@ def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, so
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
     run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=tmp_path)
+
+
+def test_no_global_is_mutable(tmp_path: Path) -> None:
+    for file, text in unit_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
+        (tmp_path / file).write_text(text)
+    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", "fmu.c", "-o", "fmu.o", cwd=tmp_path)
+    sizes = dict(
+        re.findall(r"^(\.(?:data|bss|tdata|tbss))\s+(\d+)", run("size", "-A", str(tmp_path / "fmu.o")), re.MULTILINE)
+    )
+    assert set(sizes) >= {".data", ".bss"}
+    assert set(sizes.values()) == {"0"}

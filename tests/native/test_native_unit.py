@@ -221,3 +221,49 @@ def test_what_is_not_supported_says_so(importer: Importer) -> None:
     for number, (name, arguments) in enumerate(calls.items(), start=1):
         assert library[name](c_void_p(slave.component), *arguments) == fmi2.fmi2Error
         assert len(importer.messages) == number
+
+
+@pytest.mark.parametrize("name", ["four-bar", "quick-return", "pendulum-3"])
+def test_initial_derivatives_match_differences(tmp_path: Path, name: str) -> None:
+    """Outputs and calculated parameters by every parameter they depend on, against starts with changed parameters."""
+    (path,) = mbsfmu.export(mbsfmu.models.built_in(name), tmp_path, layout="monolithic")
+    importer = Importer(path, tmp_path / "unpacked")
+    variables = importer.description.modelVariables
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    unknowns = importer.description.initialUnknowns
+    references = [each.variable.valueReference for each in unknowns]
+    parameters = {v for each in unknowns for v in each.dependencies if v.causality == "parameter"}
+    assert len(parameters) > 5
+    nonzero = 0
+    for variable in sorted(parameters, key=variables.index):
+        start = importer.get(slave, variable.name)
+        step = 1e-5 * max(abs(start), 1e-2)
+        exact = np.array(slave.getDirectionalDerivative(references, [variable.valueReference], [1.0]))
+        # Of second order: central, or forward where the parameter cannot be less.
+        weights = {-1: -0.5, 1: 0.5}
+        if variable.min is not None and start - step < float(variable.min):
+            weights = {0: -1.5, 1: 2.0, 2: -0.5}
+        values = []
+        for moved in weights:
+            importer.set(slave, variable.name, start + moved * step)
+            values.append(np.array(slave.getReal(references)))
+        importer.set(slave, variable.name, start)
+        difference = np.array(list(weights.values())) @ np.array(values) / step
+        scale = np.maximum(np.abs(exact), np.abs(values[0]) * 1e-2 / max(abs(start), 1e-2) + 1e-4)
+        np.testing.assert_allclose(difference / scale, exact / scale, atol=1e-6, err_msg=variable.name)
+        nonzero += int(np.any(exact))
+    assert nonzero > 5
+
+
+def test_model_of_a_user_is_exported_too(tmp_path: Path) -> None:
+    """A model from a file of its own: two degrees of freedom, no loop, joint damping, a balance that cannot hold."""
+    (path,) = mbsfmu.export(crane(), tmp_path, layout="monolithic")
+    expected = crane().simulation(compiled=False).run(1.0)
+    names = ("boom.angle", "load.angle", "lift.force")
+    grid = {"stop_time": 1.0, "step_size": 1e-3, "output_interval": 1e-3}
+    result = fmpy.simulate_fmu(str(path), **grid, output=names)
+    for name in names:
+        assert np.ptp(expected[name]) > 0.0
+        np.testing.assert_allclose(result[name], expected[name], atol=1e-9 * np.max(np.abs(expected[name])))

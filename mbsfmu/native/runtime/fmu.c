@@ -21,5 +21,6 @@
 #else
 #include "explicit.c"
 #endif
+#include "variation.c"
 #include "fmi2_functions.c"
 #include "unsupported.c"

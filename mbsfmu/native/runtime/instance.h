@@ -6,7 +6,7 @@
 
 /* Room for all arguments of the traced functions; see `connect_memory`. */
 #define MEMORY \
-    (ROOM(COORDINATES) * 9 + ROOM(STATES) * 2 + ROOM(INTEGRALS) * 2 + ROOM(INPUTS) * 2 + ROOM(PARAMETERS) \
+    (ROOM(COORDINATES) * 12 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
      + ROOM(CONSTRAINTS) * 2 + ROOM(COORDINATES + STATES) * 3 + ROOM(COORDINATES * FREEDOM) \
      + ROOM(COORDINATES * CONSTRAINTS) + 2)
 

@@ -22,6 +22,7 @@ typedef struct {
     double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
     double *estimates, *penalty;                                               /* penalty */
     double *integral_rates, *input_rates;                                      /* derivatives of outputs */
+    double *d_coordinates, *d_velocities, *d_accelerations, *d_states, *d_integrals, *d_inputs, *d_parameters;
 } Parts;
 
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */
@@ -33,6 +34,12 @@ typedef struct {
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
     void (*all_closure)(const Parts *, double *violation, double *jacobian);
     void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs);
+    /* Changes along the directions d_...: of loop equations, their first and second rate, the equations of motion with
+     * multipliers, outputs, integrals, and of start values. */
+    void (*variation)(
+        const Parts *, double *closure, double *rate, double *acceleration, double *balance, double *outputs,
+        double *integrals, double *coordinates, double *velocities, double *states
+    );
     int balances;                   /* calculated parameters: forces that keep it at rest */
     const int *balance_inputs;
     int first_calculated;

@@ -1,0 +1,150 @@
+/* Exact derivatives of the start by parameters: what initialization solves is differentiated implicitly. */
+
+typedef struct {
+    double closure[ROOM(MOST_CONSTRAINTS)], rate[ROOM(MOST_CONSTRAINTS)], acceleration[ROOM(MOST_CONSTRAINTS)];
+    double balance[ROOM(MOST_COORDINATES)], outputs[ROOM(MOST_OUTPUTS)], integrals[ROOM(MOST_INTEGRALS)];
+    double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+} Variation;
+
+static void vary(const Assembly *assembly, const Parts *parts, Variation *found) {
+    assembly->variation(
+        parts, found->closure, found->rate, found->acceleration, found->balance, found->outputs, found->integrals,
+        found->coordinates, found->velocities, found->states
+    );
+}
+
+/* Change dependent values so that a loop equation's change vanishes. */
+static void follow(
+    int rows, int columns, const double *jacobian, const int *dependent, const double *change, double *values
+) {
+    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    double matrix[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], solution[ROOM(MOST_COORDINATES)];
+    int count = 0;
+    for (int j = 0; j < columns; j++) {
+        if (dependent[j]) memcpy(matrix + rows * count++, jacobian + rows * j, sizeof(double) * (size_t)rows);
+    }
+    if (count == 0) return;
+    least_squares(rows, count, matrix, change, solution, RANK_TOLERANCE, work, orders);
+    for (int j = 0, k = 0; j < columns; j++) {
+        if (dependent[j]) values[j] = -solution[k++];
+    }
+}
+
+/* Directions of z, z' and x at the start, from the direction of the parameters; returns the rank of the loops. */
+static int vary_start(const Assembly *assembly, const Parts *parts) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    int dependent[ROOM(MOST_COORDINATES)];
+    Variation found;
+    Closure closed;
+    for (int j = 0; j < n; j++) {
+        dependent[j] = 0;
+        parts->d_coordinates[j] = parts->d_velocities[j] = parts->d_accelerations[j] = 0.0;
+    }
+    for (int i = 0; i < assembly->states; i++) parts->d_states[i] = 0.0;
+    vary(assembly, parts, &found);
+    memcpy(parts->d_states, found.states, sizeof(double) * (size_t)assembly->states);
+    const Variation start = found;
+    int rank = 0;
+    if (m > 0) {
+        double point[ROOM(MOST_COORDINATES)];
+        memcpy(point, parts->coordinates, sizeof(double) * (size_t)n);
+        close_at(assembly, parts, point, &closed);
+        rank = rank_of(assembly, &closed);
+        choose(m, n, closed.jacobian, rank, dependent);
+    }
+    for (int j = 0; j < n; j++) parts->d_coordinates[j] = dependent[j] ? 0.0 : start.coordinates[j];
+    if (rank > 0) {
+        vary(assembly, parts, &found);
+        follow(m, n, closed.jacobian, dependent, found.closure, parts->d_coordinates);
+    }
+    for (int j = 0; j < n; j++) parts->d_velocities[j] = dependent[j] ? 0.0 : start.velocities[j];
+    if (rank > 0) {
+        vary(assembly, parts, &found);
+        follow(m, n, closed.jacobian, dependent, found.rate, parts->d_velocities);
+    }
+    return rank;
+}
+
+/* Directions of the calculated parameters of a part, and of what other parts take of them. */
+static int vary_balance(Instance *instance, const Assembly *assembly, double *d_parameters, double *d_calculated) {
+    const State *state = &instance->state;
+    const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
+    Parts parts = instance->parts;
+    double inputs[ROOM(MOST_INPUTS)] = {0.0}, d_inputs[ROOM(MOST_INPUTS)] = {0.0};
+    double multipliers[ROOM(MOST_CONSTRAINTS)] = {0.0};
+    double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)], rates[ROOM(MOST_STATES)];
+    double by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
+    double matrix[ROOM(MOST_COORDINATES * (MOST_CONSTRAINTS + MOST_INPUTS))];
+    double solution[ROOM(MOST_CONSTRAINTS + MOST_INPUTS)];
+    double work[ROOM(SQUARES_WORK(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
+    int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
+    Variation found;
+    Closure closed;
+    parts.inputs = inputs;
+    parts.d_inputs = d_inputs;
+    parts.multipliers = multipliers;
+    if (!assemble(instance, assembly, &parts)) return 0;
+    parts.d_parameters = d_parameters + assembly->first_parameter;
+    const int rank = vary_start(assembly, &parts);
+    if (n - rank != count) {
+        return fail(
+            instance, "%s has %d degrees of freedom but %d balancing forces; derivatives of these are not known",
+            assembly->name, n - rank, count
+        );
+    }
+    /* At rest: rest + B F + Phi_z^T lambda = 0. Its change vanishes too. */
+    double point[ROOM(MOST_COORDINATES)];
+    memcpy(point, parts.coordinates, sizeof(double) * (size_t)n);
+    for (int j = 0; j < n; j++) parts.velocities[j] = parts.accelerations[j] = parts.d_velocities[j] = 0.0;
+    for (int k = 0; k < count; k++) {
+        inputs[assembly->balance_inputs[k]] = state->calculated[assembly->first_calculated + k];
+    }
+    assembly->equilibrium(&parts, mass, rest, rates, by_inputs);
+    close_at(assembly, &parts, point, &closed);
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) matrix[j + n * i] = closed.jacobian[i + m * j];
+    }
+    for (int k = 0; k < count; k++) {
+        memcpy(matrix + n * (m + k), by_inputs + n * assembly->balance_inputs[k], sizeof(double) * (size_t)n);
+    }
+    if (m > 0) least_squares(n, m, matrix, rest, multipliers, RANK_TOLERANCE, work, orders);
+    for (int i = 0; i < m; i++) multipliers[i] = -multipliers[i];
+    vary(assembly, &parts, &found);
+    least_squares(n, m + count, matrix, found.balance, solution, RANK_TOLERANCE, work, orders);
+    for (int k = 0; k < count; k++) d_calculated[assembly->first_calculated + k] = -solution[m + k];
+    for (int k = 0; k < FEEDS; k++) {
+        const int calculated = feeds[k].calculated - assembly->first_calculated;
+        if (calculated < 0 || calculated >= count) continue;
+        d_parameters[feeds[k].parameter] = d_calculated[feeds[k].calculated];
+    }
+    return 1;
+}
+
+/* Directions of everything at the start; they stand in the arguments afterwards, those of outputs in `found`. */
+static int vary_initialization(
+    Instance *instance, double *d_parameters, const double *d_inputs, double *d_calculated, Variation *found
+) {
+    const Parts *parts = &instance->parts;
+    double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
+    double by_inputs[ROOM(COORDINATES * INPUTS)], turned[ROOM(SADDLE)];
+    for (int k = 0; k < BALANCED_PARTS; k++) {
+        if (!vary_balance(instance, &balanced_parts[k], d_parameters, d_calculated)) return 0;
+    }
+    load(instance);
+    COPY(parts->d_parameters, d_parameters, PARAMETERS);
+    for (int i = 0; i < INPUTS; i++) parts->d_inputs[i] = 0.0;
+    for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;
+    vary_start(&whole, parts);
+    COPY(parts->d_inputs, d_inputs, INPUTS);
+    load(instance);
+    vary(&whole, parts, found);
+    equilibrium(parts, mass, rest, rates, by_inputs);
+    for (int i = 0; i < COORDINATES; i++) turned[i] = -found->balance[i];
+    for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] = -found->acceleration[i];
+    solve_saddle(parts, mass, turned);
+    COPY(parts->d_accelerations, turned, COORDINATES);
+    COPY(parts->d_integrals, found->integrals, INTEGRALS);
+    vary(&whole, parts, found);
+    return 1;
+}

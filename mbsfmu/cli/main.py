@@ -82,7 +82,7 @@ def cli() -> None:
 @cli.command()
 @_common
 def models(quiet: bool, debug: bool) -> None:  # noqa: ARG001
-    r"""List the built-in models.
+    """List the built-in models.
 
     \b
     Example: mbsfmu models
@@ -115,7 +115,7 @@ def simulate(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    r"""Simulate MODEL monolithically, in process.
+    """Simulate MODEL monolithically, in process.
 
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
@@ -167,7 +167,7 @@ def export_command(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    r"""Export MODEL as FMI 2.0 co-simulation FMUs.
+    """Export MODEL as FMI 2.0 co-simulation FMUs.
 
     \b
     Example: mbsfmu export four-bar -o out --layout separate
@@ -216,7 +216,7 @@ def cosim(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    r"""Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
+    """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
 
     \b
     Example: mbsfmu cosim out/four-bar.ssp --algorithm gauss-seidel --step 1e-3 -o run.csv
@@ -271,7 +271,7 @@ def compare_command(
     quiet: bool,
     debug: bool,  # noqa: ARG001
 ) -> None:
-    r"""Run MODEL monolithically and coupled, and say what coupling costs.
+    """Run MODEL monolithically and coupled, and say what coupling costs.
 
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
@@ -321,7 +321,7 @@ def _print_comparison(comparison: Comparison) -> None:
 @click.option("--json", "json_file", help="JSON file for the problems by file.")
 @_common
 def validate_command(files: tuple[str, ...], json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
-    r"""Check FMU files, ours or not.
+    """Check FMU files, ours or not.
 
     \b
     Example: mbsfmu validate out/four-bar.fmu

@@ -14,7 +14,7 @@ import importlib.util
 import json
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,14 @@ def export_python(
     refuse_to_overwrite(target, force)
     version = importlib.metadata.version("mbsfmu")
     description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}")
+    return write_archive(target, _files(unit, description, factory, arguments))
+
+
+def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
+    """Write an FMU from names and contents; it appears complete or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in _files(unit, description, factory, arguments):
+        for name, content in files:
             archive.writestr(name, content)
     return target
 

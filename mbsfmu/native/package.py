@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import zipfile
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
-from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, describe
-from mbsfmu.fmu.package import common_files, refuse_to_overwrite
+from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.native.compiler import PLATFORMS, compile_library
 from mbsfmu.native.model_code import LOOP, unit_sources
 from mbsfmu.simulation.simulation import Simulation
@@ -65,13 +64,10 @@ def export_native(
     texts = unit_sources(simulation, description.guid)
     texts.pop(LOOP)
     libraries = {platform: compile_library(texts, platform).read_bytes() for platform in platforms}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in common_files(simulation, description):
-            archive.writestr(name, content)
-        for platform, library in libraries.items():
-            name = f"{description.model_identifier}{PLATFORMS[platform].suffix}"
-            archive.writestr(f"binaries/{platform}/{name}", library)
-        for name, text in texts.items() if sources else ():
-            archive.writestr(f"sources/{name}", text)
-    return target
+    identifier = description.model_identifier
+    binaries = (
+        (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
+        for platform, library in libraries.items()
+    )
+    added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
+    return write_archive(target, chain(common_files(simulation, description), binaries, added))

@@ -142,6 +142,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
         return REFUSE("the experiment from %g s to %g s is refused: it must end after it starts", start, stop);
     }
     instance->state.time = instance->state.slope_time = start;
+    instance->state.initialized = 0;
     instance->state.has_stop_time = has_stop;
     instance->state.stop_time = has_stop ? stop : 0.0;
     return fmi2OK;

@@ -23,4 +23,6 @@
 #endif
 #include "variation.c"
 #include "fmi2_functions.c"
+#include "fmi2_derivatives.c"
+#include "fmi2_states.c"
 #include "unsupported.c"

@@ -1,0 +1,139 @@
+/* Derivatives of inputs and outputs by time, and directional derivatives. */
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
+    const fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable) return fmi2Error;
+        if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);
+        if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
+        if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
+        if (!instance->state.held[variable->index]) {
+            double now[ROOM(INPUTS)] = {0.0};
+            inputs_at(instance, instance->state.time, AFTER, now);
+            instance->state.inputs[variable->index] = now[variable->index];
+            instance->state.held[variable->index] = 1;
+        }
+        instance->state.slopes[variable->index] = values[k];
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealOutputDerivatives)(
+    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
+    fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    double rates[ROOM(OUTPUTS)];
+    State *state = &instance->state;
+    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    load(instance);
+    COPY(instance->parts.input_rates, state->slopes, INPUTS);
+    output_rates(&instance->parts, rates);
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = find(instance, references[k]);
+        if (!variable) return fmi2Error;
+        if (orders[k] != 1) return REFUSE("derivatives of order %d are not known; only the first is", orders[k]);
+        switch (variable->kind) {
+            case COORDINATE: values[k] = state->velocities[variable->index]; break;
+            case VELOCITY: values[k] = state->accelerations[variable->index]; break;
+            case STATE: values[k] = state->rates[variable->index]; break;
+            case INTEGRAL: values[k] = state->integral_rates[variable->index]; break;
+            case OUTPUT:
+                if (output_needs_accelerations[variable->index]) {
+                    return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
+                }
+                values[k] = rates[variable->index];
+                break;
+            default: return REFUSE("%s is no output; its derivative is not known", variable->name);
+        }
+    }
+    return fmi2OK;
+}
+
+/* Derivatives of the start, by parameters and inputs. */
+static fmi2Status initial_derivative(
+    Instance *instance, double *d_parameters, const double *d_inputs, const fmi2ValueReference unknowns[], size_t count,
+    fmi2Real values[]
+) {
+    const Parts *parts = &instance->parts;
+    double d_calculated[ROOM(CALCULATED_PARAMETERS)] = {0.0};
+    Variation found;
+    if (!vary_initialization(instance, d_parameters, d_inputs, d_calculated, &found)) {
+        return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    }
+    for (size_t k = 0; k < count; k++) {
+        const Variable *unknown = find(instance, unknowns[k]);
+        if (!unknown) return fmi2Error;
+        const int i = unknown->index;
+        switch (unknown->kind) {
+            case COORDINATE: values[k] = parts->d_coordinates[i]; break;
+            case VELOCITY: values[k] = parts->d_velocities[i]; break;
+            case ACCELERATION: values[k] = parts->d_accelerations[i]; break;
+            case STATE: values[k] = parts->d_states[i]; break;
+            case INTEGRAL: values[k] = parts->d_integrals[i]; break;
+            case OUTPUT: values[k] = found.outputs[i]; break;
+            case CALCULATED: values[k] = d_calculated[i]; break;
+            default: return REFUSE("%s is no unknown of the start", unknown->name);
+        }
+    }
+    return fmi2OK;
+}
+
+/* Derivatives while stepping, by inputs: positions, velocities and states are given. */
+static fmi2Status direct_derivative(
+    Instance *instance, const double *d_inputs, const fmi2ValueReference unknowns[], size_t count, fmi2Real values[]
+) {
+    double by_inputs[ROOM(OUTPUTS * INPUTS)], by_accelerations[ROOM(OUTPUTS * COORDINATES)];
+    double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
+    double forcing[ROOM(COORDINATES * INPUTS)], turned[ROOM(SADDLE)];
+    equilibrium(&instance->parts, mass, rest, rates, forcing);
+    feedthrough(&instance->parts, by_inputs, by_accelerations);
+    /* M da + Phi_z^T dlambda = -d(M a - Q)/du du, Phi_z da = 0. */
+    for (int i = 0; i < SADDLE; i++) turned[i] = 0.0;
+    for (int j = 0; j < INPUTS; j++) {
+        for (int i = 0; i < COORDINATES; i++) turned[i] -= forcing[i + COORDINATES * j] * d_inputs[j];
+    }
+    solve_saddle(&instance->parts, mass, turned);
+    for (size_t k = 0; k < count; k++) {
+        const Variable *unknown = find(instance, unknowns[k]);
+        if (!unknown) return fmi2Error;
+        const int i = unknown->index;
+        values[k] = 0.0;
+        if (unknown->kind == INPUT || unknown->kind == PARAMETER || unknown->kind == STEP_SIZE) {
+            return REFUSE("%s is no unknown", unknown->name);
+        }
+        if (unknown->kind == ACCELERATION) values[k] = turned[i];
+        if (unknown->kind != OUTPUT) continue;
+        for (int j = 0; j < INPUTS; j++) values[k] += by_inputs[i + OUTPUTS * j] * d_inputs[j];
+        for (int j = 0; j < COORDINATES; j++) values[k] += by_accelerations[i + OUTPUTS * j] * turned[j];
+    }
+    return fmi2OK;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetDirectionalDerivative)(
+    fmi2Component component, const fmi2ValueReference unknowns[], size_t unknown_count,
+    const fmi2ValueReference knowns[], size_t known_count, const fmi2Real directions[], fmi2Real values[]
+) {
+    WITH_INSTANCE;
+    double d_inputs[ROOM(INPUTS)] = {0.0}, d_parameters[ROOM(PARAMETERS)] = {0.0};
+    const int at_start = instance->state.mode == INITIALIZING;
+    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    for (size_t k = 0; k < known_count; k++) {
+        const Variable *known = find(instance, knowns[k]);
+        if (!known) return fmi2Error;
+        if (known->kind == INPUT) {
+            d_inputs[known->index] += directions[k];
+        } else if (at_start && known->kind == PARAMETER && known->settable) {
+            d_parameters[known->index] += directions[k];
+        } else if (!(at_start && known->kind == STEP_SIZE)) {
+            return REFUSE("%s is no known of derivatives %s", known->name, at_start ? "at the start" : "while stepping");
+        }
+    }
+    load(instance);
+    if (at_start) return initial_derivative(instance, d_parameters, d_inputs, unknowns, unknown_count, values);
+    return direct_derivative(instance, d_inputs, unknowns, unknown_count, values);
+}

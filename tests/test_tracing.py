@@ -41,9 +41,13 @@ def agrees(code: Code, *arguments: Array) -> None:
 
 
 def entries(least: float, most: float) -> st.SearchStrategy[list[float]]:
-    """Three numbers; whole ones are frequent, so that kinks, ties and zeros are met."""
+    """Three numbers; whole ones are frequent, so that kinks, ties and zeros are met.
+
+    Negative zeros are made positive: CasADi folds zeros away without their sign, which arctan2 would show.
+    """
     whole = st.integers(int(np.ceil(least)), int(np.floor(most))).map(float)
-    return st.lists(whole | st.floats(least, most, allow_subnormal=False), min_size=3, max_size=3)
+    number = whole | st.floats(least, most, allow_subnormal=False).map(lambda value: value + 0.0)
+    return st.lists(number, min_size=3, max_size=3)
 
 
 ONE_ARGUMENT: dict[str, tuple[float, float]] = {

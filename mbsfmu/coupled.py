@@ -14,7 +14,7 @@ from mbsfmu.data import Data, DataError, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
-from mbsfmu.formulations.semirecursive import SemirecursiveMechanism
+from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
@@ -118,7 +118,7 @@ class CoupledModel(Data):
 
     def _parts(self) -> Iterator[tuple[str, System]]:
         for name, data in self.systems.items():
-            part = SemirecursiveMechanism(data) if isinstance(data, Mechanism) else CircuitSystem(data)
+            part = MechanismSystem(data) if isinstance(data, Mechanism) else CircuitSystem(data)
             part.name = name
             yield name, part
 

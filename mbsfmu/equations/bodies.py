@@ -14,6 +14,8 @@ from mbsfmu.model.names import GROUND, split_reference
 
 # A body must keep some mass, some length and a positive inertia whatever is set at run time.
 SMALLEST = 1e-9
+SLENDER = 1e-6
+"""Share of the largest moment of inertia that stands in for a moment of zero where the inverse is needed."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class MassProperties:
         self.mass = properties.scalar(f"{body.name}.mass", body.mass, "kg", "mass", SMALLEST)
         self.centre = points.slot(body.name, "centre", body.centre_of_mass)
         self._length = points.length(body.name)
+        self._moments: list[Slot] = []  # given ones: all three of a rigid body, the axial one of a beam
         if isinstance(body, RigidBody):
             self._moments = [
                 properties.scalar(f"{body.name}.inertia_{axes}", value, "kg.m2", f"inertia J{axes}", SMALLEST)
@@ -83,6 +86,23 @@ class MassProperties:
                 ]
             )
         return np.stack([moment * row for moment, row in zip(moments, np.eye(3), strict=True)])
+
+    def regular_inertia(self, parameters: Array) -> Array:
+        """Return the inertia tensor with a small moment in place of one that the model has as zero, shape (3, 3).
+
+        A slender beam has no moment about its axis; where an inverse is needed it gets `SLENDER` times the largest
+        moment. That is exact for whatever cannot turn about the axis, all planar mechanisms among them.
+        """
+        inertia = self.inertia(parameters)
+        constant = [slot.constant for slot in self._moments] if self._moments else []
+        missing = [index for index, value in enumerate(constant) if value == 0.0]
+        if not missing:
+            return inertia
+        most = inertia[2, 2] if 2 not in missing else inertia[1, 1] if 1 not in missing else inertia[0, 0]
+        addition = np.stack(
+            [SLENDER * most * row if index in missing else row * 0.0 for index, row in enumerate(np.eye(3))]
+        )
+        return inertia + addition
 
 
 class Points:

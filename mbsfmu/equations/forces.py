@@ -228,8 +228,8 @@ def joint_coordinate(mechanism: Mechanism, joint: str) -> tuple[int, bool]:
     body = mechanism.topology.body_of_joint(joint)
     assert body is not None, joint  # the mechanism was checked when it was made
     tree_joint = mechanism.topology.tree[body]
-    assert tree_joint.coordinate is not None, joint
-    return tree_joint.coordinate, isinstance(tree_joint.joint, Prismatic)
+    (coordinate,) = tree_joint.coordinates
+    return coordinate, isinstance(tree_joint.joint, Prismatic)
 
 
 def make_force(force: AnyForce, mechanism: Mechanism, points: Points, properties: Properties) -> Force:

@@ -6,14 +6,40 @@ inertial frame at that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot
-from mbsfmu.equations.rotation import Array, cross, rotation_about, rotation_from_vector, unit
-from mbsfmu.model.joint import Fixed, Prismatic, Revolute
+from mbsfmu.equations.rotation import (
+    Array,
+    cross,
+    rotation_about,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    unit,
+)
+from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.topology import Topology, TreeJoint
+
+
+@dataclass(frozen=True)
+class ElementKinematics:
+    """A slide or hinge of a joint.
+
+    Attributes
+    ----------
+    coordinate
+        Index of its coordinate.
+    slides
+        True for a slide.
+    axis
+        Unit axis in the frame that the elements before it have turned, shape (3,).
+    """
+
+    coordinate: int
+    slides: bool
+    axis: Array
 
 
 @dataclass(frozen=True)
@@ -26,26 +52,28 @@ class JointKinematics:
         The joint's data.
     parent
         Index of the inner body, -1 for the ground.
-    coordinate
-        Index of the coordinate, None for a fixed joint.
-    slides
-        True for a prismatic joint.
-    axis
-        Unit axis in the inner body's frame, shape (3,).
+    elements
+        Its slides and hinges, from the inner body outwards.
+    reference
+        Index of the reference orientation, from which the hinges turn; None where there is none.
     orientation
-        Rotation from the inner to the outer body's frame at coordinate zero, shape (3, 3).
+        Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
     inner, outer
         The joint's point on both bodies.
     """
 
-    source: Revolute | Prismatic | Fixed
+    source: AnyJoint
     parent: int
-    coordinate: int | None
-    slides: bool
-    axis: Array
+    elements: tuple[ElementKinematics, ...]
+    reference: int | None
     orientation: Array
     inner: PointSlot
     outer: PointSlot
+
+    @property
+    def hinges(self) -> tuple[ElementKinematics, ...]:
+        """The elements that turn."""
+        return tuple(element for element in self.elements if not element.slides)
 
 
 @dataclass(frozen=True)
@@ -59,15 +87,15 @@ class Frames:
     origin
         Origin of each body's frame in the inertial frame in m, each shape (3,).
     axis
-        Axis of each body's joint in the inertial frame, each shape (3,).
+        Axis of each coordinate in the inertial frame, each shape (3,).
     joint_point
-        Point of each body's joint on the inner body in the inertial frame in m, each shape (3,).
+        A point of each coordinate's axis in the inertial frame in m, each shape (3,).
     """
 
     rotation: list[Array]
     origin: list[Array]
-    axis: list[Array]
-    joint_point: list[Array]
+    axis: dict[int, Array]
+    joint_point: dict[int, Array]
 
     def point(self, body: int, local: Array) -> Array:
         """Return a body's point in the inertial frame in m, shape (3,); body -1 is the ground."""
@@ -83,41 +111,49 @@ class Kinematics:
 
     def __init__(self, topology: Topology, points: Points) -> None:
         self.joints = [_joint(tree_joint, points) for tree_joint in topology.tree]
+        elements = [element for joint in self.joints for element in joint.elements]
+        self._elements = {element.coordinate: element for element in elements}
 
-    def frames(self, coordinates: Array, parameters: Array) -> Frames:
+    def frames(self, coordinates: Array, references: Array, parameters: Array) -> Frames:
         """Place the bodies.
 
         Parameters
         ----------
         coordinates
             Joint coordinates z in rad and m, shape (n,).
+        references
+            Quaternions (w, x, y, z) of the reference orientations, shape (4 r,).
         parameters
             Parameters of the mechanism.
         """
-        frames = Frames([], [], [], [])
+        frames = Frames([], [], {}, {})
         for joint in self.joints:
-            inner = frames.orientation(joint.parent)
-            rotation = inner @ joint.orientation
-            place = point = frames.point(joint.parent, joint.inner.of(parameters))
-            axis = inner @ joint.axis
-            if joint.coordinate is not None:
-                coordinate = coordinates[joint.coordinate]
-                if joint.slides:
-                    place = point + axis * coordinate
+            rotation = frames.orientation(joint.parent)
+            place = frames.point(joint.parent, joint.inner.of(parameters))
+            referred = False
+            for element in joint.elements:
+                if joint.reference is not None and not element.slides and not referred:
+                    rotation = rotation @ rotation_from_quaternion(reference_of(references, joint.reference))
+                    referred = True
+                coordinate = coordinates[element.coordinate]
+                axis = rotation @ element.axis
+                frames.axis[element.coordinate] = axis
+                frames.joint_point[element.coordinate] = place
+                if element.slides:
+                    place = place + axis * coordinate
                 else:
-                    rotation = inner @ rotation_about(joint.axis, coordinate) @ joint.orientation
+                    rotation = rotation @ rotation_about(element.axis, coordinate)
+            rotation = rotation @ joint.orientation
             frames.rotation.append(rotation)
             frames.origin.append(place - rotation @ joint.outer.of(parameters))
-            frames.axis.append(axis)
-            frames.joint_point.append(point)
         return frames
 
-    def transformation(self, frames: Frames, body: int) -> Array:
+    def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""
-        axis = frames.axis[body]
-        if self.joints[body].slides:
+        axis = frames.axis[coordinate]
+        if self._elements[coordinate].slides:
             return np.concatenate([axis, np.zeros(3)])
-        return np.concatenate([cross(frames.joint_point[body], axis), axis])
+        return np.concatenate([cross(frames.joint_point[coordinate], axis), axis])
 
     def velocities(self, frames: Frames, velocities: Array) -> list[Array]:
         """Return Z of each body in m/s and rad/s [Jaiswal2021, eq. 2], each shape (6,).
@@ -130,10 +166,11 @@ class Kinematics:
             Joint velocities ż in rad/s and m/s, shape (n,).
         """
         result: list[Array] = []
-        for body, joint in enumerate(self.joints):
+        for joint in self.joints:
             velocity = _of(result, joint.parent)
-            if joint.coordinate is not None:
-                velocity = velocity + self.transformation(frames, body) * velocities[joint.coordinate]
+            for element in joint.elements:
+                index = element.coordinate
+                velocity = velocity + self.transformation(frames, index) * velocities[index]
             result.append(velocity)
         return result
 
@@ -152,31 +189,50 @@ class Kinematics:
             ż and z̈, each of shape (n,).
         """
         result: list[Array] = []
-        for body, joint in enumerate(self.joints):
+        for joint in self.joints:
             acceleration = _of(result, joint.parent)
-            if joint.coordinate is not None:
-                inner = _of(body_velocities, joint.parent)[3:]
-                outer = body_velocities[body][3:]
-                acceleration = (
-                    acceleration
-                    + self.transformation(frames, body) * accelerations[joint.coordinate]
-                    + self._quadratic(frames, body, inner, outer, velocities[joint.coordinate])
-                )
+            angular = _of(body_velocities, joint.parent)[3:]
+            for element in joint.elements:
+                index = element.coordinate
+                quadratic, angular = self._quadratic(frames, element, angular, velocities[index])
+                acceleration = acceleration + self.transformation(frames, index) * accelerations[index] + quadratic
             result.append(acceleration)
         return result
 
-    def _quadratic(self, frames: Frames, body: int, inner: Array, outer: Array, velocity: Array) -> Array:
-        """Return d of [Jaiswal2021, eq. 3], shape (6,).
+    def transformation_rates(self, frames: Frames, body_velocities: list[Array], velocities: Array) -> dict[int, Array]:
+        """Return ḃ of each coordinate, the column b being carried along by the inner side; each of shape (6,)."""
+        result: dict[int, Array] = {}
+        for joint in self.joints:
+            carrier = _of(body_velocities, joint.parent)
+            for element in joint.elements:
+                column = self.transformation(frames, element.coordinate)
+                angular = carrier[3:]
+                linear = cross(angular, column[:3]) + cross(carrier[:3], column[3:])
+                result[element.coordinate] = np.concatenate([linear, cross(angular, column[3:])])
+                carrier = carrier + column * velocities[element.coordinate]
+        return result
 
-        Both bodies have the joint's point in common: with the accelerations of the points at the origin,
-        s̈ + α × p + ω × (ω × p) is the same on both (hinge), or differs by z̈ w + 2 ω × w ż (slide).
+    def _quadratic(
+        self, frames: Frames, element: ElementKinematics, inner: Array, velocity: Array
+    ) -> tuple[Array, Array]:
+        """Return d of [Jaiswal2021, eq. 3], shape (6,), and the angular velocity of the element's outer side.
+
+        Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
+        s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż.
         """
-        turning = cross(inner, frames.axis[body]) * velocity
-        if self.joints[body].slides:
-            return np.concatenate([2.0 * turning, np.zeros(3)])
-        point = frames.joint_point[body]
+        axis = frames.axis[element.coordinate]
+        turning = cross(inner, axis) * velocity
+        if element.slides:
+            return np.concatenate([2.0 * turning, np.zeros(3)]), inner
+        point = frames.joint_point[element.coordinate]
+        outer = inner + axis * velocity
         linear = cross(inner, cross(inner, point)) - cross(outer, cross(outer, point)) - cross(turning, point)
-        return np.concatenate([linear, turning])
+        return np.concatenate([linear, turning]), outer
+
+
+def reference_of(references: Array, index: int) -> Array:
+    """Return one reference orientation (w, x, y, z), shape (4,)."""
+    return references[4 * index : 4 * index + 4]
 
 
 def point_velocity(velocity: Array, point: Array) -> Array:
@@ -196,18 +252,13 @@ def _of(vectors: list[Array], body: int) -> Array:
 def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
     joint = tree_joint.joint
     orientation = rotation_from_vector(joint.orientation)
-    axis = unit(joint.axis) if isinstance(joint, (Revolute, Prismatic)) else np.array([0.0, 0.0, 1.0])
     inner, outer = points.find(joint.parent), points.find(joint.child)
+    elements = [
+        ElementKinematics(coordinate, element.slides, unit(element.axis))
+        for coordinate, element in zip(tree_joint.coordinates, joint.elements, strict=True)
+    ]
     if tree_joint.reversed:
-        # Seen from the child: the outer frame is inner · Oᵀ R(axis, -z) = inner · R(-Oᵀ axis, z) · Oᵀ.
-        axis, orientation, inner, outer = -orientation.T @ axis, orientation.T, outer, inner
-    return JointKinematics(
-        joint,
-        tree_joint.parent,
-        tree_joint.coordinate,
-        isinstance(joint, Prismatic),
-        axis,
-        orientation,
-        inner,
-        outer,
-    )
+        # Seen from the child, the elements come in reverse: (R(a, y) R(b, z) O)ᵀ = R(-Oᵀ b, z) R(-Oᵀ a, y) Oᵀ.
+        elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
+        orientation, inner, outer = orientation.T, outer, inner
+    return JointKinematics(joint, tree_joint.parent, tuple(elements), tree_joint.reference, orientation, inner, outer)

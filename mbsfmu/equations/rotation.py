@@ -51,3 +51,27 @@ def rotation_about(axis: Array, angle: Array) -> Array:
 def rotation_from_vector(vector: ArrayLike) -> Array:
     """Return the rotation matrix of a constant rotation vector in rad, shape (3, 3)."""
     return np.asarray(Rotation.from_rotvec(np.asarray(vector, dtype=float)).as_matrix())
+
+
+def rotation_from_quaternion(quaternion: Array) -> Array:
+    """Return the rotation matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
+    w, x, y, z = quaternion
+    rows = [
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return np.stack([np.stack(row) for row in rows])
+
+
+def quaternion_about(axis: Array, angle: Array) -> Array:
+    """Return the unit quaternion (w, x, y, z) of a turn about a constant unit axis, shape (4,)."""
+    half = 0.5 * angle
+    return np.concatenate([np.stack([np.cos(half)]), np.sin(half) * axis])
+
+
+def quaternion_product(first: Array, second: Array) -> Array:
+    """Return the quaternion of the turn `first` followed by `second` in the turned frame, shape (4,)."""
+    a, b = first[0], second[0]
+    u, v = first[1:], second[1:]
+    return np.concatenate([np.stack([a * b - u @ v]), a * v + b * u + cross(u, v)])

@@ -202,6 +202,12 @@ class CoupledSystem(System):
             for smaller, greater in part.orderings
         )
         self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
+        self.references = sum(part.references for part in self.parts)
+        self.steep = tuple(
+            self._offset("coordinates", index) + coordinate
+            for index, part in enumerate(self.parts)
+            for coordinate in part.steep
+        )
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
 
     def _named(self, part: int, variable: Variable) -> Variable:
@@ -257,18 +263,61 @@ class CoupledSystem(System):
             entries[part][entry] = instant.inputs[index]
         kinds = ("coordinates", "velocities", "accelerations", "states", "integrals")
         kept = [self._slices(getattr(instant, kind), kind) for kind in kinds]
+        momenta = self._slices(instant.momenta, "coordinates")
+        references = np.split(instant.references, np.cumsum([4 * part.references for part in self.parts])[:-1])
         parameters = self._slices(instant.parameters, "parameters")
 
         def at(part: int) -> Instant:
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
             own = {kind: group[part] for kind, group in zip(kinds, kept, strict=True)}
-            return Instant(**own, inputs=inputs, parameters=parameters[part])
+            return Instant(
+                **own,
+                inputs=inputs,
+                parameters=parameters[part],
+                references=references[part],
+                momenta=momenta[part],
+            )
 
         for _ in range(self._sweeps):
             readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}
             for wire in self._wires:
                 entries[wire.target][wire.input] = readings[wire.source][wire.output]
         return [at(part) for part in range(len(self.parts))]
+
+    def _rows(self, rows: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return each part's loop equations among those in use."""
+        bounds = np.cumsum([0, *(len(part.constraints) for part in self.parts)]).tolist()
+        return [tuple(row - start for row in rows if start <= row < end) for start, end in pairwise(bounds)]
+
+    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:
+        """Return z̈ and λ of all parts."""
+        each = zip(self.parts, self._instants(instant), self._rows(rows), strict=True)
+        pairs = [part.forward_dynamics(own, used, stabilisation) for part, own, used in each]
+        return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
+
+    def initial_momenta(self, instant: Instant) -> Array:
+        """Return p = M ż of all parts."""
+        return _join(p.initial_momenta(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:
+        """Return ż and σ of all parts."""
+        each = zip(self.parts, self._instants(instant), self._rows(rows), strict=True)
+        pairs = [part.impulsive_velocities(own, used) for part, own, used in each]
+        return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
+
+    def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
+        """Return ṗ of all parts."""
+        used = self._rows(rows)
+        bounds = np.cumsum([0, *(len(own) for own in used)]).tolist()
+        shares = [impulses[start:end] for start, end in pairwise(bounds)]
+        each = zip(self.parts, self._instants(instant), used, shares, strict=True)
+        return _join(part.momentum_rates(own, own_rows, share) for part, own, own_rows, share in each)
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with all references moved to where it is now."""
+        moved = [p.recentred(i) for p, i in zip(self.parts, self._instants(instant), strict=True)]
+        kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
+        return replace(instant, **{kind: _join(getattr(each, kind) for each in moved) for kind in kinds})
 
     def residual(self, instant: Instant) -> Array:
         """Return M z̈ − Q of all parts."""

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.dependent import DependentCoordinates
+from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
@@ -190,6 +191,11 @@ class DoubleStep(Formulation):
         self._partition: Partition | None = None
         self._dependent: DependentCoordinates
 
+    @property
+    def freedom(self) -> int:
+        """Number of independent coordinates."""
+        return len(self.functions.coordinates) - len(self.functions.rows)
+
     def prepared(self, state: State) -> State:
         """Return the state with a choice of coordinates."""
         self.load(state)
@@ -212,31 +218,85 @@ class DoubleStep(Formulation):
         dependent = self.dependent(state)
         return DoubleStepProblem(self.functions, state, step, self.equations, state.partition, dependent)
 
-    def explicit_rates(self, state: State, independent: Floats, velocities: Floats) -> tuple[Floats, Floats]:
-        """Return z̈^i [Jaiswal2021, eq. 17] and ẋ at the x and inputs that the functions hold.
+    def explicit_form(self, state: State) -> DoubleStepForm:
+        """Return the equations for explicit solvers."""
+        return DoubleStepForm(self, state)
 
-        Sets z, ż, z̈ and λ in the functions.
 
-        Parameters
-        ----------
-        state
-            Its coordinates are the estimate of the dependent ones, its choice of coordinates is used.
-        independent, velocities
-            z^i and ż^i, each of shape (n − m,).
+class DoubleStepForm(ExplicitForm):
+    """The reduced equations with y = (z^i, ż^i, x, integrals).
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation, and where it begins: its choice of coordinates stays in use, its dependent coordinates are the
+        first estimate.
+    """
+
+    def __init__(self, formulation: DoubleStep, state: State) -> None:
+        super().__init__(state)
+        assert state.partition is not None
+        self._formulation = formulation
+        self._functions = formulation.functions
+        self._partition = state.partition
+        self._free = len(state.partition.independent)
+
+    @property
+    def start(self) -> Floats:
+        """Return (z^i, ż^i, x, integrals)."""
+        state, independent = self.state, self._partition.independent
+        return np.concatenate(
+            [state.coordinates[independent], state.velocities[independent], state.states, state.integrals]
+        )
+
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ; sets z, ż, z̈, λ and x in the functions.
 
         Raises
         ------
         SimulationError
             When the loops cannot be closed.
         """
-        assert state.partition is not None
-        coordinates = state.coordinates.copy()
-        coordinates[state.partition.independent] = independent
-        self.dependent(state).place(coordinates)
-        equations = self.equations
-        equations.velocities[:] = velocities
+        functions, free, equations = self._functions, self._free, self._formulation.equations
+        functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
+        functions.inputs[:] = inputs
+        functions.references[:] = self.state.references
+        # The estimate comes from the last step and not from the last evaluation: f is a function of t and y alone.
+        coordinates = self.state.coordinates.copy()
+        coordinates[self._partition.independent] = values[:free]
+        self._formulation.dependent(self.state).place(coordinates)
+        equations.velocities[:] = velocities = values[free : 2 * free]
         mass, load, rates = equations.explicit()
         accelerations: Floats = np.linalg.solve(mass, load).astype(np.float64)
         equations.accelerations[:] = accelerations
         equations.motion()
-        return accelerations, rates
+        return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
+
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y."""
+        rates = self.rates(values, inputs)
+        functions, first = self._functions, 2 * self._free
+        last = first + len(functions.states)
+        return replace(
+            self.state,
+            coordinates=functions.coordinates.copy(),
+            velocities=functions.velocities.copy(),
+            accelerations=functions.accelerations.copy(),
+            multipliers=functions.multipliers.copy(),
+            states=values[first:last].copy(),
+            rates=rates[first:last].copy(),
+            integrals=values[last:].copy(),
+            integral_rates=rates[last:].copy(),
+        )
+
+    def accept(self, values: Floats, inputs: Floats) -> State:
+        """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
+        self.state = self.state_at(values, inputs)
+        partition = reconsidered(self._partition, self._functions, self._formulation.equations.basis)
+        return self._formulation.recentred(replace(self.state, partition=partition))
+
+    def described_anew(self) -> State | None:
+        """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
+        self._formulation.load(self.state)
+        other = choose(self._functions.closure()[1])
+        return None if other.same_as(self._partition) else replace(self.state, partition=other)

@@ -38,7 +38,8 @@ class SystemExpressions:
         self.rows = tuple(range(len(system.constraints)) if rows is None else rows)
         self.symbol_by_part: dict[str, ca.SX] = {}
         self._instant = system.instant(self._symbol)
-        self.multipliers = self.symbol_by_part["multipliers"] = ca.SX.sym("multipliers", len(self.rows))
+        self._multipliers = self._symbol("multipliers", len(self.rows))
+        self.multipliers = self.symbol_by_part["multipliers"]
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
         self.symbol_by_part[part], array = symbols(part, size)
@@ -111,6 +112,33 @@ class SystemExpressions:
     def rest(self) -> ca.SX:
         """−Q, that is M z̈ − Q without accelerations."""
         return self.at([self.residual], {"accelerations": ca.SX.zeros(len(self.system.coordinates))})[0]
+
+    def forward_dynamics(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
+        """Return z̈ and λ of the constraints in use by divide and conquer."""
+        accelerations, multipliers = self.system.forward_dynamics(self._instant, self.rows, stabilisation)
+        return expression(accelerations), expression(multipliers)
+
+    @cached_property
+    def initial_momenta(self) -> ca.SX:
+        """P = M ż."""
+        return expression(self.system.initial_momenta(self._instant))
+
+    @cached_property
+    def impulsive_velocities(self) -> tuple[ca.SX, ca.SX]:
+        """ż and the impulses σ of the constraints in use from the momenta."""
+        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows)
+        return expression(velocities), expression(impulses)
+
+    @cached_property
+    def momentum_rates(self) -> ca.SX:
+        """ṗ, with the multipliers in the place of the impulses σ."""
+        return expression(self.system.momentum_rates(self._instant, self.rows, self._multipliers))
+
+    @cached_property
+    def recentred(self) -> dict[str, ca.SX]:
+        """Parts of the instant with all references moved to where the motion is now."""
+        moved = self.system.recentred(self._instant)
+        return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
 
     @cached_property
     def integral_rates(self) -> ca.SX:

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mbsfmu.equations.charts import STEEP
 from mbsfmu.formulations.equilibrium import accelerations
+from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
@@ -91,6 +93,9 @@ class StepProblem(ABC):
             functions.rates.copy(),
             before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates),
             integral_rates,
+            before.momenta,
+            before.momentum_rates,
+            before.references,
             partition,
         )
 
@@ -120,6 +125,18 @@ class Formulation(ABC):
     def limits(self, unknowns: int) -> Floats:
         """Return the tolerance of each unknown's increment: so many coordinates as there are, then all states."""
         return self._limits[len(self._limits) - unknowns :]
+
+    @property
+    def freedom(self) -> int:
+        """Number of coordinates that explicit solvers integrate."""
+        return len(self.functions.coordinates)
+
+    @property
+    def explicit_scale(self) -> Floats:
+        """Magnitudes that absolute tolerances of y are multiplied with: nominal values of states and integrals."""
+        system = self.functions.system
+        nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
+        return np.concatenate([np.ones(2 * self.freedom), nominal])
 
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:
@@ -154,3 +171,32 @@ class Formulation(ABC):
         functions.multipliers[:] = state.multipliers
         functions.states[:] = state.states
         functions.integrals[:] = state.integrals
+        functions.references[:] = state.references
+
+    def recentred(self, state: State) -> State:
+        """Return the same motion with the references of orientations moved along, where an angle has become large."""
+        steep = list(self.functions.system.steep)
+        if not steep or np.abs(state.coordinates[steep]).max() <= STEEP:
+            return state
+        self.load(state)
+        coordinates, velocities, z_accelerations, momenta, references = (
+            part.copy() for part in self.functions.recentred()
+        )
+        return replace(
+            state,
+            coordinates=coordinates,
+            velocities=velocities,
+            accelerations=z_accelerations,
+            momenta=momenta,
+            references=references,
+        )
+
+    def explicit_form(self, state: State) -> ExplicitForm:
+        """Return the equations for explicit solvers, from a state on.
+
+        Raises
+        ------
+        TypeError
+            When `has_explicit_form` is false.
+        """
+        raise TypeError(f"the formulation '{self.name}' has no explicit form; {state} cannot be integrated so")

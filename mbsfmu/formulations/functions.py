@@ -92,8 +92,8 @@ class SystemFunctions:
     ----------
     expressions
         What the functions are made of.
-    coordinates, velocities, accelerations, states, integrals, inputs, parameters
-        The parts of an `Instant`.
+    coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta
+        The parts of an `Instant`; references are no rotation at first.
     multipliers
         λ, shape (number of rows,).
     rates
@@ -107,7 +107,9 @@ class SystemFunctions:
         self._symbol_by_part = dict(self.expressions.symbol_by_part)
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
-        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:])
+        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
+        self.references, self.momenta = (self._memory[part] for part in PARTS[7:])
+        self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
 
@@ -173,6 +175,11 @@ class SystemFunctions:
     def outputs(self) -> TracedFunction:
         """Outputs y, and the magnitudes of Φ and Φ_z ż over all constraints, shape (2,)."""
         return self.traced("outputs", [self.expressions.outputs, self.expressions.violation])
+
+    @cached_property
+    def recentred(self) -> TracedFunction:
+        """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
+        return self.traced("recentred", list(self.expressions.recentred.values()))
 
     @cached_property
     def start(self) -> TracedFunction:

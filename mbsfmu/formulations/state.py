@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 
 
@@ -22,6 +22,10 @@ class State:
         x and ẋ, each of shape (k,).
     integrals, integral_rates
         Each of shape (i,).
+    momenta, momentum_rates
+        p and ṗ, each of shape (n,); zero where the formulation has none.
+    references
+        Orientations from which joints that turn freely turn, shape (4 r,).
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -34,8 +38,18 @@ class State:
     rates: Floats
     integrals: Floats
     integral_rates: Floats
+    momenta: Floats
+    momentum_rates: Floats
+    references: Floats
     partition: Partition | None = None
 
 
 ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")
 """The parts that are arrays, in the order in which they are saved."""
+
+
+def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:
+    """Return the sizes of these arrays for a system."""
+    n, m = len(functions.coordinates), len(functions.rows)
+    states, integrals = len(functions.states), len(functions.integrals)
+    return (n, n, n, m, states, states, integrals, integrals, n, n, len(functions.references))

@@ -27,6 +27,10 @@ class Instant:
         Integrals over time that nothing depends on but outputs, shape (i,).
     inputs, parameters
         Shape (number of inputs,) and (number of parameters,).
+    references
+        Quaternions (w, x, y, z) from which joints that turn freely turn, shape (4 r,).
+    momenta
+        Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
     """
 
     coordinates: Array
@@ -36,6 +40,8 @@ class Instant:
     integrals: Array
     inputs: Array
     parameters: Array
+    references: Array
+    momenta: Array
 
 
 class System(ABC):
@@ -65,6 +71,10 @@ class System(ABC):
         system at rest where it starts.
     orderings
         Pairs of parameters' indices: the second must be greater than the first.
+    references
+        Number r of orientations that are described from a reference.
+    steep
+        Indices of the coordinates for which a reference must be moved before they get large.
     """
 
     name: str
@@ -79,6 +89,8 @@ class System(ABC):
     constraints: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
+    references: int = 0
+    steep: tuple[int, ...] = ()
 
     @abstractmethod
     def residual(self, instant: Instant) -> Array:
@@ -112,6 +124,36 @@ class System(ABC):
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
 
+    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return z̈ and λ by divide and conquer, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        instant
+            Its accelerations are not used.
+        rows
+            Indices of the loop equations in use.
+        stabilisation
+            Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
+        """
+        return np.zeros(0), np.zeros(0)
+
+    def initial_momenta(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
+        return np.zeros(0)
+
+    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,)."""
+        return np.zeros(0), np.zeros(0)
+
+    def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:  # noqa: ARG002
+        """Return ṗ at velocities and impulses that fit the momenta, shape (n,)."""
+        return np.zeros(0)
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with all references moved to where it is now."""
+        return instant
+
     def check(self, parameters: Array) -> None:
         """Check what parameters must be together.
 
@@ -139,6 +181,8 @@ class System(ABC):
             vector("integrals", len(self.integrals)),
             vector("inputs", len(self.inputs)),
             vector("parameters", len(self.parameters)),
+            vector("references", 4 * self.references),
+            vector("momenta", n),
         )
 
 

@@ -2,7 +2,7 @@
 
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody, along
 from mbsfmu.model.force import Actuator, JointDrive, JointSpringDamper, SpringDamper
-from mbsfmu.model.joint import Fixed, Prismatic, Revolute
+from mbsfmu.model.joint import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.topology import Topology
 
@@ -11,15 +11,20 @@ __all__ = [
     "Beam",
     "Body",
     "Cuboid",
+    "Cylindrical",
     "Fixed",
+    "Free",
     "JointDrive",
     "JointSpringDamper",
     "Mechanism",
+    "Planar",
     "Point",
     "Prismatic",
     "Revolute",
     "RigidBody",
+    "Spherical",
     "SpringDamper",
     "Topology",
+    "Universal",
     "along",
 ]

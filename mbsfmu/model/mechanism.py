@@ -15,7 +15,7 @@ from mbsfmu.data import Data, DataError
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.force import Actuator, AnyForce, JointDrive, JointSpringDamper, SpringDamper
-from mbsfmu.model.joint import AnyJoint, Fixed
+from mbsfmu.model.joint import AnyJoint, Free, Prismatic, Revolute
 from mbsfmu.model.names import GROUND, Name, Vector, split_reference
 from mbsfmu.model.topology import Topology, work_out
 
@@ -69,7 +69,9 @@ class Mechanism(Data):
             if split_reference(references[0])[0] == split_reference(references[1])[0]:
                 raise DataError(f"{thing} joins '{references[0]}' and '{references[1]}' of the same body")
         self._check_joint_loads()
-        work_out(self.bodies, self.joints)
+        for joint in work_out(self.bodies, self.joints).cuts:
+            if isinstance(joint, Free):
+                raise DataError(f"joint '{joint.name}' is free and closes a loop; it constrains nothing, leave it out")
         return self
 
     def _references(self) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -89,8 +91,9 @@ class Mechanism(Data):
                 raise DataError(
                     f"{force.type} '{force.name}': there is no joint '{force.joint}'; there are {', '.join(joints)}"
                 )
-            if isinstance(joint, Fixed) or self.topology.body_of_joint(joint.name) is None:
-                kind = "fixed" if isinstance(joint, Fixed) else "cut"
+            simple = isinstance(joint, (Revolute, Prismatic))
+            if not simple or self.topology.body_of_joint(joint.name) is None:
+                kind = "cut" if simple else joint.type
                 raise DataError(
                     f"{force.type} '{force.name}': joint '{joint.name}' is {kind}; "
                     "a load needs a revolute or prismatic joint of the spanning tree"

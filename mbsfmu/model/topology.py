@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mbsfmu.data import DataError
 from mbsfmu.model.body import Body
-from mbsfmu.model.joint import Fixed, Joint, Prismatic, Revolute
+from mbsfmu.model.joint import AnyJoint, Joint
 from mbsfmu.model.names import GROUND, split_reference
 
 
@@ -23,14 +23,17 @@ class TreeJoint:
         True where the body nearer to the ground is the joint's child.
     parent
         Index of the body nearer to the ground in `Topology.bodies`; -1 for the ground.
-    coordinate
-        Index of the joint's coordinate; None for a fixed joint.
+    coordinates
+        Index of the coordinate of each of the joint's elements, in the order of these.
+    reference
+        Index of the joint's reference orientation; None for a joint that does not turn freely.
     """
 
-    joint: Revolute | Prismatic | Fixed
+    joint: AnyJoint
     reversed: bool
     parent: int
-    coordinate: int | None
+    coordinates: tuple[int, ...]
+    reference: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,17 @@ class Topology:
 
     bodies: tuple[Body, ...]
     tree: tuple[TreeJoint, ...]
-    cuts: tuple[Revolute | Prismatic | Fixed, ...]
+    cuts: tuple[AnyJoint, ...]
 
     @property
     def coordinates(self) -> int:
         """Number of coordinates of the open tree."""
-        return sum(joint.coordinate is not None for joint in self.tree)
+        return sum(len(joint.coordinates) for joint in self.tree)
+
+    @property
+    def references(self) -> int:
+        """Number of joints that turn freely."""
+        return sum(joint.reference is not None for joint in self.tree)
 
     def index(self, body: str) -> int:
         """Return the index of a body by its name; -1 for the ground."""
@@ -66,7 +74,7 @@ class Topology:
         return names.index(joint) if joint in names else None
 
 
-def work_out(bodies: Sequence[Body], joints: Sequence[Revolute | Prismatic | Fixed]) -> Topology:
+def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
     """Find the spanning tree, breadth first and in the order the joints are given.
 
     Raises
@@ -78,7 +86,7 @@ def work_out(bodies: Sequence[Body], joints: Sequence[Revolute | Prismatic | Fix
     order: dict[str, int] = {GROUND: -1}
     tree: list[TreeJoint] = []
     waiting = [joint for joint in joints if not joint.cut]
-    coordinates = 0
+    coordinates = references = 0
     front = [GROUND]
     while front:
         here = front.pop(0)
@@ -91,10 +99,12 @@ def work_out(bodies: Sequence[Body], joints: Sequence[Revolute | Prismatic | Fix
             if outer in order:
                 continue
             waiting.remove(joint)
-            moves = not isinstance(joint, Fixed)
             order[outer] = len(tree)
-            tree.append(TreeJoint(joint, is_reversed, order[here], coordinates if moves else None))
-            coordinates += moves
+            indices = tuple(range(coordinates, coordinates + len(joint.elements)))
+            reference = references if joint.turns_freely else None
+            tree.append(TreeJoint(joint, is_reversed, order[here], indices, reference))
+            coordinates += len(indices)
+            references += joint.turns_freely
             front.append(outer)
     loose = [body.name for body in bodies if body.name not in order]
     if loose:

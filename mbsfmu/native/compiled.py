@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import hydraulics
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.formulations.state import ARRAYS, State
+from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.native.compiler import compile_library, content_key, has_compiler, host_platform, kept_library
 from mbsfmu.native.model_code import LOOP, unit_sources
 from mbsfmu.simulation.newton import Jacobian
@@ -46,10 +46,8 @@ class CompiledLoop:
 
     def __init__(self, library: Path, simulation: Simulation) -> None:
         functions = simulation.functions
-        n, k, i = len(functions.coordinates), len(functions.states), len(functions.integrals)
-        self._sizes = (n, n, n, len(functions.rows), k, k, i, i)
-        self._bounds = np.cumsum((0, *self._sizes)).tolist()
-        self._coordinates = n
+        self._bounds = np.cumsum((0, *array_sizes(functions))).tolist()
+        self._coordinates = len(functions.coordinates)
         self._inputs = len(functions.inputs)
         self._parameters = functions.parameters
         loaded = ctypes.CDLL(str(library))

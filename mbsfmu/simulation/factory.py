@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
@@ -19,7 +21,7 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
-FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty)}
+FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca)}
 SOLVERS = ("trapezoidal", "rk4", *ExplicitSolver.METHODS)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.formulations.state import ARRAYS, State
+from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,8 @@ class StateFormat:
 
     def __init__(self, functions: SystemFunctions, calculated: int) -> None:
         n, inputs = len(functions.coordinates), len(functions.inputs)
-        states, integrals = len(functions.states), len(functions.integrals)
         self._head = (4, len(functions.parameters), inputs, inputs, inputs, calculated)
-        self._body = (n, n, n, len(functions.rows), states, states, integrals, integrals)
+        self._body = array_sizes(functions)
         self._size = sum(self._head) + sum(self._body) + n
         self._coordinates = n
 

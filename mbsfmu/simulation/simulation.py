@@ -157,6 +157,7 @@ class Simulation:
         functions.parameters[:] = self._parameters = start.parameters
         functions.coordinates[:], functions.velocities[:] = start.coordinates, start.velocities
         functions.states[:] = start.states
+        functions.references[:] = references = np.tile([1.0, 0.0, 0.0, 0.0], functions.system.references)
         integrals = functions.initial_integrals()[0].copy()
         state = State(
             start.coordinates,
@@ -167,6 +168,9 @@ class Simulation:
             np.zeros_like(start.states),
             integrals,
             np.zeros_like(integrals),
+            np.zeros_like(start.coordinates),
+            np.zeros_like(start.coordinates),
+            references,
         )
         self.time = time
         self._effective = self._inputs.after(time)

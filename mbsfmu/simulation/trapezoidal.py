@@ -48,7 +48,7 @@ class TrapezoidalRule(Solver):
         try:
             limits = self.formulation.limits(len(problem.guess))
             solution = solve(problem, limits, self.jacobian, self.most_iterations)
-            end = problem.finish(solution.unknowns)
+            end = self.formulation.recentred(problem.finish(solution.unknowns))
         except SimulationError as error:
             self.statistics.failures += 1
             if halvings == _HALVINGS:

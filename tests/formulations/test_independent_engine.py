@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.semirecursive import SemirecursiveMechanism
+from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import starts
 from mbsfmu.model import Mechanism, Prismatic, Revolute, RigidBody
 
@@ -83,7 +83,7 @@ def test_open_tree_against_pinocchio(seed: int) -> None:
     mechanism = random_tree(seed)
     model = as_pinocchio(mechanism)
     data = model.createData()
-    functions = SystemFunctions(SemirecursiveMechanism(mechanism))
+    functions = SystemFunctions(MechanismSystem(mechanism))
     functions.parameters[:] = starts(functions.system.parameters)
     random = np.random.default_rng(seed + 100)
     order = [model.joints[model.getJointId(t.joint.name)].idx_q for t in mechanism.topology.tree]

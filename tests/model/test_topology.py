@@ -81,7 +81,7 @@ def test_chain_is_ordered_outwards_whatever_order_it_is_given_in() -> None:
     assert order(topology) == ["a", "b", "c"]
     assert joints_of(topology) == ["A", "B", "C"]
     assert [joint.parent for joint in topology.tree] == [-1, 0, 1]
-    assert [joint.coordinate for joint in topology.tree] == [0, 1, 2]
+    assert [joint.coordinates for joint in topology.tree] == [(0,), (1,), (2,)]
     assert not any(joint.reversed for joint in topology.tree)
     assert topology.cuts == ()
 
@@ -113,7 +113,7 @@ def test_fixed_joint_has_no_coordinate() -> None:
     weld = Fixed(name="B", parent=place("a"), child=place("b"))
     slide = Prismatic(name="C", parent=place("b"), child=place("c"))
     topology = mechanism(["a", "b", "c"], hinge("A", "ground", "a"), weld, slide).topology
-    assert [joint.coordinate for joint in topology.tree] == [0, None, 1]
+    assert [joint.coordinates for joint in topology.tree] == [(0,), (), (1,)]
     assert topology.coordinates == 2
     assert [joint.parent for joint in topology.tree] == [-1, 0, 1]
 
@@ -262,7 +262,7 @@ def test_every_graph_gives_a_shortest_tree_and_its_cuts(graph: RandomGraph, rand
     assert depths(topology) == sorted(depths(topology))
     distance = distances(graph)
     assert depths(topology) == [distance[name] for name in order(topology)]
-    assert [joint.coordinate for joint in topology.tree] == list(range(len(graph.bodies)))
+    assert [joint.coordinates for joint in topology.tree] == [(index,) for index in range(len(graph.bodies))]
 
 
 @settings(deadline=None)

@@ -1,7 +1,5 @@
 /* A trapezoidal step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38]. */
 
-#define UNKNOWNS (FREEDOM + STATES)
-
 typedef struct {
     double guess[ROOM(UNKNOWNS)];
     double estimate[ROOM(COORDINATES)];

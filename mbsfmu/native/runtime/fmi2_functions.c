@@ -39,11 +39,14 @@ static void connect_memory(Instance *instance) {
     TAKE(integrals, INTEGRALS);
     TAKE(inputs, INPUTS);
     TAKE(parameters, PARAMETERS);
+    TAKE(references, REFERENCES);
+    TAKE(momenta, COORDINATES);
     TAKE(multipliers, CONSTRAINTS);
     TAKE(rates, STATES);
-    TAKE(unknowns, COORDINATES + STATES);
-    TAKE(begin, COORDINATES + STATES);
-    TAKE(begin_rates, COORDINATES + STATES);
+    TAKE(momentum_rates, COORDINATES);
+    TAKE(unknowns, UNKNOWNS);
+    TAKE(begin, UNKNOWNS);
+    TAKE(begin_rates, UNKNOWNS);
     TAKE(begin_accelerations, COORDINATES);
     TAKE(step, 1);
     TAKE(basis, COORDINATES * FREEDOM);

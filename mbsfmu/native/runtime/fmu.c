@@ -10,12 +10,16 @@
 #include "dependent.c"
 #endif
 #include "simulation.c"
-#if SOLVER == TRAPEZOIDAL
-#if FORMULATION == DOUBLE_STEP
+#if FORMULATION == FIRST_ORDER
+#include "first_order.c"
+#elif FORMULATION == PENALTY_BASED
+#include "penalty.c"
+#elif SOLVER == TRAPEZOIDAL
 #include "double_step.c"
 #else
-#include "penalty.c"
+#include "reduced_form.c"
 #endif
+#if SOLVER == TRAPEZOIDAL
 #include "newton.c"
 #include "trapezoidal.c"
 #else

@@ -6,9 +6,9 @@
 
 /* Room for all arguments of the traced functions; see `connect_memory`. */
 #define MEMORY \
-    (ROOM(COORDINATES) * 12 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
-     + ROOM(CONSTRAINTS) * 2 + ROOM(COORDINATES + STATES) * 3 + ROOM(COORDINATES * FREEDOM) \
-     + ROOM(COORDINATES * CONSTRAINTS) + 2)
+    (ROOM(COORDINATES) * 11 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
+     + ROOM(CONSTRAINTS) * 2 + ROOM(UNKNOWNS) * 3 + ROOM(COORDINATES * FREEDOM) + ROOM(COORDINATES * CONSTRAINTS) \
+     + ROOM(REFERENCES) + 2)
 
 typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
 
@@ -22,6 +22,8 @@ typedef struct {
     double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
     double multipliers[ROOM(CONSTRAINTS)], states[ROOM(STATES)], rates[ROOM(STATES)];
     double integrals[ROOM(INTEGRALS)], integral_rates[ROOM(INTEGRALS)];
+    double momenta[ROOM(COORDINATES)], momentum_rates[ROOM(COORDINATES)];
+    double references[ROOM(REFERENCES)]; /* orientations that joints turn from: quaternions w, x, y, z */
     double suggested_step;              /* of solvers that choose their steps */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */

@@ -1,20 +1,22 @@
 /* The unit with one function more: many steps in one call, for runs in process. */
 #include "fmu.c"
 
-#define WIDTH (3 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS)
+#define WIDTH (5 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS + REFERENCES)
 
 typedef enum { READ, WRITE } Direction;
 
-/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates. */
+/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates, p, p', references. */
 static void copy_row(State *state, double *row, Direction direction) {
     double *const arrays[] = {
         state->coordinates, state->velocities, state->accelerations, state->multipliers,
         state->states, state->rates, state->integrals, state->integral_rates,
+        state->momenta, state->momentum_rates, state->references,
     };
     const int sizes[] = {
         COORDINATES, COORDINATES, COORDINATES, CONSTRAINTS, STATES, STATES, INTEGRALS, INTEGRALS,
+        COORDINATES, COORDINATES, REFERENCES,
     };
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < (int)(sizeof sizes / sizeof *sizes); k++) {
         if (direction == READ) {
             COPY(arrays[k], row, sizes[k]);
         } else {

@@ -1,7 +1,5 @@
 /* A trapezoidal step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
 
-#define UNKNOWNS (COORDINATES + STATES)
-
 typedef struct {
     double guess[ROOM(UNKNOWNS)];
     int dependent[ROOM(COORDINATES)];

@@ -11,13 +11,23 @@
 
 #include "fmi2.h"
 
+/* A piece of a function that is long because it is generated: compilers must not put it together again. */
+#if defined(__GNUC__)
+#define PIECE __attribute__((noinline))
+#elif defined(_MSC_VER)
+#define PIECE __declspec(noinline)
+#else
+#define PIECE
+#endif
+
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 
 /* The arguments of all traced functions. Matrices are stored column by column. */
 typedef struct {
     double *coordinates, *velocities, *accelerations, *states, *integrals, *inputs, *parameters; /* an instant */
-    double *multipliers, *rates;
+    double *references, *momenta;                                              /* and the rest of the instant */
+    double *multipliers, *rates, *momentum_rates;
     double *unknowns, *begin, *begin_rates, *begin_accelerations, *step;        /* a step of the trapezoidal rule */
     double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
     double *estimates, *penalty;                                               /* penalty */

@@ -59,9 +59,69 @@ static void load(Instance *instance) {
     COPY(parts->rates, state->rates, STATES);
     COPY(parts->integrals, state->integrals, INTEGRALS);
     COPY(parts->integral_rates, state->integral_rates, INTEGRALS);
+    COPY(parts->momenta, state->momenta, COORDINATES);
+    COPY(parts->momentum_rates, state->momentum_rates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
     COPY(parts->parameters, state->parameters, PARAMETERS);
     COPY(parts->inputs, state->effective, INPUTS);
 }
+
+/* Take over what the traced functions have as the state; integrals apart. */
+static void keep(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    COPY(state->velocities, parts->velocities, COORDINATES);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    COPY(state->states, parts->states, STATES);
+    COPY(state->rates, parts->rates, STATES);
+    COPY(state->momenta, parts->momenta, COORDINATES);
+    COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
+}
+
+/* Orientations that nothing has turned yet. */
+static void reset_references(Instance *instance) {
+    for (int i = 0; i < REFERENCES; i++) {
+        instance->state.references[i] = instance->parts.references[i] = i % 4 == 0 ? 1.0 : 0.0;
+    }
+}
+
+#if REFERENCES > 0
+
+#define STEEP_ANGLE 1.0 /* in rad: beyond it a reference moves to the present orientation */
+
+/* Move the references along where an angle has become large; the motion stays the same. */
+static void recentre(Instance *instance) {
+    State *state = &instance->state;
+    Parts *parts = &instance->parts;
+    int steep = 0;
+    for (int k = 0; k < REFERENCES / 4; k++) {
+        if (fabs(state->coordinates[steep_coordinates[k]]) > STEEP_ANGLE) steep = 1;
+    }
+    if (!steep) return;
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->accelerations, state->accelerations, COORDINATES);
+    COPY(parts->momenta, state->momenta, COORDINATES);
+    recentred(
+        parts, state->coordinates, state->velocities, state->accelerations, state->momenta, state->references
+    );
+#if FORMULATION == FIRST_ORDER
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->momenta, state->momenta, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    first_order_motion(parts);
+    keep(instance);
+#endif
+}
+
+#else
+
+static void recentre(Instance *instance) { (void)instance; }
+
+#endif
 
 #define SADDLE (COORDINATES + CONSTRAINTS)
 
@@ -95,10 +155,14 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
 static void make_consistent(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
-    double turn[ROOM(CONSTRAINTS)];
     inputs_at(instance, state->time, AFTER, state->effective);
     load(instance);
+#if FORMULATION == FIRST_ORDER
+    first_order_motion(parts);
+    keep(instance);
+#else
+    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
+    double turn[ROOM(CONSTRAINTS)];
     equilibrium(parts, mass, right, state->rates, by_inputs);
     quadratic(parts, turn);
     for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
@@ -107,6 +171,7 @@ static void make_consistent(Instance *instance) {
     COPY(state->accelerations, right, COORDINATES);
     COPY(state->multipliers, right + COORDINATES, CONSTRAINTS);
     COPY(parts->accelerations, right, COORDINATES);
+#endif
     integral_rates(parts, state->integral_rates);
     instance->outputs_valid = 0;
 }
@@ -179,6 +244,7 @@ static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
     if (!check_orderings(instance)) return 0;
+    reset_references(instance);
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
@@ -193,6 +259,10 @@ static int initialize(Instance *instance) {
     initial_integrals(&instance->parts, state->integrals);
 #if FORMULATION == DOUBLE_STEP
     if (!partition(instance, state->dependent)) return 0;
+#endif
+#if HAMILTONIAN
+    initial_momenta(&instance->parts);
+    COPY(state->momenta, instance->parts.momenta, COORDINATES);
 #endif
     make_consistent(instance);
     if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {

@@ -18,17 +18,13 @@ static int try_step(Instance *instance, double step) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);
     }
-    COPY(state->coordinates, parts->coordinates, COORDINATES);
-    COPY(state->velocities, parts->velocities, COORDINATES);
-    COPY(state->accelerations, parts->accelerations, COORDINATES);
-    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
-    COPY(state->states, parts->states, STATES);
-    COPY(state->rates, parts->rates, STATES);
+    keep(instance);
     integral_rates(parts, rates);
     for (int i = 0; i < INTEGRALS; i++) {
         state->integrals[i] = state->integrals[i] + 0.5 * step * (state->integral_rates[i] + rates[i]);
         state->integral_rates[i] = rates[i];
     }
+    recentre(instance);
     return 1;
 }
 

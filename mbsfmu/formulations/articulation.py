@@ -1,0 +1,303 @@
+"""What divide and conquer needs of a mechanism: inverse inertias, the joints' subspaces, motion across the joints.
+
+Each joint has a motion subspace H, spanned by its slides and hinges, and a constrained subspace D with Dᵀ H = 0
+[Chadaj2017, eqs. 10 and 11]. Wrenches and velocities of a body refer to its centre of mass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbsfmu.equations.bodies import MassProperties
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.forces import Motion
+from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity
+from mbsfmu.equations.rotation import Array, cross, perpendicular
+from mbsfmu.formulations.binary_tree import BinaryTree, Link
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
+
+
+class Articulation:
+    """The joints and bodies of a mechanism as the divide-and-conquer assembly takes them.
+
+    Parameters
+    ----------
+    kinematics, masses, cuts
+        Of the mechanism.
+    rows
+        Indices of the loop equations in use.
+
+    Attributes
+    ----------
+    tree
+        The plan of the assembly.
+    """
+
+    def __init__(
+        self, kinematics: Kinematics, masses: list[MassProperties], cuts: list[CutJoint], rows: tuple[int, ...]
+    ) -> None:
+        self._kinematics = kinematics
+        self._masses = masses
+        self._cuts = cuts
+        self._ends = [(cut.parent, cut.child, row) for cut in cuts for row in range(len(cut.names))]
+        self._rows = rows
+        links, count = [], 0
+        for body, joint in enumerate(kinematics.joints):
+            constraints = 6 - len(joint.elements)
+            links.append(Link(joint.parent, body, tuple(range(count, count + constraints))))
+            count += constraints
+        self._first_cut = count
+        offset = 0
+        for cut in cuts:
+            own = [index for index, row in enumerate(rows) if offset <= row < offset + len(cut.names)]
+            links.append(Link(cut.parent, cut.child, tuple(count + index for index in own)))
+            offset += len(cut.names)
+        self.tree = BinaryTree(len(masses), links)
+        self._assembly = DivideAndConquer(self.tree)
+
+    # -- bodies ---------------------------------------------------------------------------------------------
+
+    def centres(self, frames: Frames, parameters: Array) -> list[Array]:
+        """Return the centres of mass in the inertial frame in m, each of shape (3,)."""
+        return [frames.point(body, each.centre.of(parameters)) for body, each in enumerate(self._masses)]
+
+    def inverse_inertias(self, frames: Frames, parameters: Array) -> Array:
+        """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
+        result = []
+        for body, each in enumerate(self._masses):
+            rotation = frames.rotation[body]
+            turning = rotation @ _inverse(each.regular_inertia(parameters)) @ rotation.T
+            upper = np.concatenate([np.eye(3) * (1.0 / each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
+            result.append(np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)]))
+        return np.stack(result)
+
+    # -- joints ---------------------------------------------------------------------------------------------
+
+    def equations(self, motion: Motion, centres: list[Array], parameters: Array, bias: Array) -> Equations:
+        """Return the constraint equations of all joints.
+
+        Parameters
+        ----------
+        motion, centres, parameters
+            Where the bodies are.
+        bias
+            γ of the loop equations in use, shape (rows,); it is zero for joints of the tree.
+        """
+        on_parents, on_children = [], []
+        for body, joint in enumerate(self._kinematics.joints):
+            for wrench in self._constrained(motion.frames, body, joint, parameters):
+                on_parents.append(_about(centres, joint.parent, -wrench))
+                on_children.append(_about(centres, body, wrench))
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
+        for row in self._rows:
+            parent, child, _ = self._ends[row]
+            on_parents.append(_about(centres, parent, pairs[row][0]))
+            on_children.append(_about(centres, child, pairs[row][1]))
+        everything = np.concatenate([np.zeros(self._first_cut), bias])
+        if not on_parents:
+            return Equations(np.zeros((0, 6)), np.zeros((0, 6)), everything)
+        return Equations(np.stack(on_parents), np.stack(on_children), everything)
+
+    def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
+        """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
+        inner = frames.orientation(joint.parent)
+        slides = [element for element in joint.elements if element.slides]
+        hinges = joint.hinges
+        place = frames.point(body, joint.outer.of(parameters))
+        forces: list[Array] = []
+        if not slides:
+            forces = list(np.eye(3))
+        elif len(slides) == 1:
+            forces = [inner @ direction for direction in perpendicular(slides[0].axis)]
+        elif len(slides) == 2:
+            forces = [frames.axis[hinges[0].coordinate]]  # planar: the normal
+        moments: list[Array] = []
+        if not hinges:
+            moments = list(np.eye(3))
+        elif len(hinges) == 1:
+            moments = [inner @ direction for direction in perpendicular(hinges[0].axis)]
+        elif len(hinges) == 2:
+            moments = [cross(frames.axis[hinges[0].coordinate], frames.axis[hinges[1].coordinate])]
+        wrenches = [np.concatenate([force, cross(place, force)]) for force in forces]
+        return wrenches + [np.concatenate([np.zeros(3), moment]) for moment in moments]
+
+    def impulse(self, frames: Frames, joint: JointKinematics, values: Array) -> Array:
+        """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
+
+        Parameters
+        ----------
+        frames
+            Where the bodies are.
+        joint
+            The joint.
+        values
+            One generalized force or momentum for each coordinate of the mechanism.
+        """
+        force, moment = np.zeros(3), np.zeros(3)
+        for element in joint.elements:
+            if element.slides:
+                force = force + frames.axis[element.coordinate] * values[element.coordinate]
+        for coordinate, axis in _dual(frames, joint).items():
+            moment = moment + axis * values[coordinate]
+        return np.concatenate([force, moment + cross(_pivot(frames, joint), force)])
+
+    def across(self, frames: Frames, centres: list[Array], moved: list[Array]) -> Array:
+        """Return ż (or z̈) of all coordinates from the bodies' V about their centres of mass, shape (n,)."""
+        result: dict[int, Array] = {}
+        for body, joint in enumerate(self._kinematics.joints):
+            if not joint.elements:
+                continue
+            pivot = _pivot(frames, joint)
+            relative = _at(centres, moved, body, pivot) - _at(centres, moved, joint.parent, pivot)
+            for element in joint.elements:
+                if element.slides:
+                    result[element.coordinate] = frames.axis[element.coordinate] @ relative[:3]
+            for coordinate, axis in _dual(frames, joint).items():
+                result[coordinate] = axis @ relative[3:]
+        return np.stack([result[index] for index in range(len(result))]) if result else np.zeros(0)
+
+    # -- solutions ------------------------------------------------------------------------------------------
+
+    def solve(
+        self, motion: Motion, parameters: Array, wrenches: list[Array], bias: Array
+    ) -> tuple[Array, Array, list[Array], list[Array]]:
+        """Return ż or z̈, the multipliers of the loop equations, those wrenches of the tree's joints, and V.
+
+        Parameters
+        ----------
+        motion, parameters
+            Where the bodies are.
+        wrenches
+            What acts on each body, as force and moment about the inertial origin (or as linear and angular
+            momentum), each of shape (6,).
+        bias
+            γ of the loop equations in use, shape (rows,).
+
+        Returns
+        -------
+        across
+            Shape (n,).
+        multipliers
+            Shape (rows,).
+        constraints
+            D λ of each body's joint on the body, about the inertial origin, each of shape (6,).
+        moved
+            V of each body, as derivative of Z at the inertial origin without velocity terms, each of shape (6,).
+        """
+        frames = motion.frames
+        centres = self.centres(frames, parameters)
+        inverse = self.inverse_inertias(frames, parameters)
+        central = [_about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
+        free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
+        equations = self.equations(motion, centres, parameters, bias)
+        solution, multipliers = self._assembly.solve(inverse, free, equations)
+        moved = [solution[body] for body in range(len(self._masses))]
+        joints = []
+        first = 0
+        for body, joint in enumerate(self._kinematics.joints):
+            total = np.zeros(6)
+            for index, wrench in enumerate(self._constrained(frames, body, joint, parameters)):
+                total = total + wrench * multipliers[first + index]
+            first += 6 - len(joint.elements)
+            joints.append(total)
+        at_origin = [_at(centres, moved, body, np.zeros(3)) for body in range(len(moved))]
+        return self.across(frames, centres, moved), multipliers[self._first_cut :], joints, at_origin
+
+    def loop_bias(self, motion: Motion, parameters: Array, accelerations: list[Array]) -> Array:
+        """Return d²Φ/dt² of the loop equations in use at the bodies' Ż, shape (rows,).
+
+        Parameters
+        ----------
+        motion, parameters
+            Where the bodies are and how they move.
+        accelerations
+            Derivative of Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
+        """
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
+        rates = self.wrench_rates(motion, parameters)
+        result = []
+        for row in self._rows:
+            parent, child, _ = self._ends[row]
+            value: Array = np.asarray(0.0)
+            for body, wrench, rate in zip((parent, child), pairs[row], rates[row], strict=True):
+                if body >= 0:
+                    value = value + wrench @ accelerations[body] + rate @ motion.body_velocities[body]
+            result.append(value)
+        return np.stack(result) if result else np.zeros(0)
+
+    def loop_rates(self, motion: Motion, parameters: Array) -> Array:
+        """Return dΦ/dt of the loop equations in use, shape (rows,)."""
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
+        result = []
+        for row in self._rows:
+            parent, child, _ = self._ends[row]
+            velocities = (body_velocity(motion.body_velocities, body) for body in (parent, child))
+            on_parent, on_child = (wrench @ velocity for wrench, velocity in zip(pairs[row], velocities, strict=True))
+            result.append(on_parent + on_child)
+        return np.stack(result) if result else np.zeros(0)
+
+    def wrench_rates(self, motion: Motion, parameters: Array) -> list[tuple[Array, Array]]:
+        """Return dw/dt of all loop equations, on the parent and on the child."""
+        return [
+            pair for cut in self._cuts for pair in cut.wrench_rates(motion.frames, motion.body_velocities, parameters)
+        ]
+
+    def ends(self, row: int) -> tuple[int, int]:
+        """Return the bodies, parent and child, that a loop equation in use acts on."""
+        parent, child, _ = self._ends[self._rows[row]]
+        return parent, child
+
+
+def spatial(acceleration: Array, velocity: Array) -> Array:
+    """Return the derivative of Z at the fixed inertial origin from Ż of the body's point there, shape (6,)."""
+    return np.concatenate([acceleration[:3] - cross(velocity[3:], velocity[:3]), acceleration[3:]])
+
+
+def _about(centres: list[Array], body: int, wrench: Array) -> Array:
+    """Return a wrench about the inertial origin as one about a body's centre of mass; zero for the ground."""
+    if body < 0:
+        return np.zeros(6)
+    return np.concatenate([wrench[:3], wrench[3:] - cross(centres[body], wrench[:3])])
+
+
+def _at(centres: list[Array], moved: list[Array], body: int, place: Array) -> Array:
+    """Return V of a body's point that is at a place, from V of its centre of mass; zero for the ground."""
+    if body < 0:
+        return np.zeros(6)
+    linear, angular = moved[body][:3], moved[body][3:]
+    return np.concatenate([linear + cross(angular, place - centres[body]), angular])
+
+
+def _pivot(frames: Frames, joint: JointKinematics) -> Array:
+    """Return a point that the hinges do not move."""
+    return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]
+
+
+def _dual(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
+    """Return for each hinge the vector whose product with the relative angular velocity is its rate.
+
+    One hinge, or two at right angles, are their own duals; of three Cardan hinges the first and the third are not
+    perpendicular.
+    """
+    hinges = joint.hinges
+    axes = {hinge.coordinate: frames.axis[hinge.coordinate] for hinge in hinges}
+    if len(hinges) < 3:
+        return axes
+    first, second, third = (hinge.coordinate for hinge in hinges)
+    sine = axes[first] @ axes[third]
+    scale = 1.0 / (1.0 - sine * sine)
+    return {
+        first: (axes[first] - axes[third] * sine) * scale,
+        second: axes[second],
+        third: (axes[third] - axes[first] * sine) * scale,
+    }
+
+
+def _inverse(inertia: Array) -> Array:
+    """Return the inverse of a symmetric tensor by its adjugate, shape (3, 3)."""
+    columns = [
+        cross(inertia[1], inertia[2]),
+        cross(inertia[2], inertia[0]),
+        cross(inertia[0], inertia[1]),
+    ]
+    return np.stack(columns) * (1.0 / (inertia[0] @ columns[0]))

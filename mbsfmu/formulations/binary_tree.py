@@ -1,0 +1,249 @@
+"""The binary tree of the divide-and-conquer assembly: which subassemblies are joined on which level.
+
+A subassembly has one handle for each of its bodies that a joint leads out of: all joints of a body meet in one
+handle, so that bodies with more than two joints are nothing special. On each level, neighbours are joined in
+pairs, from the leaves inwards; a chain of n bodies takes ⌈log₂ n⌉ levels. A joint that closes a loop is dealt
+with as soon as both its bodies are in one subassembly. The joints to the ground come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+GROUND = -1
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A joint as the assembly sees it.
+
+    Attributes
+    ----------
+    parent, child
+        Indices of the bodies; -1 for the ground.
+    rows
+        Indices of its constraint equations.
+    """
+
+    parent: int
+    child: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """The constraint equations of one joint, for all members of a group.
+
+    Attributes
+    ----------
+    parent, child
+        Handles of the joined pair that the joint acts on; None for the ground.
+    rows
+        Indices of the equations, shape (members, equations).
+    closes_loop
+        Whether the equations may depend on those eliminated before.
+    """
+
+    parent: int | None
+    child: int | None
+    rows: Indices
+    closes_loop: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """Subassemblies that are made alike, in one batch.
+
+    Attributes
+    ----------
+    parts
+        For one or two parts: number of handles, and where the members' parts stand among all with so many handles.
+    eliminations
+        The joints between the parts, and those that close loops in them.
+    kept
+        The handles that joints still lead out of.
+    """
+
+    parts: tuple[tuple[int, Indices], ...]
+    eliminations: tuple[Elimination, ...]
+    kept: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of the tree.
+
+    Attributes
+    ----------
+    groups
+        What is joined.
+    carried
+        What goes to the next level as it is: positions by the number of handles.
+    """
+
+    groups: tuple[Group, ...]
+    carried: dict[int, Indices]
+
+
+@dataclass(frozen=True)
+class _Subassembly:
+    """Bodies that are joined, and the handles that are left."""
+
+    bodies: frozenset[int]
+    handles: tuple[int, ...]
+    depth: int
+    position: int
+
+
+class BinaryTree:
+    """The plan of an assembly.
+
+    Parameters
+    ----------
+    bodies
+        Number of bodies.
+    links
+        All joints, those of the spanning tree first and outwards.
+
+    Attributes
+    ----------
+    levels
+        From the leaves to the root; the last one holds the joints to the ground, if there are such.
+    joined
+        Number of levels on which subassemblies are joined.
+    """
+
+    def __init__(self, bodies: int, links: Sequence[Link]) -> None:
+        self._links = links
+        depths = _depths(bodies, links)
+        self._waiting = set(range(len(links)))
+        live = [_Subassembly(frozenset({body}), (body,), depths[body], body) for body in range(bodies)]
+        self.levels: list[Level] = []
+        while pairs := self._pairs(live):
+            level, live = self._level(live, pairs)
+            self.levels.append(level)
+        self.joined = len(self.levels)
+        if self._waiting:
+            level, live = self._level(live, [(each, None) for each in live])
+            self.levels.append(level)
+
+    def _pairs(self, live: list[_Subassembly]) -> list[tuple[_Subassembly, _Subassembly | None]]:
+        """Match neighbours, the outermost first; return no pair when none are left."""
+        owner = {body: index for index, each in enumerate(live) for body in each.bodies}
+        neighbours: dict[int, list[int]] = {index: [] for index in range(len(live))}
+        for number in sorted(self._waiting):
+            link = self._links[number]
+            if GROUND not in (link.parent, link.child):
+                one, other = owner[link.parent], owner[link.child]
+                neighbours[one].append(other)
+                neighbours[other].append(one)
+        taken: set[int] = set()
+        pairs: list[tuple[_Subassembly, _Subassembly | None]] = []
+        for index in sorted(range(len(live)), key=lambda each: -live[each].depth):
+            free = [each for each in neighbours[index] if each not in taken and each != index]
+            if index in taken or not free:
+                continue
+            inner = min(free, key=lambda each: live[each].depth)
+            taken |= {index, inner}
+            pairs.append((live[inner], live[index]))
+        return pairs
+
+    def _level(
+        self, live: list[_Subassembly], pairs: list[tuple[_Subassembly, _Subassembly | None]]
+    ) -> tuple[Level, list[_Subassembly]]:
+        """Join pairs, group by group; return the level and what is there after it."""
+        batches: dict[object, list[tuple[tuple[_Subassembly, ...], list[int]]]] = {}
+        shapes: dict[object, tuple[list[tuple[int | None, int | None, bool]], tuple[int, ...]]] = {}
+        joined: set[int] = set()
+        for one, other in pairs:
+            parts = (one,) if other is None else (one, other)
+            joined |= {id(part) for part in parts}
+            numbers, shape, kept = self._join(parts, to_ground=other is None)
+            signature = (
+                tuple(len(part.handles) for part in parts),
+                tuple((*each, len(self._links[number].rows)) for each, number in zip(shape, numbers, strict=True)),
+                kept,
+            )
+            batches.setdefault(signature, []).append((parts, numbers))
+            shapes[signature] = shape, kept
+        after: list[_Subassembly] = []
+        counts: dict[int, int] = {}
+
+        def place(bodies: frozenset[int], handles: tuple[int, ...], depth: int) -> None:
+            position = counts.get(len(handles), 0)
+            counts[len(handles)] = position + 1
+            after.append(_Subassembly(bodies, handles, depth, position))
+
+        groups = []
+        for signature, members in batches.items():
+            shape, kept = shapes[signature]
+            groups.append(self._group(members, shape, kept))
+            for parts, _ in members:
+                handles = [body for part in parts for body in part.handles]
+                everything = frozenset().union(*(part.bodies for part in parts))
+                place(everything, tuple(handles[slot] for slot in kept), min(part.depth for part in parts))
+        carried: dict[int, list[int]] = {}
+        for each in live:
+            if id(each) not in joined:
+                carried.setdefault(len(each.handles), []).append(each.position)
+                place(each.bodies, each.handles, each.depth)
+        return Level(tuple(groups), {count: _indices(positions) for count, positions in carried.items()}), after
+
+    def _join(
+        self, parts: tuple[_Subassembly, ...], *, to_ground: bool
+    ) -> tuple[list[int], list[tuple[int | None, int | None, bool]], tuple[int, ...]]:
+        """Take the joints inside the joined parts; return them, the handles they act on, and the handles left."""
+        bodies = frozenset().union(*(part.bodies for part in parts)) | ({GROUND} if to_ground else set())
+        handles = [body for part in parts for body in part.handles]
+        numbers = [
+            number
+            for number in sorted(self._waiting)
+            if self._links[number].parent in bodies and self._links[number].child in bodies
+        ]
+        self._waiting -= set(numbers)
+        shape = []
+        for order, number in enumerate(numbers):
+            link = self._links[number]
+            slots = (None if body == GROUND else handles.index(body) for body in (link.parent, link.child))
+            shape.append((*slots, order > 0))
+        waiting = {body for number in self._waiting for body in (self._links[number].parent, self._links[number].child)}
+        kept = tuple(slot for slot, body in enumerate(handles) if body in waiting)
+        return numbers, shape, kept
+
+    def _group(
+        self,
+        members: list[tuple[tuple[_Subassembly, ...], list[int]]],
+        shape: list[tuple[int | None, int | None, bool]],
+        kept: tuple[int, ...],
+    ) -> Group:
+        first = members[0][0]
+        parts = tuple(
+            (len(first[side].handles), _indices([parts[side].position for parts, _ in members]))
+            for side in range(len(first))
+        )
+        eliminations = tuple(
+            Elimination(parent, child, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes)
+            for order, (parent, child, closes) in enumerate(shape)
+        )
+        return Group(parts, eliminations, kept)
+
+
+def _depths(bodies: int, links: Sequence[Link]) -> list[int]:
+    """Return how far each body is from the ground along the links that reach it first."""
+    depths = [0] * bodies
+    reached: set[int] = set()
+    for link in links:
+        if link.child not in reached and link.child != GROUND:
+            reached.add(link.child)
+            depths[link.child] = 1 + (depths[link.parent] if link.parent != GROUND else 0)
+    return depths
+
+
+def _indices(positions: list[int]) -> Indices:
+    return np.array(positions, dtype=np.intp)

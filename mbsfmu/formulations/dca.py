@@ -1,0 +1,48 @@
+"""Divide and conquer with accelerations [Featherstone1999]; loops by generalized inverses, as the papers' reference."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar
+
+import casadi as ca
+
+from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.functions import SystemFunctions
+
+
+class Dca(FirstOrder):
+    """Accelerations from an assembly of the whole mechanism; y = (z, ż, x).
+
+    Loops are closed in their accelerations only: positions drift.
+
+    Parameters
+    ----------
+    functions, tolerances
+        As for every formulation.
+    stabilisation
+        Baumgarte's rate a in 1/s, of Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for none.
+    """
+
+    name: ClassVar[str] = "dca"
+    moving: ClassVar[str] = "velocities"
+
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, stabilisation: float = 0.0) -> None:
+        super().__init__(functions, tolerances)
+        self._stabilisation = stabilisation
+
+    @property
+    def velocities(self) -> ca.SX:
+        """ż is w."""
+        return self.functions.symbol("velocities")
+
+    @property
+    def moving_rates(self) -> ca.SX:
+        """z̈."""
+        return self.dynamics[0]
+
+    @cached_property
+    def dynamics(self) -> tuple[ca.SX, ca.SX]:
+        """z̈ and λ."""
+        return self.functions.expressions.forward_dynamics(self._stabilisation)

@@ -1,0 +1,47 @@
+"""What explicit solvers take: a formulation as an ordinary differential equation ẏ = f(t, y)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
+
+
+class ExplicitForm(ABC):
+    """A formulation's equations from a state on, as long as its description of the motion lasts.
+
+    Parameters
+    ----------
+    state
+        Where it begins.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        """The last accepted state."""
+
+    @property
+    @abstractmethod
+    def start(self) -> Floats:
+        """Y where it begins; integrals are the last elements."""
+
+    @abstractmethod
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+
+    @abstractmethod
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y."""
+
+    @abstractmethod
+    def accept(self, values: Floats, inputs: Floats) -> State:
+        """Take a step's end as `state`; return the state to go on from."""
+
+    def lasts(self, state: State) -> bool:
+        """Tell whether y goes on from a state as before; where not, a new form must begin there."""
+        return state.partition is self.state.partition and state.references is self.state.references
+
+    def described_anew(self) -> State | None:
+        """Return the last accepted state in another description after a step has failed; None if there is none."""
+        return None

@@ -1,0 +1,251 @@
+"""Formulations as ordinary differential equations: ż and ẇ from z and w, without solving anything on the way.
+
+What w is, and how its rate is found, is the formulation's: velocities with `dca`, canonical momenta with `hdca`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.state import State
+
+_RATE_TOLERANCE = 1e3
+"""Tolerance of w as a multiple of that of z: about 2/h at a step of 1 ms, as it follows from z there."""
+
+
+class FirstOrder(Formulation):
+    """A formulation in y = (z, w, x, integrals).
+
+    Parameters
+    ----------
+    functions, tolerances
+        As for every formulation.
+    """
+
+    has_explicit_form: ClassVar[bool] = True
+    moving: ClassVar[str]
+    """The part w of an instant: `velocities` or `momenta`."""
+
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
+        super().__init__(functions, tolerances)
+        size = 2 * len(functions.coordinates) + len(functions.states)
+        self._unknowns, self.unknowns = functions.add_part("unknowns", size)
+        self._begin, self.begin = functions.add_part("begin", size)
+        self._begin_rates, self.begin_rates = functions.add_part("begin_rates", size)
+        step, self.step = functions.add_part("step", 1)
+        self._first = 2.0 / step
+        self.momentum_rates = functions.add_part("momentum_rates", len(functions.coordinates))[1]
+        self.w = getattr(functions, self.moving)
+
+    @property
+    @abstractmethod
+    def velocities(self) -> ca.SX:
+        """ż from z and w."""
+
+    @property
+    @abstractmethod
+    def moving_rates(self) -> ca.SX:
+        """ẇ from z, w, x and the inputs."""
+
+    @property
+    @abstractmethod
+    def dynamics(self) -> tuple[ca.SX, ca.SX]:
+        """z̈ and λ from z, w, x and the inputs."""
+
+    def _at_velocities(self, *values: ca.SX) -> list[ca.SX]:
+        """Return expressions of the system with ż as it follows from z and w."""
+        return self.functions.expressions.at(values, {"velocities": self.velocities})
+
+    @cached_property
+    def _flow(self) -> ca.SX:
+        given = self.functions.expressions
+        (rates,) = self._at_velocities(given.rates)
+        return ca.vertcat(self.velocities, self.moving_rates, rates)
+
+    @cached_property
+    def explicit(self) -> TracedFunction:
+        """Return ẏ = (ż, ẇ, ẋ, rates of the integrals) from the parts of y."""
+        (integral_rates,) = self._at_velocities(self.functions.expressions.integral_rates)
+        return self.functions.traced("first_order_rates", [ca.vertcat(self._flow, integral_rates)])
+
+    @cached_property
+    def motion(self) -> TracedFunction:
+        """Nothing but what it writes: ż, z̈, λ, ẋ and ṗ from z, w and x."""
+        accelerations, multipliers = self.dynamics
+        (rates,) = self._at_velocities(self.functions.expressions.rates)
+        written = {"accelerations": accelerations, "multipliers": multipliers, "rates": rates}
+        if self.moving == "momenta":
+            written |= {"velocities": self.velocities, "momentum_rates": self.moving_rates}
+        return self.functions.traced("first_order_motion", list(written.values()), into=written)
+
+    @cached_property
+    def residual(self) -> TracedFunction:
+        """2/h (y − y_k) − ẏ_k − f(y) of the trapezoidal rule; writes z, w and x."""
+        n, k = len(self.functions.coordinates), len(self.functions.states)
+        ends = ca.vertsplit(self._unknowns, [0, n, 2 * n, 2 * n + k])
+        written = dict(zip(("coordinates", self.moving, "states"), ends, strict=True))
+        (flow,) = self.functions.expressions.at([self._flow], written)
+        unbalanced = self._first * (self._unknowns - self._begin) - self._begin_rates - flow
+        return self.functions.traced("first_order_residual", [unbalanced, *written.values()], into=written)
+
+    @cached_property
+    def tangent(self) -> TracedFunction:
+        """Derivative of the residual by (z, w, x), from the parts; a square matrix."""
+        given = self.functions.expressions
+        by_unknowns = given.derivative(self._flow, "coordinates", self.moving, "states")
+        matrix = self._first * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
+        return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
+
+    def limits(self, unknowns: int) -> Floats:
+        """Return the tolerance of each unknown's increment; `unknowns` is their number."""
+        n = len(self.functions.coordinates)
+        coordinates, states = np.split(super().limits(unknowns - n), [n])
+        return np.concatenate([coordinates, _RATE_TOLERANCE * coordinates, states])
+
+    def load(self, state: State) -> None:
+        """Write a state into the functions' arrays."""
+        super().load(state)
+        self.functions.momenta[:] = state.momenta
+        self.momentum_rates[:] = state.momentum_rates
+
+    def consistent(self, state: State) -> State:
+        """Return the state with accelerations, multipliers and rates that fit the inputs of now."""
+        self.load(state)
+        return self.moved(state.integrals)
+
+    def recentred(self, state: State) -> State:
+        """Return the same motion with the references of orientations moved along, where an angle has become large."""
+        moved = super().recentred(state)
+        return state if moved is state else self.consistent(moved)
+
+    def moved(self, integrals: Floats) -> State:
+        """Return the state at z, w and x as the functions have them."""
+        self.motion()
+        functions = self.functions
+        return State(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            functions.multipliers.copy(),
+            functions.states.copy(),
+            functions.rates.copy(),
+            integrals,
+            functions.integral_rates()[0].copy(),
+            functions.momenta.copy(),
+            self.momentum_rates.copy(),
+            functions.references.copy(),
+        )
+
+    def problem(self, state: State, step: float) -> FirstOrderProblem:
+        """Return the equations of a trapezoidal step."""
+        return FirstOrderProblem(self, state, step)
+
+    def explicit_form(self, state: State) -> FirstOrderForm:
+        """Return the equations for explicit solvers."""
+        return FirstOrderForm(self, state)
+
+    def flow_of(self, state: State) -> tuple[Floats, Floats]:
+        """Return w and ẇ of a state."""
+        if self.moving == "momenta":
+            return state.momenta, state.momentum_rates
+        return state.velocities, state.accelerations
+
+
+class FirstOrderProblem(StepProblem):
+    """One step of the trapezoidal rule for y.
+
+    Parameters
+    ----------
+    formulation, state, step
+        The formulation, where the step begins, and its size in s.
+    """
+
+    def __init__(self, formulation: FirstOrder, state: State, step: float) -> None:
+        super().__init__(formulation.functions, state, step)
+        self._formulation = formulation
+        formulation.functions.references[:] = state.references
+        moving, moving_rates = formulation.flow_of(state)
+        np.concatenate([state.coordinates, moving, state.states], out=formulation.begin)
+        np.concatenate([state.velocities, moving_rates, state.rates], out=formulation.begin_rates)
+        formulation.step[0] = step
+        predicted = self._predicted_coordinates, moving + step * moving_rates, self._predicted_states
+        self.guess = np.concatenate(predicted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates, of their velocities in place of w, and of the states."""
+        system = self.functions.system
+        return tuple(variable.name for variable in (*system.coordinates, *system.velocities, *system.states))
+
+    def residual(self, unknowns: Floats) -> Floats:
+        """Return 2/h (y − y_k) − ẏ_k − f(y); sets z, w and x."""
+        self._formulation.unknowns[:] = unknowns
+        return self._formulation.residual()[0]
+
+    def jacobian(self) -> Floats:
+        """Return the derivative by z, w and x."""
+        return self._formulation.tangent()[0]
+
+    def finish(self, unknowns: Floats) -> State:
+        """Return the state at the end."""
+        self.residual(unknowns)
+        before = self.state
+        end = self._formulation.moved(before.integrals)
+        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + end.integral_rates)
+        return replace(end, integrals=integrals)
+
+
+class FirstOrderForm(ExplicitForm):
+    """The equations for explicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    """
+
+    def __init__(self, formulation: FirstOrder, state: State) -> None:
+        super().__init__(state)
+        self._formulation = formulation
+        n, k = len(state.coordinates), len(state.states)
+        self._bounds = [n, 2 * n, 2 * n + k]
+
+    @property
+    def start(self) -> Floats:
+        """Return (z, w, x, integrals)."""
+        state = self.state
+        return np.concatenate([state.coordinates, self._formulation.flow_of(state)[0], state.states, state.integrals])
+
+    def _load(self, values: Floats, inputs: Floats) -> Floats:
+        functions = self._formulation.functions
+        parts = functions.coordinates, self._formulation.w, functions.states
+        *given, integrals = np.split(values, self._bounds)
+        for part, value in zip(parts, given, strict=True):
+            part[:] = value
+        functions.inputs[:] = inputs
+        functions.references[:] = self.state.references
+        return integrals
+
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+        self._load(values, inputs)
+        return self._formulation.explicit()[0].copy()
+
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y."""
+        integrals = self._load(values, inputs)
+        return replace(self._formulation.moved(integrals.copy()), references=self.state.references)
+
+    def accept(self, values: Floats, inputs: Floats) -> State:
+        """Take a step's end; return the state to go on from."""
+        self.state = self.state_at(values, inputs)
+        return self._formulation.recentred(self.state)

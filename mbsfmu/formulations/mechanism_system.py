@@ -1,0 +1,396 @@
+"""The semirecursive equations of motion of a mechanism in joint coordinates, with loop constraints.
+
+Both semirecursive formulations, double-step and penalty-based, are made of these [Jaiswal2021, sect. 2.1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mbsfmu.equations.bodies import MassProperties, Points
+from mbsfmu.equations.charts import Turning, orientation, recentred
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.forces import ActuatorForce, Force, Loads, Motion, make_force
+from mbsfmu.equations.kinematics import (
+    Frames,
+    JointKinematics,
+    Kinematics,
+    body_velocity,
+    point_velocity,
+    reference_of,
+)
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import Array, cross, quaternion_product
+from mbsfmu.formulations.articulation import Articulation, spatial
+from mbsfmu.formulations.mechanism_variables import (
+    CoordinateVariables,
+    input_variables,
+    output_variables,
+    stack,
+)
+from mbsfmu.formulations.system import Instant, System
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.variables import Causality, Variable
+
+
+class MechanismSystem(System):
+    """A mechanism as a system in the coordinates of its open tree.
+
+    Variables are named after the body that a joint carries (`boom.angle`) and after the force
+    (`cylinder.length`, `cylinder.velocity`, input `cylinder.force`).
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.name = mechanism.name
+        properties = Properties()
+        points = Points(mechanism, properties)
+        topology = mechanism.topology
+        self._gravity = properties.vector("gravity", mechanism.gravity, "m/s2", "gravitational acceleration")
+        self._bodies = topology.bodies
+        self._masses = [MassProperties(body, properties, points) for body in topology.bodies]
+        self._kinematics = Kinematics(topology, points)
+        self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
+        self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
+        self._kept: tuple[Instant, Motion] | None = None
+        self._articulations: dict[tuple[int, ...], Articulation] = {}
+        self._variables = CoordinateVariables(topology, properties)
+        self.coordinates = self._variables.coordinates
+        self.velocities = self._variables.velocities
+        self.accelerations = self._variables.accelerations
+        self.references = topology.references
+        self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
+        self.inputs, self._input_of_force = input_variables(self._forces)
+        self.parameters = tuple(properties.variables)
+        self.constraints = tuple(name for cut in self._cuts for name in cut.names)
+        self.balances = tuple(
+            (
+                Variable(
+                    f"{force.name}.static_force",
+                    Causality.CALCULATED_PARAMETER,
+                    unit="N",
+                    description="force that keeps the mechanism at rest where it starts",
+                ),
+                f"{force.name}.force",
+            )
+            for force in self._actuators
+        )
+        self.integrals = (
+            Variable("energy.work", unit="J", description="work done by actuators and drives"),
+            Variable("energy.dissipated", unit="J", description="energy lost in dampers"),
+            Variable("energy.start", unit="J", description="kinetic and potential energy at the start"),
+        )
+        self.outputs = output_variables(topology, self._actuators)
+
+    @property
+    def _actuators(self) -> list[ActuatorForce]:
+        return [force for force in self._forces if isinstance(force, ActuatorForce)]
+
+    @property
+    def _turning(self) -> list[JointKinematics]:
+        return [joint for joint in self._kinematics.joints if joint.reference is not None]
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def residual(self, instant: Instant) -> Array:
+        """Return M' z̈ − Q' of the open tree in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,)."""
+        motion = self._motion(instant)
+        balance, loads = self._balance(motion, instant, instant.accelerations)
+        # Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
+        residuals: dict[int, Array] = {}
+        for body in reversed(range(len(self._bodies))):
+            joint = self._kinematics.joints[body]
+            for element in joint.elements:
+                transformation = self._kinematics.transformation(motion.frames, element.coordinate)
+                load = loads.joint_loads[element.coordinate]
+                residuals[element.coordinate] = transformation @ balance[body] - load
+            if joint.parent >= 0:
+                balance[joint.parent] = balance[joint.parent] + balance[body]
+        return stack([residuals[index] for index in range(len(self.coordinates))])
+
+    def _balance(self, motion: Motion, instant: Instant, accelerations: Array) -> tuple[list[Array], Loads]:
+        """Return M̄ Ż − Q̄ of each body at joint accelerations z̈, each of shape (6,), and the loads in Q̄."""
+        moved = self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
+        loads = self._loads(motion, instant)
+        balance = [
+            self._inertia_wrench(body, motion, acceleration, instant.parameters) - wrench
+            for body, (acceleration, wrench) in enumerate(zip(moved, loads.wrenches, strict=True))
+        ]
+        return balance, loads
+
+    def _inertia_wrench(self, body: int, motion: Motion, acceleration: Array, parameters: Array) -> Array:
+        """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [eqs. 9 and 10]; shape (6,)."""
+        mass, inertia, centre = self._mass_of(body, motion.frames, parameters)
+        angular = motion.body_velocities[body][3:]
+        linear = (
+            acceleration[:3] + cross(acceleration[3:], centre) + cross(angular, cross(angular, centre))
+        )  # acceleration of the centre of mass [eq. 7]
+        force = mass * linear
+        moment = inertia @ acceleration[3:] + cross(angular, inertia @ angular)
+        return np.concatenate([force, moment + cross(centre, force)])
+
+    def _mass_of(self, body: int, frames: Frames, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return mass, inertia tensor in the inertial frame and centre of mass of a body."""
+        properties = self._masses[body]
+        rotation = frames.rotation[body]
+        inertia = rotation @ properties.inertia(parameters) @ rotation.T
+        return properties.mass.of(parameters), inertia, frames.point(body, properties.centre.of(parameters))
+
+    def _loads(self, motion: Motion, instant: Instant) -> Loads:
+        loads = Loads.none(len(self._bodies), len(self.coordinates))
+        gravity = self._gravity.of(instant.parameters)
+        for body in range(len(self._bodies)):
+            mass, _, centre = self._mass_of(body, motion.frames, instant.parameters)
+            loads.add_force(body, mass * gravity, centre)
+        for force in self._forces:
+            force.apply(loads, motion, self._given(force, instant), instant.parameters)
+        return loads
+
+    def _given(self, force: Force, instant: Instant) -> Array | None:
+        index = self._input_of_force.get(force.name)
+        return None if index is None else instant.inputs[index]
+
+    def _motion(self, instant: Instant) -> Motion:
+        """Return positions and velocities of the bodies; kept until another instant comes."""
+        if self._kept is None or self._kept[0] is not instant:
+            self._kept = instant, self._moved(instant)
+        return self._kept[1]
+
+    def _moved(self, instant: Instant) -> Motion:
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        velocities = self._kinematics.velocities(frames, instant.velocities)
+        return Motion(instant.coordinates, instant.velocities, frames, velocities)
+
+    def closure(self, instant: Instant) -> Array:
+        """Return the violation Φ of the cut joints in m and rad, shape (number of constraints,)."""
+        if not self._cuts:
+            return np.zeros(0)
+        frames = self._motion(instant).frames
+        return np.concatenate([cut.evaluate(frames, instant.parameters) for cut in self._cuts])
+
+    def rates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing: a mechanism has no states of first order."""
+        return np.zeros(0)
+
+    # -- divide and conquer ---------------------------------------------------------------------------------
+
+    def articulation(self, rows: Sequence[int]) -> Articulation:
+        """Return the mechanism as the divide-and-conquer assembly takes it, with the loop equations in use."""
+        key = tuple(rows)
+        if key not in self._articulations:
+            self._articulations[key] = Articulation(self._kinematics, self._masses, self._cuts, key)
+        return self._articulations[key]
+
+    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:
+        """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
+
+        V is what z̈ adds to the bodies' accelerations: the velocity terms are those at z̈ = 0, which obey all joints
+        of the tree.
+        """
+        articulation, motion = self.articulation(rows), self._motion(instant)
+        without = np.zeros(len(self.coordinates))
+        balance, loads = self._balance(motion, instant, without)
+        wrenches = [-wrench for wrench in balance]
+        for body, joint in enumerate(self._kinematics.joints):
+            load = articulation.impulse(motion.frames, joint, stack(loads.joint_loads)) if joint.elements else 0.0
+            wrenches[body] = wrenches[body] + load
+            if joint.parent >= 0:
+                wrenches[joint.parent] = wrenches[joint.parent] - load
+        bias = np.zeros(len(rows))
+        if len(rows):
+            moved = self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, without)
+            at_rest = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
+            bias = articulation.loop_bias(motion, instant.parameters, at_rest)
+            if stabilisation:
+                rate = articulation.loop_rates(motion, instant.parameters)
+                violation = self.closure(instant)[list(rows)]
+                bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
+        accelerations, multipliers, _, _ = articulation.solve(motion, instant.parameters, wrenches, bias)
+        return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
+
+    def initial_momenta(self, instant: Instant) -> Array:
+        """Return p = M ż, the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6], shape (n,)."""
+        motion = self._motion(instant)
+        momenta = [self._momentum(body, motion, instant.parameters) for body in range(len(self._bodies))]
+        return self._along_joints(motion.frames, momenta)
+
+    def _momentum(self, body: int, motion: Motion, parameters: Array) -> Array:
+        """Return linear and angular momentum about the inertial origin, shape (6,)."""
+        mass, inertia, centre = self._mass_of(body, motion.frames, parameters)
+        velocity = motion.body_velocities[body]
+        linear = mass * point_velocity(velocity, centre)
+        return np.concatenate([linear, inertia @ velocity[3:] + cross(centre, linear)])
+
+    def _along_joints(self, frames: Frames, wrenches: list[Array]) -> Array:
+        """Return bᵀ times the sum of the wrenches on the bodies behind each joint, shape (n,)."""
+        total = list(wrenches)
+        result: dict[int, Array] = {}
+        for body in reversed(range(len(self._bodies))):
+            joint = self._kinematics.joints[body]
+            for element in joint.elements:
+                column = self._kinematics.transformation(frames, element.coordinate)
+                result[element.coordinate] = column @ total[body]
+            if joint.parent >= 0:
+                total[joint.parent] = total[joint.parent] + total[body]
+        return stack([result[index] for index in range(len(self.coordinates))])
+
+    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:
+        """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,)."""
+        velocities, impulses, _, _ = self._impulsive(instant, rows)
+        return velocities, impulses
+
+    def _impulsive(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array, list[Array], list[Array]]:
+        """Return ż, σ, and of each body's joint H p and D σ on the body."""
+        articulation = self.articulation(rows)
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        still = Motion(instant.coordinates, np.zeros(len(self.coordinates)), frames, [])
+        active = [articulation.impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
+        wrenches = list(active)
+        for body, joint in enumerate(self._kinematics.joints):
+            if joint.parent >= 0:
+                wrenches[joint.parent] = wrenches[joint.parent] - active[body]
+        bias = np.zeros(len(rows))
+        velocities, impulses, constraints, _ = articulation.solve(still, instant.parameters, wrenches, bias)
+        return velocities, impulses, active, constraints
+
+    def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
+        """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
+
+        At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the
+        rates of the cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies
+        less the impulses of their cut joints.
+        """
+        articulation, motion = self.articulation(rows), self._motion(instant)
+        loads = self._loads(motion, instant)
+        forces = list(loads.wrenches)
+        momenta = [self._momentum(body, motion, instant.parameters) for body in range(len(self._bodies))]
+        if len(rows):
+            pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, instant.parameters)]
+            rates = articulation.wrench_rates(motion, instant.parameters)
+            for index, row in enumerate(rows):
+                for body, wrench, rate in zip(articulation.ends(index), pairs[row], rates[row], strict=True):
+                    if body >= 0:
+                        forces[body] = forces[body] - rate * impulses[index]
+                        momenta[body] = momenta[body] - wrench * impulses[index]
+        for body in reversed(range(len(self._bodies))):
+            inner = self._kinematics.joints[body].parent
+            if inner >= 0:
+                momenta[inner] = momenta[inner] + momenta[body]
+        turning = self._kinematics.transformation_rates(motion.frames, motion.body_velocities, instant.velocities)
+        joints = {e.coordinate: body for body, joint in enumerate(self._kinematics.joints) for e in joint.elements}
+        along = self._along_joints(motion.frames, forces) + stack(loads.joint_loads)
+        return along + stack([turning[index] @ momenta[joints[index]] for index in range(len(joints))])
+
+    # -- energy and outputs ---------------------------------------------------------------------------------
+
+    def _energies(self, instant: Instant) -> tuple[Array, Array]:
+        """Return kinetic and potential energy in J."""
+        motion = self._motion(instant)
+        gravity = self._gravity.of(instant.parameters)
+        kinetic = potential = np.asarray(0.0)
+        for body in range(len(self._bodies)):
+            mass, inertia, centre = self._mass_of(body, motion.frames, instant.parameters)
+            velocity = motion.body_velocities[body]
+            linear, angular = point_velocity(velocity, centre), velocity[3:]
+            kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
+            potential = potential - mass * (gravity @ centre)
+        for force in self._forces:
+            potential = potential + force.energy(motion.frames, instant.coordinates, instant.parameters)
+        return kinetic, potential
+
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
+        motion = self._motion(instant)
+        work = loss = np.asarray(0.0)
+        for force in self._forces:
+            work = work + force.work_rate(motion, self._given(force, instant), instant.parameters)
+            loss = loss + force.dissipation(motion, instant.parameters)
+        return np.stack([work, loss, np.asarray(0.0)])
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return no work, no loss, and the energy at the start in J; shape (3,)."""
+        kinetic, potential = self._energies(instant)
+        return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return lengths, velocities, centres of mass and energies, in the order of `outputs`."""
+        motion = self._motion(instant)
+        lines = []
+        for force in self._actuators:
+            lines += [
+                force.line.length(motion.frames, instant.parameters),
+                force.line.velocity(motion, instant.parameters),
+            ]
+        centres = [self._mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self._bodies))]
+        kinetic, potential = self._energies(instant)
+        work, loss, start = instant.integrals
+        drift = kinetic + potential + loss - work - start
+        return np.concatenate(
+            [stack(lines), *self._turns(motion, instant), *centres, np.stack([kinetic, potential, drift])]
+        )
+
+    def _turns(self, motion: Motion, instant: Instant) -> list[Array]:
+        """Return quaternion and angular velocity of each joint that turns freely."""
+        result = []
+        for body, joint in enumerate(self._kinematics.joints):
+            if joint.reference is None:
+                continue
+            turning, axes = self._turning_of(joint, instant)
+            end = Rotation.from_matrix(joint.orientation).as_quat(scalar_first=True)
+            quaternion = quaternion_product(orientation(axes, turning.coordinates, turning.reference), end)
+            inner = body_velocity(motion.body_velocities, joint.parent)
+            relative = motion.body_velocities[body][3:] - inner[3:]
+            result += [quaternion, motion.frames.orientation(joint.parent).T @ relative]
+        return result
+
+    def _turning_of(self, joint: JointKinematics, instant: Instant) -> tuple[Turning, list[Array]]:
+        """Return the motion of a joint that turns freely, and the axes of its hinges."""
+        assert joint.reference is not None
+        three = [hinge.coordinate for hinge in joint.hinges]
+        turning = Turning(
+            instant.coordinates[three],
+            instant.velocities[three],
+            instant.accelerations[three],
+            instant.momenta[three],
+            reference_of(instant.references, joint.reference),
+        )
+        return turning, [hinge.axis for hinge in joint.hinges]
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with present orientations as references."""
+        parts = [list(part) for part in (instant.coordinates, instant.velocities)]
+        parts += [list(part) for part in (instant.accelerations, instant.momenta)]
+        references = []
+        for joint in self._turning:
+            new = recentred(*reversed(self._turning_of(joint, instant)))
+            for part, values in zip(
+                parts, (new.coordinates, new.velocities, new.accelerations, new.momenta), strict=True
+            ):
+                for hinge, index in zip(joint.hinges, range(3), strict=True):
+                    part[hinge.coordinate] = np.asarray(values[index])
+            references.append(new.reference)
+        coordinates, velocities, accelerations, momenta = (stack(part) for part in parts)
+        return replace(
+            instant,
+            coordinates=coordinates,
+            velocities=velocities,
+            accelerations=accelerations,
+            momenta=momenta,
+            references=np.concatenate(references) if references else np.zeros(0),
+        )
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return z and ż as given with the joints."""
+        return self._variables.initial(parameters)
+
+    def initial_states(self, parameters: Array) -> Array:  # noqa: ARG002
+        """Return nothing: a mechanism has no states of first order."""
+        return np.zeros(0)

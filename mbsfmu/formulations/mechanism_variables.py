@@ -1,0 +1,169 @@
+"""Names of a mechanism's variables, after its bodies and forces, and where its start values come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.equations.charts import angle_rates
+from mbsfmu.equations.forces import ActuatorForce, Force, JointDriveForce
+from mbsfmu.equations.properties import Properties, Slot
+from mbsfmu.equations.rotation import Array
+from mbsfmu.model.body import Body
+from mbsfmu.model.joint import AnyJoint, Element
+from mbsfmu.model.topology import Topology, TreeJoint
+from mbsfmu.variables import Causality, Variable
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What the variables of one coordinate are called."""
+
+    position: str
+    velocity: str
+    acceleration: str
+    start_velocity: str
+    unit: str
+    what: str
+
+
+_SLIDE = _Words("displacement", "velocity", "acceleration", "velocity", "m", "along")
+_HINGE = _Words("angle", "angular_velocity", "angular_acceleration", "angular_velocity", "rad", "about")
+# Of a joint that turns freely: not the angular velocity's components, but those may be given to start with.
+_CARDAN = _Words("cardan_angle", "cardan_rate", "cardan_acceleration", "angular_velocity", "rad", "about")
+
+
+class CoordinateVariables:
+    """Variables of z, ż and z̈ and their start values.
+
+    Parameters
+    ----------
+    topology
+        The spanning tree.
+    properties
+        Gets the start values as parameters.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations
+        One variable a coordinate.
+    """
+
+    def __init__(self, topology: Topology, properties: Properties) -> None:
+        self._tree = topology.tree
+        self._starts: list[tuple[Slot, Slot]] = []
+        self.coordinates: tuple[Variable, ...] = ()
+        self.velocities: tuple[Variable, ...] = ()
+        self.accelerations: tuple[Variable, ...] = ()
+        for body, joint in zip(topology.bodies, topology.tree, strict=True):
+            self._add(body, joint, properties)
+
+    def _add(self, body: Body, tree_joint: TreeJoint, properties: Properties) -> None:
+        joint = tree_joint.joint
+        for element in joint.elements:
+            words = _SLIDE if element.slides else _CARDAN if joint.turns_freely else _HINGE
+            given = Causality.LOCAL if words is _CARDAN else Causality.OUTPUT
+            self.coordinates += (_variable(body, joint, element, words, words.position, given, ""),)
+            self.velocities += (_variable(body, joint, element, words, words.velocity, given, "/s"),)
+            self.accelerations += (_variable(body, joint, element, words, words.acceleration, Causality.LOCAL, "/s2"),)
+            slots = tuple(
+                properties.scalar(
+                    f"{body.name}.{name}_start{element.name}",
+                    value,
+                    words.unit + per,
+                    f"start value of the {name.replace('_', ' ')}; loops are closed from there",
+                    structural_zero=False,
+                )
+                for name, value, per in (
+                    (words.position, element.start, ""),
+                    (words.start_velocity, element.start_rate, "/s"),
+                )
+            )
+            self._starts.append((slots[0], slots[1]))
+
+    def initial(self, parameters: Array) -> tuple[Array, Array]:
+        """Return z and ż as given with the joints, each of shape (n,)."""
+        coordinates = [position.of(parameters) for position, _ in self._starts]
+        velocities = [velocity.of(parameters) for _, velocity in self._starts]
+        for joint in self._tree:
+            if joint.reference is not None:
+                three = joint.coordinates[-3:]
+                angles, given = (np.stack([of[index] for index in three]) for of in (coordinates, velocities))
+                rates = angle_rates(list(np.eye(3)), angles, given)
+                for index, rate in zip(three, (rates[0], rates[1], rates[2]), strict=True):
+                    velocities[index] = rate
+        return stack(coordinates), stack(velocities)
+
+
+def _variable(
+    body: Body, joint: AnyJoint, element: Element, words: _Words, name: str, causality: Causality, per: str
+) -> Variable:
+    spoken = name.replace("_", " ")
+    description = f"{spoken} {words.what} joint {joint.name}, relative to the inner body"
+    if words is _CARDAN:
+        description = f"{spoken} of joint {joint.name}; jumps when its reference orientation moves"
+    return Variable(f"{body.name}.{name}{element.name}", causality, unit=words.unit + per, description=description)
+
+
+def input_variables(forces: list[Force]) -> tuple[tuple[Variable, ...], dict[str, int]]:
+    """Make an input for each force from outside; return these and the index of the input by the force's name."""
+    inputs = []
+    for force in forces:
+        if isinstance(force, ActuatorForce):
+            inputs.append((force, "force", "N", "force that pushes the ends apart"))
+        elif isinstance(force, JointDriveForce):
+            quantity, unit = ("force", "N") if force.slides else ("torque", "N.m")
+            inputs.append((force, quantity, unit, f"{quantity} in the joint, on the outer body"))
+    variables = tuple(
+        Variable(f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description)
+        for force, quantity, unit, description in inputs
+    )
+    return variables, {force.name: index for index, (force, *_) in enumerate(inputs)}
+
+
+def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tuple[Variable, ...]:
+    """Name the outputs: lengths, orientations, centres of mass and energies."""
+    lines = []
+    for force in actuators:
+        lines += [
+            Variable(f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"),
+            Variable(f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"),
+        ]
+    turns = []
+    for body, joint in zip(topology.bodies, topology.tree, strict=True):
+        if joint.reference is not None:
+            relative = f"of joint {joint.joint.name}, outer body in the inner body's frame"
+            turns += [
+                Variable(f"{body.name}.quaternion.{part}", Causality.OUTPUT, description=f"orientation {relative}")
+                for part in "wxyz"
+            ]
+            turns += [
+                Variable(
+                    f"{body.name}.angular_velocity.{axis}",
+                    Causality.OUTPUT,
+                    unit="rad/s",
+                    description=f"angular velocity {relative}",
+                )
+                for axis in "xyz"
+            ]
+    centres = [
+        Variable(f"{body.name}.centre.{axis}.position", unit="m", description=f"centre of mass, {axis}")
+        for body in topology.bodies
+        for axis in "xyz"
+    ]
+    energies = [
+        Variable("energy.kinetic", unit="J", description="kinetic energy"),
+        Variable("energy.potential", unit="J", description="energy in gravity and springs"),
+        Variable(
+            "energy.drift",
+            unit="J",
+            description="energy gained since the start that neither work nor loss explains",
+        ),
+    ]
+    return (*lines, *turns, *centres, *energies)
+
+
+def stack(scalars: list[Array]) -> Array:
+    """Stack scalars to a vector, which may be empty."""
+    return np.stack(scalars) if scalars else np.zeros(0)

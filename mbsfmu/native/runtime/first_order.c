@@ -1,0 +1,106 @@
+/* A formulation in y = (z, w, x): w are the velocities, or canonical momenta where it is Hamiltonian. */
+
+#if HAMILTONIAN
+#define MOVING momenta
+#define MOVING_RATES momentum_rates
+#else
+#define MOVING velocities
+#define MOVING_RATES accelerations
+#endif
+
+#if SOLVER == TRAPEZOIDAL
+
+/* One step of the trapezoidal rule. */
+typedef struct {
+    double guess[ROOM(UNKNOWNS)];
+    int dependent[ROOM(COORDINATES)];
+} Problem;
+
+static const char *unknown_name(const Instance *instance, int unknown) {
+    (void)instance;
+    if (unknown >= 2 * COORDINATES) return state_names[unknown - 2 * COORDINATES];
+    return unknown < COORDINATES ? coordinate_names[unknown] : velocity_names[unknown - COORDINATES];
+}
+
+static double limit(int unknown) {
+    if (STATES > 0 && unknown >= 2 * COORDINATES) return state_limits[unknown - 2 * COORDINATES];
+    return unknown < COORDINATES ? COORDINATE_TOLERANCE : 1e3 * COORDINATE_TOLERANCE;
+}
+
+/* Set where the step begins, and predict its end. */
+static void begin(Instance *instance, Problem *problem, double step) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    memcpy(problem->dependent, state->dependent, sizeof problem->dependent);
+    COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->begin, state->coordinates, COORDINATES);
+    COPY(parts->begin + COORDINATES, state->MOVING, COORDINATES);
+    COPY(parts->begin + 2 * COORDINATES, state->states, STATES);
+    COPY(parts->begin_rates, state->velocities, COORDINATES);
+    COPY(parts->begin_rates + COORDINATES, state->MOVING_RATES, COORDINATES);
+    COPY(parts->begin_rates + 2 * COORDINATES, state->rates, STATES);
+    for (int i = 0; i < UNKNOWNS; i++) problem->guess[i] = parts->begin[i] + step * parts->begin_rates[i];
+    for (int j = 0; j < COORDINATES; j++) problem->guess[j] += 0.5 * (step * step) * state->accelerations[j];
+    *parts->step = step;
+}
+
+/* 2/h (y - y_k) - y'_k - f(y). */
+static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
+    (void)problem;
+    COPY(instance->parts.unknowns, unknowns, UNKNOWNS);
+    first_order_residual(&instance->parts, residual);
+    return 1;
+}
+
+static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
+
+static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
+
+/* Bring velocities, accelerations, multipliers and rates to the solution. */
+static int finish(Instance *instance, Problem *problem, const double *unknowns) {
+    double residual[ROOM(UNKNOWNS)];
+    evaluate(instance, problem, unknowns, residual);
+    first_order_motion(&instance->parts);
+    return 1;
+}
+
+#else
+
+/* For explicit solvers: y = (z, w, x, integrals). */
+#define SIZE (UNKNOWNS + INTEGRALS)
+
+/* y' at a time inside an interval without jumps. */
+static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+    const Parts *parts = &instance->parts;
+    COPY(parts->coordinates, y, COORDINATES);
+    COPY(parts->MOVING, y + COORDINATES, COORDINATES);
+    COPY(parts->states, y + 2 * COORDINATES, STATES);
+    COPY(parts->references, instance->state.references, REFERENCES);
+    inputs_at(instance, time, BEFORE, parts->inputs);
+    first_order_rates(parts, rates);
+    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    return 1;
+}
+
+static void pack(const State *state, double *y) {
+    COPY(y, state->coordinates, COORDINATES);
+    COPY(y + COORDINATES, state->MOVING, COORDINATES);
+    COPY(y + 2 * COORDINATES, state->states, STATES);
+    COPY(y + UNKNOWNS, state->integrals, INTEGRALS);
+}
+
+/* Take the end of a step as the state. */
+static int commit(Instance *instance, double time, const double *y) {
+    State *state = &instance->state;
+    double rates[ROOM(SIZE)];
+    if (!rates_of(instance, time, y, rates)) return 0;
+    first_order_motion(&instance->parts);
+    keep(instance);
+    COPY(state->integrals, y + UNKNOWNS, INTEGRALS);
+    COPY(state->integral_rates, rates + UNKNOWNS, INTEGRALS);
+    state->steps += 1.0;
+    recentre(instance);
+    return 1;
+}
+
+#endif

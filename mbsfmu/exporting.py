@@ -32,6 +32,7 @@ def export(
     solver: str | None = None,
     relative_tolerance: float | None = None,
     absolute_tolerance: float | None = None,
+    stabilisation: float | None = None,
     step: float | None = None,
     needs_execution_tool: bool = True,
     force: bool = False,
@@ -59,6 +60,8 @@ def export(
         allow), Python units every solver of `simulate`.
     relative_tolerance, absolute_tolerance
         Of the adaptive solvers.
+    stabilisation
+        Rate in 1/s at which `dca` brings back loops that have drifted open.
     step
         Largest internal step in s.
     needs_execution_tool
@@ -91,6 +94,7 @@ def export(
         "solver": solver,
         "relative_tolerance": relative_tolerance,
         "absolute_tolerance": absolute_tolerance,
+        "stabilisation": stabilisation,
         "step": step,
     }
     options = {key: value for key, value in given.items() if value is not None}

@@ -99,6 +99,7 @@ def models(quiet: bool, debug: bool) -> None:  # noqa: ARG001
 @click.option("--solver", default="trapezoidal", show_default=True, help=f"One of {', '.join(SOLVERS)}.")
 @click.option("--rtol", type=float, default=1e-6, show_default=True, help="Relative, for explicit solvers.")
 @click.option("--atol", type=float, default=1e-6, show_default=True, help="Absolute, for explicit solvers.")
+@click.option("--stabilisation", type=float, default=0.0, help="Rate in 1/s at which dca closes drifted loops.")
 @click.option("-o", "--output", help="CSV file for all signals over time.")
 @click.option("--json", "json_file", help="JSON file for the facts of the run.")
 @_common
@@ -110,6 +111,7 @@ def simulate(
     solver: str,
     rtol: float,
     atol: float,
+    stabilisation: float,
     output: str | None,
     json_file: str | None,
     quiet: bool,
@@ -123,7 +125,12 @@ def simulate(
     log_to_stderr(quiet)
     _check_folders(output, json_file)
     simulation = find_model(model).simulation(
-        formulation=formulation, solver=solver, step=step, relative_tolerance=rtol, absolute_tolerance=atol
+        formulation=formulation,
+        solver=solver,
+        step=step,
+        relative_tolerance=rtol,
+        absolute_tolerance=atol,
+        stabilisation=stabilisation,
     )
     with progress_bar("simulating", quiet) as progress:
         result = simulation.run(stop, progress=progress)
@@ -146,6 +153,7 @@ def simulate(
 @click.option("--solver", help="trapezoidal, rk4 or rk45; Python units have all of simulate.")
 @click.option("--rtol", type=float, help="Relative tolerance of rk45.")
 @click.option("--atol", type=float, help="Absolute tolerance of rk45.")
+@click.option("--stabilisation", type=float, help="Rate in 1/s at which dca closes drifted loops.")
 @click.option("--step", type=float, help="Largest internal step in s; the model's by default.")
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -161,6 +169,7 @@ def export_command(
     solver: str | None,
     rtol: float | None,
     atol: float | None,
+    stabilisation: float | None,
     step: float | None,
     no_execution_tool: bool,
     force: bool,
@@ -184,6 +193,7 @@ def export_command(
         solver=solver,
         relative_tolerance=rtol,
         absolute_tolerance=atol,
+        stabilisation=stabilisation,
         step=step,
         needs_execution_tool=not no_execution_tool,
         force=force,

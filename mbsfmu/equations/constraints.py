@@ -162,6 +162,10 @@ class CutJoint:
         parent, child = self._sides(frames, velocities, parameters)
         return [equation.wrench_rates(parent, child) for equation in self._equations]
 
+    def child_place(self, frames: Frames, parameters: Array) -> Array:
+        """Return the joint's point on the child in the inertial frame in m, shape (3,)."""
+        return frames.point(self.child, self._child_point.of(parameters))
+
     def _sides(self, frames: Frames, velocities: list[Array], parameters: Array) -> tuple[Side, Side]:
         def side(body: int, point: PointSlot) -> Side:
             velocity = body_velocity(velocities, body) if velocities else np.zeros(6)

@@ -173,7 +173,16 @@ class CoupledSystem(System):
             for entry, variable in enumerate(part.inputs)
             if (index, variable.name) not in driven
         ]
-        kinds = ("coordinates", "velocities", "accelerations", "states", "integrals", "parameters", "outputs")
+        kinds = (
+            "coordinates",
+            "velocities",
+            "accelerations",
+            "states",
+            "integrals",
+            "parameters",
+            "outputs",
+            "reactions",
+        )
         listed = [
             (index, variable)
             for index, part in enumerate(self.parts)
@@ -307,11 +316,19 @@ class CoupledSystem(System):
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
         """Return ṗ of all parts."""
+        each = zip(self.parts, self._instants(instant), self._shares(rows, impulses), strict=True)
+        return _join(part.momentum_rates(own, *share) for part, own, share in each)
+
+    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:
+        """Return the reactions of all parts."""
+        each = zip(self.parts, self._instants(instant), self._shares(rows, multipliers), strict=True)
+        return _join(part.evaluate_reactions(own, *share) for part, own, share in each)
+
+    def _shares(self, rows: Sequence[int], values: Array) -> list[tuple[tuple[int, ...], Array]]:
+        """Return each part's loop equations among those in use, and its share of values of these."""
         used = self._rows(rows)
         bounds = np.cumsum([0, *(len(own) for own in used)]).tolist()
-        shares = [impulses[start:end] for start, end in pairwise(bounds)]
-        each = zip(self.parts, self._instants(instant), used, shares, strict=True)
-        return _join(part.momentum_rates(own, own_rows, share) for part, own, own_rows, share in each)
+        return [(own, values[start:end]) for own, (start, end) in zip(used, pairwise(bounds), strict=True)]
 
     def recentred(self, instant: Instant) -> Instant:
         """Return the same motion with all references moved to where it is now."""

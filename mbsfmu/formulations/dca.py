@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import ClassVar
 
 import casadi as ca
@@ -32,17 +31,8 @@ class Dca(FirstOrder):
         super().__init__(functions, tolerances)
         self._stabilisation = stabilisation
 
-    @property
-    def velocities(self) -> ca.SX:
-        """ż is w."""
-        return self.functions.symbol("velocities")
+    def _kinetics(self) -> tuple[ca.SX, ca.SX]:
+        return self.functions.symbol("velocities"), self.dynamics[0]
 
-    @property
-    def moving_rates(self) -> ca.SX:
-        """z̈."""
-        return self.dynamics[0]
-
-    @cached_property
-    def dynamics(self) -> tuple[ca.SX, ca.SX]:
-        """z̈ and λ."""
+    def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         return self.functions.expressions.forward_dynamics(self._stabilisation)

@@ -151,6 +151,11 @@ class SystemExpressions:
         return expression(self.system.evaluate_outputs(self._instant))
 
     @cached_property
+    def reactions(self) -> ca.SX:
+        """Forces and moments in the joints, from z̈ and λ."""
+        return expression(self.system.evaluate_reactions(self._instant, self.rows, self._multipliers))
+
+    @cached_property
     def violation(self) -> ca.SX:
         """Magnitudes of Φ and Φ_z ż over all constraints."""
         if not self.system.constraints:

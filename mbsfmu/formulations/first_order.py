@@ -46,30 +46,33 @@ class FirstOrder(Formulation):
         self.momentum_rates = functions.add_part("momentum_rates", len(functions.coordinates))[1]
         self.w = getattr(functions, self.moving)
 
-    @property
     @abstractmethod
-    def velocities(self) -> ca.SX:
-        """ż from z and w."""
+    def _kinetics(self) -> tuple[ca.SX, ca.SX]:
+        """Return ż and ẇ as functions of z, w, x and the inputs."""
 
-    @property
     @abstractmethod
-    def moving_rates(self) -> ca.SX:
-        """ẇ from z, w, x and the inputs."""
+    def _dynamics(self) -> tuple[ca.SX, ca.SX]:
+        """Return z̈ and λ as functions of z, w, x and the inputs."""
 
-    @property
-    @abstractmethod
+    @cached_property
+    def kinetics(self) -> tuple[ca.SX, ca.SX]:
+        """ż and ẇ."""
+        return self._kinetics()
+
+    @cached_property
     def dynamics(self) -> tuple[ca.SX, ca.SX]:
-        """z̈ and λ from z, w, x and the inputs."""
+        """z̈ and λ."""
+        return self._dynamics()
 
     def _at_velocities(self, *values: ca.SX) -> list[ca.SX]:
         """Return expressions of the system with ż as it follows from z and w."""
-        return self.functions.expressions.at(values, {"velocities": self.velocities})
+        return self.functions.expressions.at(values, {"velocities": self.kinetics[0]})
 
     @cached_property
     def _flow(self) -> ca.SX:
         given = self.functions.expressions
         (rates,) = self._at_velocities(given.rates)
-        return ca.vertcat(self.velocities, self.moving_rates, rates)
+        return ca.vertcat(*self.kinetics, rates)
 
     @cached_property
     def explicit(self) -> TracedFunction:
@@ -84,7 +87,7 @@ class FirstOrder(Formulation):
         (rates,) = self._at_velocities(self.functions.expressions.rates)
         written = {"accelerations": accelerations, "multipliers": multipliers, "rates": rates}
         if self.moving == "momenta":
-            written |= {"velocities": self.velocities, "momentum_rates": self.moving_rates}
+            written |= dict(zip(("velocities", "momentum_rates"), self.kinetics, strict=True))
         return self.functions.traced("first_order_motion", list(written.values()), into=written)
 
     @cached_property

@@ -177,6 +177,11 @@ class SystemFunctions:
         return self.traced("outputs", [self.expressions.outputs, self.expressions.violation])
 
     @cached_property
+    def reactions(self) -> TracedFunction:
+        """Forces and moments in the joints, shape (number of reactions,)."""
+        return self.traced("reactions", [self.expressions.reactions])
+
+    @cached_property
     def recentred(self) -> TracedFunction:
         """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
         return self.traced("recentred", list(self.expressions.recentred.values()))

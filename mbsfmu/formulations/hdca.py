@@ -23,25 +23,14 @@ class Hdca(FirstOrder):
     name: ClassVar[str] = "hdca"
     moving: ClassVar[str] = "momenta"
 
-    @cached_property
-    def _impulsive(self) -> tuple[ca.SX, ca.SX]:
-        return self.functions.expressions.impulsive_velocities
-
-    @property
-    def velocities(self) -> ca.SX:
-        """ż from z and p [eq. 40]."""
-        return self._impulsive[0]
-
-    @cached_property
-    def moving_rates(self) -> ca.SX:
-        """ṗ [eq. 77], with ż and σ as they follow from z and p."""
-        velocities, impulses = self._impulsive
+    def _kinetics(self) -> tuple[ca.SX, ca.SX]:
+        """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""
         given = self.functions.expressions
-        return given.at([given.momentum_rates], {"velocities": velocities, "multipliers": impulses})[0]
+        velocities, impulses = given.impulsive_velocities
+        (rates,) = given.at([given.momentum_rates], {"velocities": velocities, "multipliers": impulses})
+        return velocities, rates
 
-    @cached_property
-    def dynamics(self) -> tuple[ca.SX, ca.SX]:
-        """z̈ and λ."""
+    def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         accelerations, multipliers = self._at_velocities(*self.functions.expressions.forward_dynamics(0.0))
         return accelerations, multipliers
 

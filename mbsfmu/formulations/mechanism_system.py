@@ -30,6 +30,7 @@ from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
     input_variables,
     output_variables,
+    reaction_variables,
     stack,
 )
 from mbsfmu.formulations.system import Instant, System
@@ -89,6 +90,8 @@ class MechanismSystem(System):
             Variable("energy.start", unit="J", description="kinetic and potential energy at the start"),
         )
         self.outputs = output_variables(topology, self._actuators)
+        self._tree = topology.tree
+        self.reactions = reaction_variables([*(joint.joint for joint in topology.tree), *topology.cuts])
 
     @property
     def _actuators(self) -> list[ActuatorForce]:
@@ -289,6 +292,41 @@ class MechanismSystem(System):
         along = self._along_joints(motion.frames, forces) + stack(loads.joint_loads)
         return along + stack([turning[index] @ momenta[joints[index]] for index in range(len(joints))])
 
+    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:
+        """Return force in N and moment in N m of each joint on its child, first the tree's joints, then the cut ones.
+
+        What moves the bodies behind a joint of the tree and is no load, drive or cut joint comes from the joint. What
+        drives and springs in a joint exert is part of its reaction. Loop equations that are not in use carry nothing.
+        """
+        motion = self._motion(instant)
+        missing, _ = self._balance(motion, instant, instant.accelerations)
+        of_cuts: list[Array] = []
+        used = dict(zip(rows, range(len(rows)), strict=True))
+        row = 0
+        for cut in self._cuts:
+            total = np.zeros(6)
+            for on_parent, on_child in cut.wrenches(motion.frames, instant.parameters):
+                if row in used:
+                    multiplier = -multipliers[used[row]]  # M z̈ − Q = −Φ_zᵀ λ
+                    total = total + on_child * multiplier
+                    for body, wrench in ((cut.parent, on_parent), (cut.child, on_child)):
+                        if body >= 0:
+                            missing[body] = missing[body] - wrench * multiplier
+                row += 1
+            of_cuts.append(_moved(total, cut.child_place(motion.frames, instant.parameters)))
+        of_tree: list[Array] = []
+        for body in reversed(range(len(self._bodies))):
+            joint = self._kinematics.joints[body]
+            if joint.parent >= 0:
+                missing[joint.parent] = missing[joint.parent] + missing[body]
+            if self._tree[body].reversed:
+                place = motion.frames.point(joint.parent, joint.inner.of(instant.parameters))
+                of_tree.append(_moved(-missing[body], place))
+            else:
+                place = motion.frames.point(body, joint.outer.of(instant.parameters))
+                of_tree.append(_moved(missing[body], place))
+        return np.concatenate([*reversed(of_tree), *of_cuts])
+
     # -- energy and outputs ---------------------------------------------------------------------------------
 
     def _energies(self, instant: Instant) -> tuple[Array, Array]:
@@ -370,7 +408,8 @@ class MechanismSystem(System):
         parts += [list(part) for part in (instant.accelerations, instant.momenta)]
         references = []
         for joint in self._turning:
-            new = recentred(*reversed(self._turning_of(joint, instant)))
+            turning, axes = self._turning_of(joint, instant)
+            new = recentred(axes, turning)
             for part, values in zip(
                 parts, (new.coordinates, new.velocities, new.accelerations, new.momenta), strict=True
             ):
@@ -394,3 +433,8 @@ class MechanismSystem(System):
     def initial_states(self, parameters: Array) -> Array:  # noqa: ARG002
         """Return nothing: a mechanism has no states of first order."""
         return np.zeros(0)
+
+
+def _moved(wrench: Array, place: Array) -> Array:
+    """Return a wrench about the inertial origin as one about a place, shape (6,)."""
+    return np.concatenate([wrench[:3], wrench[3:] - cross(place, wrench[:3])])

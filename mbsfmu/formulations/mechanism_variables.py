@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,6 +163,17 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
         ),
     ]
     return (*lines, *turns, *centres, *energies)
+
+
+def reaction_variables(joints: Iterable[AnyJoint]) -> tuple[Variable, ...]:
+    """Name the forces and moments that the joints transmit."""
+    where = "on the child at its point of the joint, in the inertial frame"
+    return tuple(
+        Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {where}")
+        for joint in joints
+        for quantity, unit in (("force", "N"), ("moment", "N.m"))
+        for axis in "xyz"
+    )
 
 
 def stack(scalars: list[Array]) -> Array:

@@ -64,6 +64,8 @@ class System(ABC):
         Variables that are integrated and that nothing but outputs depends on.
     inputs, parameters, outputs
         Variables of u, p and y.
+    reactions
+        Variables of the forces and moments that joints transmit.
     constraints
         One name per element of Φ.
     balances
@@ -86,6 +88,7 @@ class System(ABC):
     inputs: tuple[Variable, ...] = ()
     parameters: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
+    reactions: tuple[Variable, ...] = ()
     constraints: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
@@ -123,6 +126,10 @@ class System(ABC):
     @abstractmethod
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
+
+    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:  # noqa: ARG002
+        """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
+        return np.zeros(0)
 
     def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:  # noqa: ARG002
         """Return z̈ and λ by divide and conquer, shapes (n,) and (rows,).

@@ -54,15 +54,7 @@ class Mechanism(Data):
     def _fits_together(self) -> Self:
         if not self.bodies:
             raise ValueError("a mechanism needs at least one body")
-        parts = [*self.bodies, *self.forces]
-        for kind, things in (("body or force", parts), ("joint", self.joints)):
-            names = [thing.name for thing in things]
-            for name in names:
-                if names.count(name) > 1:
-                    raise DataError(f"the name '{name}' is given to more than one {kind}")
-        for part in parts:
-            if part.name in RESERVED:
-                raise DataError(f"the name '{part.name}' is reserved; choose another for the {part.type}")
+        self._check_names()
         for thing, references in self._references():
             for reference in references:
                 self.point(reference, thing)
@@ -73,6 +65,20 @@ class Mechanism(Data):
             if isinstance(joint, Free):
                 raise DataError(f"joint '{joint.name}' is free and closes a loop; it constrains nothing, leave it out")
         return self
+
+    def _check_names(self) -> None:
+        parts = [*self.bodies, *self.forces]
+        for kind, things in (("body or force", parts), ("joint", self.joints)):
+            names = [thing.name for thing in things]
+            for name in names:
+                if names.count(name) > 1:
+                    raise DataError(f"the name '{name}' is given to more than one {kind}")
+        for part in (*parts, *self.joints):
+            if part.name in RESERVED:
+                raise DataError(f"the name '{part.name}' is reserved; choose another for the {part.type}")
+        for joint in self.joints:
+            if joint.name in [force.name for force in self.forces]:
+                raise DataError(f"the name '{joint.name}' is given to a joint and to a force; rename one")
 
     def _references(self) -> Iterator[tuple[str, tuple[str, str]]]:
         for joint in self.joints:

@@ -71,6 +71,7 @@ class _ModelCode:
             "STATE": system.states,
             "INTEGRAL": system.integrals,
             "OUTPUT": system.outputs,
+            "REACTION": system.reactions,
             "VIOLATION": VIOLATIONS,
             "PARAMETER": system.parameters,
             "CALCULATED": simulation.initialization.calculated,
@@ -131,6 +132,7 @@ class _ModelCode:
             "PARAMETERS": len(system.parameters),
             "CALCULATED_PARAMETERS": len(initialization.calculated),
             "OUTPUTS": len(system.outputs),
+            "REACTIONS": len(system.reactions),
             "VARIABLES": len(self._simulation.variables),
             "SIGNALS": len(self._simulation.signals),
             "BALANCED_PARTS": len(initialization.balanced_parts),
@@ -168,6 +170,7 @@ class _ModelCode:
         if not isinstance(formulation, FirstOrder):
             yield functions.quadratic
         yield from (functions.equilibrium, functions.integral_rates, functions.initial_integrals, functions.outputs)
+        yield functions.reactions
         if system.references:
             yield functions.recentred
         if isinstance(formulation, Hdca):

@@ -16,7 +16,7 @@ from mbsfmu.formulations.state import State
 from mbsfmu.simulation.solver import Inputs, Solver, substeps
 
 
-class _Counted:
+class CountedRates:
     """The right-hand side with inputs over time; counts how often it is evaluated."""
 
     def __init__(self, form: ExplicitForm, inputs: Inputs) -> None:
@@ -25,6 +25,7 @@ class _Counted:
         self.evaluations = 0
 
     def __call__(self, time: float, values: Floats) -> Floats:
+        """Return ẏ."""
         self.evaluations += 1
         return self.form.rates(values, self.inputs(time))
 
@@ -73,7 +74,7 @@ class ExplicitSolver(Solver):
         begin = float(times[0])
         while waiting:
             form = self.formulation.explicit_form(state)
-            flow = _Counted(form, inputs)
+            flow = CountedRates(form, inputs)
             solver = self._solver(flow, begin, float(times[-1]))
             lasts = True
             while waiting and lasts:
@@ -115,7 +116,7 @@ class ExplicitSolver(Solver):
         self.statistics.steps += 1
         return None
 
-    def _solver(self, flow: _Counted, begin: float, end: float) -> OdeSolver:
+    def _solver(self, flow: CountedRates, begin: float, end: float) -> OdeSolver:
         return self.METHODS[self.method](
             flow,
             begin,
@@ -140,7 +141,7 @@ class ClassicalRungeKutta(Solver):
         for begin, end in pairwise(times.tolist()):
             for time, step in substeps(begin, end, self.step):
                 form = self.formulation.explicit_form(state)
-                flow = _Counted(form, inputs)
+                flow = CountedRates(form, inputs)
                 try:
                     state = flow.accept(time + step, _end(flow, time, step))
                 except SimulationError as error:
@@ -151,7 +152,7 @@ class ClassicalRungeKutta(Solver):
             yield state
 
 
-def _end(flow: _Counted, time: float, step: float) -> Floats:
+def _end(flow: CountedRates, time: float, step: float) -> Floats:
     start = flow.form.start
     first = flow(time, start)
     second = flow(time + 0.5 * step, start + step * (0.5 * first))

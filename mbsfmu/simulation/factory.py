@@ -15,6 +15,7 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
 from mbsfmu.signals import AnySignal
+from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.explicit import ClassicalRungeKutta, ExplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
@@ -22,7 +23,7 @@ from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca)}
-SOLVERS = ("trapezoidal", "rk4", *ExplicitSolver.METHODS)
+SOLVERS = ("trapezoidal", "rk4", "adams", *ExplicitSolver.METHODS)
 
 
 def make_simulation(
@@ -36,6 +37,7 @@ def make_simulation(
     jacobian: str = Jacobian.EXACT,
     relative_tolerance: float = 1e-6,
     absolute_tolerance: float = 1e-6,
+    stabilisation: float = 0.0,
     tolerances: Tolerances | None = None,
     description: str = "",
     stop_time: float = 10.0,
@@ -60,6 +62,8 @@ def make_simulation(
         `exact` or `forward-difference`, for the trapezoidal rule.
     relative_tolerance, absolute_tolerance
         For the explicit solvers.
+    stabilisation
+        Rate in 1/s at which `dca` brings back loops that have drifted open, after Baumgarte; 0 for never.
     tolerances
         Of the Newton iteration.
 
@@ -81,7 +85,14 @@ def make_simulation(
     ):
         if not (value > 0 and math.isfinite(value)):
             raise InputError(f"the {what} is {value:g}; it must be positive")
+    if not (stabilisation >= 0 and math.isfinite(stabilisation)):
+        raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
     kind = FORMULATIONS[formulation]
+    if stabilisation and kind is not Dca:
+        raise InputError(
+            f"stabilisation is for the formulation 'dca', which closes loops in their accelerations; "
+            f"'{formulation}' needs none"
+        )
     if solver != "trapezoidal" and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
         raise InputError(
@@ -90,12 +101,15 @@ def make_simulation(
         )
     initialization = Initialization(system)
     functions = SystemFunctions(system, initialization.rows)
-    chosen = kind(functions, tolerances or Tolerances())
+    limits = tolerances or Tolerances()
+    chosen = Dca(functions, limits, stabilisation) if kind is Dca else kind(functions, limits)
     made: Solver
     if solver == "trapezoidal":
         made = TrapezoidalRule(chosen, step, jacobian=Jacobian(jacobian))
     elif solver == "rk4":
         made = ClassicalRungeKutta(chosen, step)
+    elif solver == "adams":
+        made = Adams(chosen, step, relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance)
     else:
         made = ExplicitSolver(
             chosen,

@@ -40,7 +40,7 @@ class VariableTable:
     Attributes
     ----------
     continuous
-        Variables in the order of `readings`: inputs, z, ż, z̈, x, integrals, outputs, violations.
+        Variables in the order of `readings`: inputs, z, ż, z̈, x, integrals, outputs, reactions, violations.
     parameters, calculated
         Parameters and calculated parameters.
     settings
@@ -64,6 +64,7 @@ class VariableTable:
             *system.states,
             *system.integrals,
             *system.outputs,
+            *system.reactions,
             *(VIOLATIONS if system.constraints else ()),
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
@@ -90,6 +91,7 @@ def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats
         state.states,
         state.integrals,
         outputs,
+        functions.reactions()[0],
     ]
     if functions.system.constraints:
         parts.append(violations)
@@ -126,6 +128,9 @@ class Dependencies:
         result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
         for variable in self._system.accelerations:
             result[variable.name] = _names(inputs, forcing)
+        on_reactions = given.depends(given.reactions, "inputs")
+        for variable, direct in zip(self._system.reactions, on_reactions, strict=True):
+            result[variable.name] = _names(inputs, direct | forcing)
         for variable, direct, through in zip(self._system.outputs, on_inputs, on_accelerations, strict=True):
             result[variable.name] = _names(inputs, direct | (forcing & through))
         return {name: depends for name, depends in result.items() if name not in _names(inputs)}
@@ -158,7 +163,7 @@ class Dependencies:
         for what in ("coordinates", "velocities", "states"):
             for variable, row in zip(getattr(system, what), rows[what], strict=True):
                 result[variable.name] = self._own(row)
-        for variable in (*system.accelerations, *system.integrals):
+        for variable in (*system.accelerations, *system.integrals, *system.reactions):
             result[variable.name] = self._own(accelerated)
         for variable, row in zip(system.outputs, outputs, strict=True):
             result[variable.name] = self._own(row)

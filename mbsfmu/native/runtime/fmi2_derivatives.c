@@ -106,6 +106,7 @@ static fmi2Status direct_derivative(
         if (unknown->kind == INPUT || unknown->kind == PARAMETER || unknown->kind == STEP_SIZE) {
             return REFUSE("%s is no unknown", unknown->name);
         }
+        if (unknown->kind == REACTION) return REFUSE("the derivative of %s is not known", unknown->name);
         if (unknown->kind == ACCELERATION) values[k] = turned[i];
         if (unknown->kind != OUTPUT) continue;
         for (int j = 0; j < INPUTS; j++) values[k] += by_inputs[i + OUTPUTS * j] * d_inputs[j];

@@ -77,7 +77,7 @@ static void reset(Instance *instance) {
     }
     COPY(state->parameters, parameter_starts, PARAMETERS);
     state->mode = INSTANTIATED;
-    instance->outputs_valid = 0;
+    instance->known = NOTHING;
 }
 
 FMI2_EXPORT const char *FMI2_NAME(fmi2GetTypesPlatform)(void) { return "default"; }
@@ -193,12 +193,20 @@ static const Variable *find(Instance *instance, fmi2ValueReference reference) {
 static int up_to_date(Instance *instance) {
     if (!initialized(instance)) return 0;
     refresh(instance);
-    if (!instance->outputs_valid) {
+    if (instance->known == NOTHING) {
         load(instance);
         outputs(&instance->parts, instance->outputs, instance->violation);
-        instance->outputs_valid = 1;
+        instance->known = OUTPUTS_KNOWN;
     }
     return 1;
+}
+
+/* Reactions are found when they are asked for: most users do without. */
+static void find_reactions(Instance *instance) {
+    if (instance->known == EVERYTHING_KNOWN) return;
+    load(instance);
+    reactions(&instance->parts, instance->reactions);
+    instance->known = EVERYTHING_KNOWN;
 }
 
 static double value_of(const Instance *instance, const Variable *variable) {
@@ -212,6 +220,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case STATE: return state->states[i];
         case INTEGRAL: return state->integrals[i];
         case OUTPUT: return instance->outputs[i];
+        case REACTION: return instance->reactions[i];
         case VIOLATION: return instance->violation[i];
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
@@ -232,6 +241,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetReal)(
             continue;
         }
         if (!up_to_date(instance)) return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);
+        if (variable->kind == REACTION) find_reactions(instance);
         values[k] = value_of(instance, variable);
     }
     return fmi2OK;

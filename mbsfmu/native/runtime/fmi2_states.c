@@ -12,7 +12,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetFMUstate)(fmi2Component component, fmi2F
     WITH_INSTANCE;
     if (!saved) return REFUSE("there is no saved state");
     memcpy(&instance->state, saved, sizeof(State));
-    instance->outputs_valid = 0;
+    instance->known = NOTHING;
     return fmi2OK;
 }
 

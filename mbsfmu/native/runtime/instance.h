@@ -31,12 +31,14 @@ typedef struct {
     int mode, has_stop_time, initialized, padding;
 } State;
 
+typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
+
 typedef struct {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
-    double outputs[ROOM(OUTPUTS)], violation[2];
-    int outputs_valid;
+    double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
+    Known known;                        /* which of these fit the state */
     fmi2CallbackLogger logger;
     fmi2ComponentEnvironment environment;
     int logging;

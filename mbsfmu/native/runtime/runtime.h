@@ -77,7 +77,8 @@ typedef struct {
 } Signal;
 
 typedef enum {
-    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, INTEGRAL, OUTPUT, VIOLATION, PARAMETER, CALCULATED, STEP_SIZE
+    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
+    STEP_SIZE
 } Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */

@@ -173,7 +173,7 @@ static void make_consistent(Instance *instance) {
     COPY(parts->accelerations, right, COORDINATES);
 #endif
     integral_rates(parts, state->integral_rates);
-    instance->outputs_valid = 0;
+    instance->known = NOTHING;
 }
 
 /* Where an input has jumped, let accelerations and rates jump too. */
@@ -271,7 +271,7 @@ static int initialize(Instance *instance) {
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->repartitions = 0.0;
     state->initialized = 1;
-    instance->outputs_valid = 0;
+    instance->known = NOTHING;
     return 1;
 }
 
@@ -290,7 +290,7 @@ static int simulate(Instance *instance, double end) {
         refresh(instance);
         if (!advance(instance, state->time, stop)) {
             *state = before;
-            instance->outputs_valid = 0;
+            instance->known = NOTHING;
             return 0;
         }
         state->time = stop;
@@ -301,6 +301,6 @@ static int simulate(Instance *instance, double end) {
         state->slopes[i] = 0.0;
     }
     state->slope_time = end;
-    instance->outputs_valid = 0;
+    instance->known = NOTHING;
     return 1;
 }

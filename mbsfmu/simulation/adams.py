@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.integrate import ode
 
@@ -50,13 +51,13 @@ class Adams(Solver):
         while waiting:
             form = self.formulation.explicit_form(state)
             flow = CountedRates(form, inside)
-            solver = ode(flow).set_integrator(
-                "vode",
-                method="adams",
-                rtol=self.relative_tolerance,
-                atol=self.absolute_tolerance * self.formulation.explicit_scale,
-                nsteps=_MOST_STEPS,
-            )
+            options: dict[str, Any] = {
+                "method": "adams",
+                "rtol": self.relative_tolerance,
+                "atol": self.absolute_tolerance * self.formulation.explicit_scale,
+                "nsteps": _MOST_STEPS,
+            }
+            solver = ode(flow).set_integrator("vode", **options)
             solver.set_initial_value(form.start, begin)
             lasts = True
             while waiting and lasts:
@@ -64,7 +65,8 @@ class Adams(Solver):
                 state = flow.accept(begin, self._reach(solver, begin))
                 lasts = form.lasts(state)
                 yield state
-            self.statistics.steps += int(solver._integrator.iwork[_STEPS_TAKEN])  # SciPy does not tell it otherwise
+            inside_scipy: Any = solver  # which does not tell it otherwise
+            self.statistics.steps += int(inside_scipy._integrator.iwork[_STEPS_TAKEN])
             self.statistics.rhs_evaluations += flow.evaluations
             self.statistics.repartitions += not lasts
 

@@ -133,6 +133,8 @@ class Articulation:
         values
             One generalized force or momentum for each coordinate of the mechanism.
         """
+        if not joint.elements:
+            return np.zeros(6)
         force, moment = np.zeros(3), np.zeros(3)
         for element in joint.elements:
             if element.slides:

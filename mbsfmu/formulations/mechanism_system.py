@@ -203,7 +203,7 @@ class MechanismSystem(System):
         balance, loads = self._balance(motion, instant, without)
         wrenches = [-wrench for wrench in balance]
         for body, joint in enumerate(self._kinematics.joints):
-            load = articulation.impulse(motion.frames, joint, stack(loads.joint_loads)) if joint.elements else 0.0
+            load = articulation.impulse(motion.frames, joint, stack(loads.joint_loads))
             wrenches[body] = wrenches[body] + load
             if joint.parent >= 0:
                 wrenches[joint.parent] = wrenches[joint.parent] - load

@@ -175,7 +175,6 @@ class FirstOrderProblem(StepProblem):
     def __init__(self, formulation: FirstOrder, state: State, step: float) -> None:
         super().__init__(formulation.functions, state, step)
         self._formulation = formulation
-        formulation.functions.references[:] = state.references
         moving, moving_rates = formulation.flow_of(state)
         np.concatenate([state.coordinates, moving, state.states], out=formulation.begin)
         np.concatenate([state.velocities, moving_rates, state.rates], out=formulation.begin_rates)

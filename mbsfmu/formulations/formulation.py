@@ -54,6 +54,7 @@ class StepProblem(ABC):
         self.functions = functions
         self.state = state
         self.step = step
+        functions.references[:] = state.references
         self._predicted_coordinates = state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
         self._predicted_states = state.states + step * state.rates
 

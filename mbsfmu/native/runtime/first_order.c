@@ -32,7 +32,6 @@ static void begin(Instance *instance, Problem *problem, double step) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
     memcpy(problem->dependent, state->dependent, sizeof problem->dependent);
-    COPY(parts->references, state->references, REFERENCES);
     COPY(parts->begin, state->coordinates, COORDINATES);
     COPY(parts->begin + COORDINATES, state->MOVING, COORDINATES);
     COPY(parts->begin + 2 * COORDINATES, state->states, STATES);

@@ -13,6 +13,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     for (int j = 0, k = 0; j < COORDINATES; j++) {
         if (!state->dependent[j]) coordinates[j] = y[k++];
     }
+    COPY(parts->references, state->references, REFERENCES);
     if (!place(instance, state->dependent, coordinates)) return 0;
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);

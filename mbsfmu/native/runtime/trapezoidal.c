@@ -8,6 +8,7 @@ static int try_step(Instance *instance, double step) {
     const Parts *parts = &instance->parts;
     Problem problem;
     double unknowns[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
+    COPY(parts->references, state->references, REFERENCES);
     begin(instance, &problem, step);
     const int iterations = newton(instance, &problem, unknowns);
     if (!iterations || !finish(instance, &problem, unknowns)) return 0;

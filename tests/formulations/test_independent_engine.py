@@ -1,100 +1,11 @@
-"""Accelerations against engines that share no code with ours."""
+"""Accelerations of a loop against an engine that shares no code with ours; trees are in test_joints.py."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 import mbsfmu
-from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.system import starts
-from mbsfmu.model import Mechanism, Prismatic, Revolute, RigidBody
-
-pinocchio = pytest.importorskip("pinocchio")
-
-
-def random_tree(seed: int, bodies: int = 6) -> Mechanism:
-    """A spatial tree of hinges and slides with skew axes, turned frames and full inertia tensors."""
-    random = np.random.default_rng(seed)
-    made, joints = [], []
-    for index in range(bodies):
-        a = random.normal(size=(3, 3))
-        inertia = a @ a.T + np.eye(3)
-        inertia += np.eye(3) * np.trace(inertia)  # satisfies the triangle inequality in any axes
-        made.append(
-            RigidBody(
-                name=f"body_{index}",
-                mass=random.uniform(0.5, 3.0),
-                inertia=tuple(np.diag(inertia)),
-                products_of_inertia=(inertia[0, 1], inertia[0, 2], inertia[1, 2]),
-                centre=tuple(random.normal(size=3)),
-                points={"next": tuple(random.normal(size=3)), "here": tuple(random.normal(size=3))},
-            )
-        )
-        parent = "ground.O" if index == 0 else f"body_{random.integers(index)}.next"
-        kind = Revolute if random.random() < 0.6 else Prismatic
-        joints.append(
-            kind(
-                name=f"joint_{index}",
-                parent=parent,
-                child=f"body_{index}.here",
-                axis=tuple(random.normal(size=3)),
-                orientation=tuple(random.normal(size=3)),
-            )
-        )
-    return Mechanism(gravity=(0.3, -9.81, 1.0), ground={"O": (0.1, 0.2, 0.3)}, bodies=tuple(made), joints=tuple(joints))
-
-
-def as_pinocchio(mechanism: Mechanism) -> pinocchio.Model:
-    """The same tree, its frames placed by hand."""
-    model = pinocchio.Model()
-    model.gravity.linear = np.array(mechanism.gravity)
-    ids = {"ground": 0}
-    frames = {"ground": pinocchio.SE3.Identity()}  # body frame in the frame of its Pinocchio joint
-    topology = mechanism.topology
-    for body, tree_joint in zip(topology.bodies, topology.tree, strict=True):
-        joint = tree_joint.joint
-        inner = joint.parent.split(".")[0]
-        place = np.array(mechanism.point(joint.parent).position)
-        axis = np.array(joint.axis) / np.linalg.norm(joint.axis)
-        kind = (
-            pinocchio.JointModelRevoluteUnaligned
-            if isinstance(joint, Revolute)
-            else pinocchio.JointModelPrismaticUnaligned
-        )
-        placement = frames[inner] * pinocchio.SE3(np.eye(3), place)
-        ids[body.name] = model.addJoint(ids[inner], kind(*axis), placement, joint.name)
-        turn = Rotation.from_rotvec(joint.orientation).as_matrix()
-        here = np.array(mechanism.point(joint.child).position)
-        frames[body.name] = pinocchio.SE3(turn, -turn @ here)
-        jxy, jxz, jyz = body.products_of_inertia
-        jxx, jyy, jzz = body.inertia
-        tensor = np.array([[jxx, jxy, jxz], [jxy, jyy, jyz], [jxz, jyz, jzz]])
-        inertia = pinocchio.Inertia(body.mass, np.array(body.centre.position), tensor)
-        model.appendBodyToJoint(ids[body.name], inertia, frames[body.name])
-    return model
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_open_tree_against_pinocchio(seed: int) -> None:
-    mechanism = random_tree(seed)
-    model = as_pinocchio(mechanism)
-    data = model.createData()
-    functions = SystemFunctions(MechanismSystem(mechanism))
-    functions.parameters[:] = starts(functions.system.parameters)
-    random = np.random.default_rng(seed + 100)
-    order = [model.joints[model.getJointId(t.joint.name)].idx_q for t in mechanism.topology.tree]
-    for _ in range(3):
-        q, v = random.normal(size=(2, len(order)))
-        functions.coordinates[:], functions.velocities[:] = q, v
-        ours, _, _ = accelerations(functions)
-        there_q, there_v = np.empty_like(q), np.empty_like(v)
-        there_q[order], there_v[order] = q, v
-        theirs = pinocchio.aba(model, data, there_q, there_v, np.zeros(len(order)))[order]
-        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9 * np.max(np.abs(theirs)))
 
 
 def cartesian_four_bar(angles: np.ndarray, rates: np.ndarray, force: float) -> np.ndarray:

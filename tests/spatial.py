@@ -1,0 +1,100 @@
+"""Mechanisms in space that tests share: random trees, and what is needed to move them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.system import starts
+from mbsfmu.model import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Mechanism,
+    Planar,
+    Prismatic,
+    Revolute,
+    RigidBody,
+    Spherical,
+    Universal,
+)
+
+KINDS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
+GRAVITY = (0.3, -9.81, 1.0)
+
+Random = np.random.Generator
+
+
+def vector(random: Random) -> tuple[float, float, float]:
+    x, y, z = random.normal(size=3).tolist()
+    return x, y, z
+
+
+def random_body(random: Random, name: str) -> RigidBody:
+    """A body with a full inertia tensor that satisfies the triangle inequality in any axes."""
+    a = random.normal(size=(3, 3))
+    inertia = a @ a.T + np.eye(3)
+    inertia += np.eye(3) * np.trace(inertia)
+    return RigidBody(
+        name=name,
+        mass=random.uniform(0.5, 3.0),
+        inertia=tuple(np.diag(inertia)),
+        products_of_inertia=(inertia[0, 1], inertia[0, 2], inertia[1, 2]),
+        centre=vector(random),
+        points={"next": vector(random), "here": vector(random)},
+    )
+
+
+def random_axes(random: Random, kind: type) -> dict[str, Any]:
+    """The axes that a joint of a kind needs, askew."""
+    axis = np.array(vector(random))
+    across = np.cross(axis, vector(random))
+    if kind in (Spherical, Free, Fixed):
+        return {}
+    if kind is Universal:
+        return {"axis": tuple(axis), "second_axis": tuple(across)}
+    if kind is Planar:
+        return {"axis": tuple(axis), "direction": tuple(across)}
+    return {"axis": tuple(axis)}
+
+
+def random_tree(seed: int, bodies: int = 6) -> Mechanism:
+    """A branched tree of joints of all kinds, about half of them with the child nearer to the ground."""
+    random = np.random.default_rng(seed)
+    made = [random_body(random, f"body_{index}") for index in range(bodies)]
+    joints = []
+    for index in range(bodies):
+        ends = ["ground.O" if index == 0 else f"body_{random.integers(index)}.next", f"body_{index}.here"]
+        kind = KINDS[random.integers(len(KINDS))]
+        if random.random() < 0.5:
+            ends.reverse()
+        joints.append(
+            kind(
+                name=f"joint_{index}",
+                parent=ends[0],
+                child=ends[1],
+                orientation=vector(random),
+                **random_axes(random, kind),
+            )
+        )
+    return Mechanism(gravity=GRAVITY, ground={"O": (0.1, 0.2, 0.3)}, bodies=tuple(made), joints=tuple(joints))
+
+
+def in_motion(mechanism: Mechanism, random: Random, *, turned: bool = False) -> SystemFunctions:
+    """Functions of a mechanism at random coordinates and velocities.
+
+    Cardan angles stay where the reference need not move; `turned` makes the references random rotations.
+    """
+    functions = SystemFunctions(MechanismSystem(mechanism))
+    functions.parameters[:] = starts(functions.system.parameters)
+    functions.coordinates[:] = random.normal(size=functions.coordinates.shape)
+    steep = list(functions.system.steep)
+    functions.coordinates[steep] = random.uniform(-1.0, 1.0, size=len(steep))
+    functions.velocities[:] = random.normal(size=functions.velocities.shape)
+    if turned:
+        quaternions = random.normal(size=(functions.system.references, 4))
+        functions.references[:] = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).ravel()
+    return functions

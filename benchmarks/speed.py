@@ -1,0 +1,284 @@
+"""What a step of 1 ms of the four-bar costs, in every way to make it and in Exudyn; what an export costs.
+
+Needs gcc and, for its comparison, Exudyn: pip install exudyn. All ways take turns, so that what else runs on the
+machine disturbs them alike; ratios are taken within a turn. Run: python benchmarks/speed.py
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import fmpy
+import numpy as np
+from exudyn_four_bar import FourBar, exu
+from fmpy.simulation import instantiate_fmu
+
+import mbsfmu
+from mbsfmu.errors import InputError
+from mbsfmu.native.compiler import PLATFORMS
+
+MODEL, STOP, STEP = "four-bar", 10.0, 1e-3
+STEPS = round(STOP / STEP)
+ROUNDS, SLOW_EVERY, HOST_RUNS, EXPORTS = 42, 6, 9, 7
+FORMULATIONS = ("double-step", "penalty")
+SLOW = ("Python FMU", "in process, interpreter")
+HERE = Path(__file__).parent
+
+# Modified Newton or full, relative tolerance of the residual.
+EXUDYN = ((False, 1e-4), (True, 1e-6), (True, 1e-4))
+EXUDYN_REFERENCE = (False, 1e-10)
+CLOSE = 1e-6
+"""Exudyn's cylinder length may deviate by this from its own converged one, in m, for its time to count."""
+
+# The command line inside a started interpreter with everything imported.
+_TIMED_COMMAND = """
+import sys, time
+from mbsfmu.cli.main import cli
+import mbsfmu.exporting
+begin = time.perf_counter()
+cli.main(sys.argv[1:], standalone_mode=False)
+print(time.perf_counter() - begin)
+"""
+
+Timed = Callable[[], float]
+Times = dict[int, float]
+"""µs per step by round."""
+
+
+def compile_host(folder: Path) -> Path:
+    """Compile the host in C."""
+    host = folder / "speed_host"
+    include = Path(mbsfmu.__file__).parent / "native" / "runtime"
+    command = ["gcc", "-std=c99", "-O2", f"-I{include}", str(HERE / "speed_host.c"), "-o", str(host), "-ldl"]
+    subprocess.run(command, check=True)
+    return host
+
+
+def in_host(host: Path, unit: Path, folder: Path) -> Timed:
+    """Time fmi2DoStep in the host, in µs: the median of runs that together take about as long as one of Exudyn."""
+    with zipfile.ZipFile(unit) as archive:
+        archive.extractall(folder)
+    (library,) = (folder / "binaries" / fmpy.platform).iterdir()
+    guid = str(fmpy.read_model_description(str(unit)).guid)
+    command = [str(host), str(library), guid, repr(STEP), str(STEPS), str(HOST_RUNS)]
+
+    def timed() -> float:
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return statistics.median(float(line) for line in done.stdout.split())
+
+    return timed
+
+
+def in_fmpy(unit: Path, folder: Path) -> Timed:
+    """Time FMPy's doStep, in µs."""
+    description = fmpy.read_model_description(str(unit))
+    slave = instantiate_fmu(fmpy.extract(str(unit), str(folder)), description, "CoSimulation")
+
+    def timed() -> float:
+        slave.setupExperiment(startTime=0.0)
+        slave.enterInitializationMode()
+        slave.exitInitializationMode()
+        begin = time.perf_counter()
+        for index in range(STEPS):
+            slave.doStep(index * STEP, STEP)
+        seconds = time.perf_counter() - begin
+        slave.reset()
+        return 1e6 * seconds / STEPS
+
+    return timed
+
+
+def in_process(formulation: str, *, compiled: bool) -> Timed:
+    """Time a run in process, which reads all variables after every step, in µs per step."""
+    simulation = mbsfmu.models.built_in(MODEL).simulation(formulation=formulation, step=STEP, compiled=compiled)
+
+    def timed() -> float:
+        begin = time.perf_counter()
+        simulation.run(STOP)
+        return 1e6 * (time.perf_counter() - begin) / STEPS
+
+    return timed
+
+
+def in_exudyn(modified: bool, tolerance: float) -> Timed:
+    """Time Exudyn's solver, in µs per step."""
+
+    def timed() -> float:
+        seconds, _ = FourBar().run(STEP, modified=modified, tolerance=tolerance)
+        return 1e6 * seconds / STEPS
+
+    return timed
+
+
+def ways(folder: Path) -> dict[str, Timed]:
+    """Prepare every way to make a step."""
+    model = mbsfmu.models.built_in(MODEL)
+    host = compile_host(folder)
+    units = {
+        (backend, formulation): mbsfmu.export(
+            model,
+            folder / backend / formulation,
+            layout="monolithic",
+            backend=backend,
+            formulation=formulation,
+            step=STEP,
+        )[0]
+        for backend in ("native", "python")
+        for formulation in FORMULATIONS
+    }
+    made: dict[str, Timed] = {}
+    for formulation in FORMULATIONS:
+        unit = units["native", formulation]
+        made[f"native FMU, C host, {formulation}"] = in_host(host, unit, folder / f"unpacked-{formulation}")
+    for backend, title in (("native", "native"), ("python", "Python")):
+        for formulation in FORMULATIONS:
+            made[f"{title} FMU, FMPy, {formulation}"] = in_fmpy(
+                units[backend, formulation], folder / f"{backend}-{formulation}"
+            )
+    for compiled, title in ((True, "compiled loop"), (False, "interpreter")):
+        for formulation in FORMULATIONS:
+            made[f"in process, {title}, {formulation}"] = in_process(formulation, compiled=compiled)
+    for choice in EXUDYN:
+        made[exudyn_title(*choice)] = in_exudyn(*choice)
+    return made
+
+
+def exudyn_title(modified: bool, tolerance: float) -> str:
+    """Name a choice of Exudyn's solver."""
+    return f"Exudyn, {'modified' if modified else 'full'} Newton, {tolerance:.0e}"
+
+
+def time_steps() -> dict[str, Times]:
+    """Let all ways take turns, those in Python seldom; return the times of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        timed = ways(Path(folder))
+        times: dict[str, Times] = {name: {} for name in timed}
+        for turn in range(ROUNDS):
+            for name, way in timed.items():
+                if turn % SLOW_EVERY == 0 or not name.startswith(SLOW):
+                    times[name][turn] = way()
+    return times
+
+
+def ratios(one: Times, other: Times) -> list[float]:
+    """Return the quartiles, over the rounds that both have, of the ratio within a round."""
+    return statistics.quantiles([one[turn] / other[turn] for turn in one.keys() & other.keys()], n=4)
+
+
+def print_steps(times: dict[str, Times]) -> None:
+    """Print median, quartiles and ratio to the first of every way."""
+    base = next(iter(times.values()))
+    print("| one step of 1 ms | median [µs] | quartiles [µs] | 10 s take [s] | ratio |\n|" + " --- |" * 5)
+    for name, values in times.items():
+        low, median, high = statistics.quantiles(values.values(), n=4)
+        row = f"{median:.3g} | {low:.3g} – {high:.3g} | {median * STEPS / 1e6:.3g} | {ratios(values, base)[1]:.3g}"
+        print(f"| {name} | {row} |")
+
+
+def compare_motion() -> dict[str, float]:
+    """Print how far Exudyn's motion is from ours; return each choice's deviation from the converged one, in m."""
+    ours = mbsfmu.models.built_in(MODEL).simulation().run(STOP)
+    _, reference = FourBar(record=True).run(STEP, modified=EXUDYN_REFERENCE[0], tolerance=EXUDYN_REFERENCE[1])
+    lengths = np.interp(reference[:, 0], ours.time, ours["cylinder.length"])
+    difference = float(np.max(np.abs(reference[:, 1] - lengths)))
+    held = np.abs(reference[reference[:, 0] <= 1.0, 1] - lengths[0])
+    print("\n| cylinder length at [s] | ours [m] | Exudyn [m] |\n| --- | --- | --- |")
+    for instant in (1.0, 2.5, 5.0, 8.0, 10.0):
+        at = int(np.argmin(np.abs(reference[:, 0] - instant)))
+        print(f"| {instant:g} | {lengths[at]:.5f} | {reference[at, 1]:.5f} |")
+    print(f"\nLargest difference {1e3 * difference:.2f} mm of {1e3 * np.ptp(lengths):.0f} mm of motion; ", end="")
+    print(f"held at rest in the first second to {np.max(held):.1g} m.")
+    deviations = {}
+    for modified, tolerance in EXUDYN:
+        _, found = FourBar(record=True).run(STEP, modified=modified, tolerance=tolerance)
+        deviations[exudyn_title(modified, tolerance)] = float(np.max(np.abs(found[:, 1] - reference[:, 1])))
+    print("\n| deviation from converged | [m] |\n| --- | --- |")
+    for name, deviation in deviations.items():
+        print(f"| {name} | {deviation:.1g} |")
+    return deviations
+
+
+def print_sizes() -> int:
+    """Print the size of the unit for each platform that can be built here; return the largest in bytes."""
+    sizes: dict[str, int] = {}
+    model = mbsfmu.models.built_in(MODEL)
+    print("\n| FMU for | size [kB] |\n| --- | --- |")
+    for platforms in (*((each,) for each in PLATFORMS), tuple(PLATFORMS)):
+        title = ", ".join(platforms)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                (unit,) = mbsfmu.export(model, folder, layout="monolithic", platforms=platforms)
+            except InputError:
+                print(f"| {title} | not here: needs the extra 'cross' |")
+                continue
+            sizes[title] = unit.stat().st_size
+            print(f"| {title} | {sizes[title] / 1e3:.0f} |")
+    return max(sizes[each] for each in PLATFORMS if each in sizes)
+
+
+def time_export() -> float:
+    """Print what an export takes with nothing kept from earlier ones; return the median of the whole command in s."""
+    whole, inside = [], []
+    for _ in range(EXPORTS):
+        for command, seconds in ((["-m", "mbsfmu"], whole), (["-c", _TIMED_COMMAND], inside)):
+            with tempfile.TemporaryDirectory() as folder:
+                cache = {"XDG_CACHE_HOME": folder, "LOCALAPPDATA": folder}
+                # The first call of zig makes its C library, which takes minutes and is not what is measured.
+                zig = {"ZIG_GLOBAL_CACHE_DIR": str(Path.home() / ".cache" / "zig")}
+                arguments = ["export", MODEL, "-o", str(Path(folder) / "out"), "--layout", "monolithic", "--quiet"]
+                begin = time.perf_counter()
+                done = subprocess.run(
+                    [sys.executable, *command, *arguments],
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, **zig, **cache},
+                )
+                taken = time.perf_counter() - begin
+            seconds.append(float(done.stdout.split()[-1]) if seconds is inside else taken)
+    print("\n| export, monolithic, nothing kept | median [s] | least – most [s] |\n| --- | --- | --- |")
+    for title, seconds in (("whole command", whole), ("without start and imports", inside)):
+        print(f"| {title} | {statistics.median(seconds):.2f} | {min(seconds):.2f} – {max(seconds):.2f} |")
+    return statistics.median(whole)
+
+
+def print_floors(times: dict[str, Times], deviations: dict[str, float], size: int, export: float) -> None:
+    """Print what was aimed at beside what was found."""
+    close = [times[name] for name, deviation in deviations.items() if deviation <= CLOSE]
+    print("\n| floor | found | |\n| --- | --- | --- |")
+    for formulation in FORMULATIONS:
+        steps = times[f"native FMU, C host, {formulation}"]
+        low, faster, high = min((ratios(each, steps) for each in close), key=lambda found: found[1])
+        found = f"{faster:.1f} times, quartiles {low:.1f} – {high:.1f}"
+        print(f"| 10 times as fast as Exudyn, {formulation} | {found} | {_verdict(faster >= 10)} |")
+        low, step, high = statistics.quantiles(steps.values(), n=4)
+        found = f"{step:.2f} µs, quartiles {low:.2f} – {high:.2f}"
+        print(f"| at most 3 µs per step in the C host, {formulation} | {found} | {_verdict(step <= 3)} |")
+    print(f"| FMU below 200 kB | {size / 1e3:.0f} kB | {_verdict(size < 200_000)} |")
+    print(f"| export below 5 s | {export:.2f} s | {_verdict(export < 5)} |")
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def main() -> None:
+    """Measure and print everything."""
+    print(f"Exudyn {exu.__version__}; {ROUNDS} rounds\n")
+    times = time_steps()
+    print_steps(times)
+    deviations = compare_motion()
+    size = print_sizes()
+    print_floors(times, deviations, size, time_export())
+
+
+if __name__ == "__main__":
+    main()

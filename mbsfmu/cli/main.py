@@ -20,7 +20,6 @@ from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.fmu.validation import validate
 from mbsfmu.models import BUILT_IN
 from mbsfmu.native.compiler import PLATFORMS
-from mbsfmu.report import write_report
 from mbsfmu.simulation.factory import FORMULATIONS, SOLVERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -301,6 +300,8 @@ def compare_command(
         )
     write_json(json_file, comparison.to_dict())
     if report:
+        from mbsfmu.report import write_report  # noqa: PLC0415 - its plots take longest to load, and few need them
+
         write_report(comparison.to_dict(curves=True), report)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):

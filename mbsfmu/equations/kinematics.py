@@ -14,6 +14,7 @@ from mbsfmu.equations.bodies import Points, PointSlot
 from mbsfmu.equations.rotation import (
     Array,
     cross,
+    quaternion_from_vector,
     rotation_about,
     rotation_from_quaternion,
     rotation_from_vector,
@@ -58,6 +59,8 @@ class JointKinematics:
         Index of the reference orientation, from which the hinges turn; None where there is none.
     orientation
         Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
+    quaternion
+        The same as a quaternion (w, x, y, z), shape (4,).
     inner, outer
         The joint's point on both bodies.
     """
@@ -67,6 +70,7 @@ class JointKinematics:
     elements: tuple[ElementKinematics, ...]
     reference: int | None
     orientation: Array
+    quaternion: Array
     inner: PointSlot
     outer: PointSlot
 
@@ -251,7 +255,8 @@ def _of(vectors: list[Array], body: int) -> Array:
 
 def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
     joint = tree_joint.joint
-    orientation = rotation_from_vector(joint.orientation)
+    vector = np.array(joint.orientation)
+    orientation = rotation_from_vector(vector)
     inner, outer = points.find(joint.parent), points.find(joint.child)
     elements = [
         ElementKinematics(coordinate, element.slides, unit(element.axis))
@@ -260,5 +265,14 @@ def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
     if tree_joint.reversed:
         # Seen from the child, the elements come in reverse: (R(a, y) R(b, z) O)ᵀ = R(-Oᵀ b, z) R(-Oᵀ a, y) Oᵀ.
         elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
-        orientation, inner, outer = orientation.T, outer, inner
-    return JointKinematics(joint, tree_joint.parent, tuple(elements), tree_joint.reference, orientation, inner, outer)
+        orientation, vector, inner, outer = orientation.T, -vector, outer, inner
+    return JointKinematics(
+        joint,
+        tree_joint.parent,
+        tuple(elements),
+        tree_joint.reference,
+        orientation,
+        quaternion_from_vector(vector),
+        inner,
+        outer,
+    )

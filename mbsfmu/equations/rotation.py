@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 Array = NDArray[Any]
 
@@ -50,7 +49,14 @@ def rotation_about(axis: Array, angle: Array) -> Array:
 
 def rotation_from_vector(vector: ArrayLike) -> Array:
     """Return the rotation matrix of a constant rotation vector in rad, shape (3, 3)."""
-    return np.asarray(Rotation.from_rotvec(np.asarray(vector, dtype=float)).as_matrix())
+    angle = float(np.linalg.norm(vector))
+    return np.eye(3) if angle == 0.0 else rotation_about(unit(vector), np.asarray(angle))
+
+
+def quaternion_from_vector(vector: ArrayLike) -> Array:
+    """Return the unit quaternion (w, x, y, z) of a constant rotation vector in rad, shape (4,)."""
+    angle = float(np.linalg.norm(vector))
+    return np.array([1.0, 0.0, 0.0, 0.0]) if angle == 0.0 else quaternion_about(unit(vector), np.asarray(angle))
 
 
 def rotation_from_quaternion(quaternion: Array) -> Array:

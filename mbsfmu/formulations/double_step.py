@@ -173,9 +173,8 @@ class DoubleStepProblem(StepProblem):
         """Return the derivative by the independent coordinates and the states."""
         return self._equations.tangent()[0]
 
-    def finish(self, unknowns: Floats) -> State:
+    def finish(self) -> State:
         """Return the state at the end, with another choice of coordinates where the present one gets steep."""
-        self.residual(unknowns)
         return self._end(reconsidered(self._partition, self.functions, self._equations.basis))
 
 

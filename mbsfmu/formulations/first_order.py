@@ -197,9 +197,8 @@ class FirstOrderProblem(StepProblem):
         """Return the derivative by z, w and x."""
         return self._formulation.tangent()[0]
 
-    def finish(self, unknowns: Floats) -> State:
+    def finish(self) -> State:
         """Return the state at the end."""
-        self.residual(unknowns)
         before = self.state
         end = self._formulation.moved(before.integrals)
         integrals = before.integrals + 0.5 * self.step * (before.integral_rates + end.integral_rates)

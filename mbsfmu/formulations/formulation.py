@@ -78,8 +78,8 @@ class StepProblem(ABC):
         """Take notice of the unknowns after an iteration."""
 
     @abstractmethod
-    def finish(self, unknowns: Floats) -> State:
-        """Return the state at the end of the step."""
+    def finish(self) -> State:
+        """Return the state at the end of the step; the residual was last evaluated there."""
 
     def _end(self, partition: Partition | None) -> State:
         """Return the state at the end of the step, where the functions are; integrals by the same rule."""

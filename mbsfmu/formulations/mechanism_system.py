@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.charts import Turning, orientation, recentred
@@ -382,8 +381,8 @@ class MechanismSystem(System):
             if joint.reference is None:
                 continue
             turning, axes = self._turning_of(joint, instant)
-            end = Rotation.from_matrix(joint.orientation).as_quat(scalar_first=True)
-            quaternion = quaternion_product(orientation(axes, turning.coordinates, turning.reference), end)
+            turned = orientation(axes, turning.coordinates, turning.reference)
+            quaternion = quaternion_product(turned, joint.quaternion)
             inner = body_velocity(motion.body_velocities, joint.parent)
             relative = motion.body_velocities[body][3:] - inner[3:]
             result += [quaternion, motion.frames.orientation(joint.parent).T @ relative]

@@ -127,9 +127,8 @@ class PenaltyProblem(StepProblem):
         self.functions.coordinates[:] = unknowns[: self._size]
         self._equations.estimates += self._equations.penalty * self.functions.closure()[0]
 
-    def finish(self, unknowns: Floats) -> State:
+    def finish(self) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
-        self.residual(unknowns)
         functions = self.functions
         functions.multipliers[:] = self._equations.estimates
         if len(functions.rows):

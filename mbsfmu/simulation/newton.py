@@ -31,6 +31,11 @@ class Solution:
 
     unknowns: Floats
     iterations: int
+    evaluated: bool
+
+
+_NEGLIGIBLE = 1e-5
+"""An increment below this share of its tolerance is left out, which saves an evaluation."""
 
 
 def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterations: int) -> Solution:
@@ -65,13 +70,16 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
         unknowns += increment
         problem.updated(unknowns)
         if (np.abs(increment) <= limits).all():
-            return Solution(unknowns, iteration)
+            return Solution(unknowns, iteration, evaluated=False)
         residual = problem.residual(unknowns)
         increment = factors.solve(-residual)
-        if (np.abs(increment) <= limits).all():
+        share = (np.abs(increment) / limits).max()
+        if share <= _NEGLIGIBLE:
+            return Solution(unknowns, iteration, evaluated=True)
+        if share <= 1.0:
             unknowns += increment
             problem.updated(unknowns)
-            return Solution(unknowns, iteration)
+            return Solution(unknowns, iteration, evaluated=False)
     worst = int(np.argmax(np.abs(increment) / limits))
     raise SimulationError(
         f"after {most_iterations} iterations {problem.names[worst]} still moves by "

@@ -48,7 +48,9 @@ class TrapezoidalRule(Solver):
         try:
             limits = self.formulation.limits(len(problem.guess))
             solution = solve(problem, limits, self.jacobian, self.most_iterations)
-            end = self.formulation.recentred(problem.finish(solution.unknowns))
+            if not solution.evaluated:
+                problem.residual(solution.unknowns)
+            end = self.formulation.recentred(problem.finish())
         except SimulationError as error:
             self.statistics.failures += 1
             if halvings == _HALVINGS:

@@ -74,11 +74,9 @@ static void tangent(Instance *instance, double *matrix) { reduced_tangent(&insta
 
 static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
 
-/* Bring z, z', z'' and the multipliers to the solution; choose other coordinates where the present ones get steep. */
-static int finish(Instance *instance, Problem *problem, const double *unknowns) {
-    double residual[ROOM(UNKNOWNS)];
+/* Choose other coordinates where the present ones get steep. */
+static int finish(Instance *instance, Problem *problem) {
     int dependent[ROOM(COORDINATES)];
-    if (!evaluate(instance, problem, unknowns, residual)) return 0;
     if (CONSTRAINTS > 0 && largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) > STEEP) {
         if (!partition(instance, dependent)) return 0;
         if (memcmp(dependent, problem->dependent, sizeof(int) * COORDINATES) != 0) {

@@ -56,9 +56,8 @@ static void tangent(Instance *instance, double *matrix) { first_order_tangent(&i
 static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
 
 /* Bring velocities, accelerations, multipliers and rates to the solution. */
-static int finish(Instance *instance, Problem *problem, const double *unknowns) {
-    double residual[ROOM(UNKNOWNS)];
-    evaluate(instance, problem, unknowns, residual);
+static int finish(Instance *instance, Problem *problem) {
+    (void)problem;
     first_order_motion(&instance->parts);
     return 1;
 }

@@ -22,7 +22,7 @@ static int all_finite(const double *values, int count) {
 }
 
 /* LU factors in place, partial pivoting. Returns 0 where a pivot is zero. */
-static int factorize(int n, double *a, int *pivots) {
+static FLAT int factorize(int n, double *a, int *pivots) {
     for (int k = 0; k < n; k++) {
         int pivot = k;
         for (int i = k + 1; i < n; i++) {
@@ -47,7 +47,7 @@ static int factorize(int n, double *a, int *pivots) {
 }
 
 /* Solve with the factors; b becomes the solution. */
-static void substitute(int n, const double *factors, const int *pivots, double *b) {
+static FLAT void substitute(int n, const double *factors, const int *pivots, double *b) {
     for (int k = 0; k < n; k++) {
         const double kept = b[k];
         b[k] = b[pivots[k]];

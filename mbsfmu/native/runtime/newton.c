@@ -1,10 +1,11 @@
 /* Newton iteration for the equations of a step [Jaiswal2021, eq. 37]. */
 
 #define NEWTON_ITERATIONS 10
+#define NEGLIGIBLE 1e-5 /* an increment below this share of its tolerance is left out and saves an evaluation */
 
-static int within_limits(const double *increment) {
+static int within_limits(const double *increment, double share) {
     for (int i = 0; i < UNKNOWNS; i++) {
-        if (!(fabs(increment[i]) <= limit(i))) return 0;
+        if (!(fabs(increment[i]) <= share * limit(i))) return 0;
     }
     return 1;
 }
@@ -34,11 +35,13 @@ static void solve_for_increment(const double *factors, const int *pivots, const 
 
 /* Iterate until every increment is below its tolerance; returns the number of iterations, or 0 with a reason.
  * An iteration is a Jacobian, its factors and an increment. A following increment with the same factors that is
- * already below its tolerance is applied too, and ends the iteration without another Jacobian. */
-static int newton(Instance *instance, Problem *problem, double *unknowns) {
+ * already below its tolerance is applied too, and ends the iteration without another Jacobian. `evaluated` tells
+ * whether the equations were last evaluated at the solution. */
+static int newton(Instance *instance, Problem *problem, double *unknowns, int *evaluated) {
     double residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)], matrix[ROOM(UNKNOWNS * UNKNOWNS)];
     int pivots[ROOM(UNKNOWNS)];
     memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
+    *evaluated = 0;
     if (!evaluate(instance, problem, unknowns, residual)) return 0;
     for (int iteration = 1; iteration <= NEWTON_ITERATIONS; iteration++) {
         tangent(instance, matrix);
@@ -49,10 +52,12 @@ static int newton(Instance *instance, Problem *problem, double *unknowns) {
         }
         add_increment(unknowns, increment);
         updated(instance, unknowns);
-        if (within_limits(increment)) return iteration;
+        if (within_limits(increment, 1.0)) return iteration;
         if (!evaluate(instance, problem, unknowns, residual)) return 0;
         solve_for_increment(matrix, pivots, residual, increment);
-        if (within_limits(increment)) {
+        if (within_limits(increment, 1.0)) {
+            *evaluated = within_limits(increment, NEGLIGIBLE);
+            if (*evaluated) return iteration;
             add_increment(unknowns, increment);
             updated(instance, unknowns);
             return iteration;

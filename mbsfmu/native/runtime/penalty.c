@@ -56,11 +56,11 @@ static void updated(Instance *instance, const double *unknowns) {
 }
 
 /* Project velocities and accelerations onto the constraints [eqs. 20 and 21]. */
-static int finish(Instance *instance, Problem *problem, const double *unknowns) {
+static int finish(Instance *instance, Problem *problem) {
     const Parts *parts = &instance->parts;
-    double residual[ROOM(UNKNOWNS)], matrix[ROOM(COORDINATES * COORDINATES)], right[ROOM(2 * COORDINATES)];
+    double matrix[ROOM(COORDINATES * COORDINATES)], right[ROOM(2 * COORDINATES)];
     int pivots[ROOM(COORDINATES)];
-    evaluate(instance, problem, unknowns, residual);
+    (void)problem;
     memcpy(parts->multipliers, parts->estimates, sizeof(double) * CONSTRAINTS);
     if (CONSTRAINTS == 0) return 1;
     projection(parts, matrix, right);

@@ -11,14 +11,26 @@
 
 #include "fmi2.h"
 
-/* A piece of a function that is long because it is generated: compilers must not put it together again. */
+/* PIECE: of a function that is long because it is generated; compilers must not put it together again.
+ * SELDOM: a function that is not called in every step.
+ * FLAT: a function that is to be compiled anew for the sizes at each place where it is called. */
 #if defined(__GNUC__)
 #define PIECE __attribute__((noinline))
+#define SELDOM __attribute__((cold))
+#define FLAT inline __attribute__((always_inline))
 #elif defined(_MSC_VER)
 #define PIECE __declspec(noinline)
+#define SELDOM
+#define FLAT __forceinline
 #else
 #define PIECE
+#define SELDOM
+#define FLAT
 #endif
+
+/* The larger and the smaller of two numbers, without the calls that fmax and fmin cost. */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)

@@ -7,11 +7,14 @@ static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     Problem problem;
-    double unknowns[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
+    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
+    int evaluated;
     COPY(parts->references, state->references, REFERENCES);
     begin(instance, &problem, step);
-    const int iterations = newton(instance, &problem, unknowns);
-    if (!iterations || !finish(instance, &problem, unknowns)) return 0;
+    const int iterations = newton(instance, &problem, unknowns, &evaluated);
+    if (!iterations) return 0;
+    if (!evaluated && !evaluate(instance, &problem, unknowns, residual)) return 0;
+    if (!finish(instance, &problem)) return 0;
     state->steps += 1.0;
     state->newton_total += iterations;
     if (iterations > state->newton_max) state->newton_max = iterations;

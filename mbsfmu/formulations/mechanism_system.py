@@ -33,6 +33,7 @@ from mbsfmu.formulations.mechanism_variables import (
     stack,
 )
 from mbsfmu.formulations.system import Instant, System
+from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.variables import Causality, Variable
 
@@ -318,13 +319,15 @@ class MechanismSystem(System):
             joint = self._kinematics.joints[body]
             if joint.parent >= 0:
                 missing[joint.parent] = missing[joint.parent] + missing[body]
+            if isinstance(joint.source, Free):
+                continue
             if self._tree[body].reversed:
                 place = motion.frames.point(joint.parent, joint.inner.of(instant.parameters))
                 of_tree.append(_moved(-missing[body], place))
             else:
                 place = motion.frames.point(body, joint.outer.of(instant.parameters))
                 of_tree.append(_moved(missing[body], place))
-        return np.concatenate([*reversed(of_tree), *of_cuts])
+        return np.concatenate([*reversed(of_tree), *of_cuts, np.zeros(0)])
 
     # -- energy and outputs ---------------------------------------------------------------------------------
 

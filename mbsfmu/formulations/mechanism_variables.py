@@ -12,7 +12,7 @@ from mbsfmu.equations.forces import ActuatorForce, Force, JointDriveForce
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.rotation import Array
 from mbsfmu.model.body import Body
-from mbsfmu.model.joint import AnyJoint, Element
+from mbsfmu.model.joint import AnyJoint, Element, Free
 from mbsfmu.model.topology import Topology, TreeJoint
 from mbsfmu.variables import Causality, Variable
 
@@ -166,11 +166,12 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
 
 
 def reaction_variables(joints: Iterable[AnyJoint]) -> tuple[Variable, ...]:
-    """Name the forces and moments that the joints transmit."""
+    """Name the forces and moments that the joints transmit; a free joint transmits nothing."""
     where = "on the child at its point of the joint, in the inertial frame"
     return tuple(
         Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {where}")
         for joint in joints
+        if not isinstance(joint, Free)
         for quantity, unit in (("force", "N"), ("moment", "N.m"))
         for axis in "xyz"
     )

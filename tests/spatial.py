@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.formulations.assembly import onto_velocity_constraints
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import starts
 from mbsfmu.model import (
@@ -97,4 +99,18 @@ def in_motion(mechanism: Mechanism, random: Random, *, turned: bool = False) -> 
     if turned:
         quaternions = random.normal(size=(functions.system.references, 4))
         functions.references[:] = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).ravel()
+    return functions
+
+
+def assembled(mechanism: Mechanism, random: Random, *, redundant: bool = False) -> SystemFunctions:
+    """Functions of a mechanism where it starts, its loops closed, at random velocities that keep them so."""
+    system = MechanismSystem(mechanism)
+    initialization = Initialization(system)
+    start = initialization.run(starts(system.parameters))
+    functions = SystemFunctions(system, None if redundant else initialization.rows)
+    functions.parameters[:] = start.parameters
+    velocities = random.normal(size=functions.velocities.shape)
+    functions.velocities[:] = onto_velocity_constraints(functions, start.coordinates, velocities)
+    functions.coordinates[:] = start.coordinates
+    functions.inputs[:] = 1e3 * random.normal(size=functions.inputs.shape)
     return functions

@@ -1,0 +1,98 @@
+"""The plan of the divide-and-conquer assembly, replayed body by body."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil, log2
+
+import numpy as np
+import pytest
+from graphs import chain, graphs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mbsfmu.formulations.binary_tree import GROUND, BinaryTree, Link
+
+Pools = dict[int, list[tuple[int, ...]]]
+
+
+def replay(bodies: int, links: list[Link]) -> list[int]:
+    """Follow the handles, by the names of their bodies, through all levels; return how often each row is eliminated.
+
+    Nothing is taken from the tree but positions: that the handles are those of the joints' bodies is checked here.
+    """
+    tree = BinaryTree(bodies, links)
+    ends = {row: (link.parent, link.child) for link in links for row in link.rows}
+    pools: Pools = {1: [(body,) for body in range(bodies)]}
+    eliminated: Counter[int] = Counter()
+    for number, level in enumerate(tree.levels):
+        made: Pools = {}
+        taken: list[tuple[int, int]] = []
+        for group in level.groups:
+            members = len(group.parts[0][1])
+            for member in range(members):
+                parts = [pools[count][positions[member]] for count, positions in group.parts]
+                taken += [(count, int(positions[member])) for count, positions in group.parts]
+                assert all(len(part) == count for part, (count, _) in zip(parts, group.parts, strict=True))
+                handles = [body for part in parts for body in part]
+                assert len(parts) == 2 or number == tree.joined, "only the ground's level has groups of one"
+                for order, elimination in enumerate(group.eliminations):
+                    slots = (elimination.parent, elimination.child)
+                    acted = tuple(GROUND if slot is None else handles[slot] for slot in slots)
+                    for row in elimination.rows[member]:
+                        assert ends[row] == acted
+                        eliminated[int(row)] += 1
+                    assert elimination.closes_loop == (order > 0)
+                made.setdefault(len(group.kept), []).append(tuple(handles[slot] for slot in group.kept))
+        for count, positions in level.carried.items():
+            taken += [(count, int(position)) for position in positions]
+            made.setdefault(count, []).extend(pools[count][position] for position in positions)
+        everything = [(count, position) for count, pool in pools.items() for position in range(len(pool))]
+        assert sorted(taken) == sorted(everything), "each subassembly goes on, once"
+        pools = made
+    assert set(pools) == {0}, "no handle is left"
+    return [eliminated[row] for row in ends]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_levels_and_handles_of_chains(closed: bool) -> None:
+    """⌈log₂ n⌉ levels, and two handles at most: also where the last body is joined to the ground."""
+    for bodies in range(1, 301):
+        tree = BinaryTree(bodies, chain(bodies, closed=closed))
+        assert tree.joined == ceil(log2(bodies))
+        assert len(tree.levels) == tree.joined + 1
+        handles = [len(group.kept) for level in tree.levels for group in level.groups]
+        handles += [count for level in tree.levels for count in level.carried]
+        assert max(handles) <= 2
+
+
+@pytest.mark.parametrize("bodies", [1, 2, 3, 7, 16, 33])
+def test_plan_of_chains(bodies: int) -> None:
+    assert replay(bodies, chain(bodies)) == [1] * 5 * bodies
+    assert replay(bodies, chain(bodies, closed=True)) == [1] * 5 * (bodies + 1)
+
+
+def test_chain_is_halved_in_batches() -> None:
+    """Sixteen links: eight, four, two joints at once, then one, then the ground's."""
+    tree = BinaryTree(16, chain(16))
+    assert [[len(group.parts[0][1]) for group in level.groups] for level in tree.levels[-2:]] == [[1], [1]]
+    joined = [sum(len(group.parts[0][1]) for group in level.groups) for level in tree.levels]
+    assert joined == [8, 4, 2, 1, 1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(graphs())
+def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]]) -> None:
+    """For branched trees with loops, joints of any number of equations and several between the same bodies."""
+    assert set(replay(*graph)) <= {1}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 200), st.integers(0, 2**32))
+def test_levels_of_branched_trees(bodies: int, seed: int) -> None:
+    """Every level joins at least a pair, and no fewer levels than halving takes suffice."""
+    random = np.random.default_rng(seed)
+    links = [Link(int(random.integers(-1, body)) if body else GROUND, body, (body,)) for body in range(bodies)]
+    roots = sum(link.parent == GROUND for link in links)
+    tree = BinaryTree(bodies, links)
+    assert ceil(log2(bodies / roots)) <= tree.joined <= bodies - roots

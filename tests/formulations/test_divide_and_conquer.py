@@ -1,0 +1,124 @@
+"""The assembly against a dense solution of the same saddle-point system."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import graphs
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from spatial import assembled
+
+import mbsfmu
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.binary_tree import BinaryTree, Link
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
+from mbsfmu.formulations.equilibrium import accelerations
+from mbsfmu.formulations.functions import Floats
+
+
+def dense_jacobian(bodies: int, links: list[Link], equations: Equations) -> Floats:
+    """The equations' factors of all bodies' motion, shape (rows, 6 bodies)."""
+    jacobian = np.zeros((len(equations.bias), bodies + 1, 6))  # the ground is the last one
+    for link in links:
+        for row in link.rows:
+            jacobian[row, link.parent] += equations.parent[row]
+            jacobian[row, link.child] += equations.child[row]
+    return jacobian[:, :bodies].reshape(len(equations.bias), 6 * bodies)
+
+
+def dense_motion(inverse: Array, free: Array, jacobian: Floats, bias: Array) -> Floats:
+    """V of M V + Jᵀ λ = M V₀, J V + γ = 0 by least squares, which redundant equations do not disturb."""
+    bodies, rows = len(free), len(bias)
+    mass = np.zeros((6 * bodies, 6 * bodies))
+    for body in range(bodies):
+        mass[6 * body : 6 * body + 6, 6 * body : 6 * body + 6] = np.linalg.inv(inverse[body])
+    matrix = np.block([[mass, jacobian.T], [jacobian, np.zeros((rows, rows))]])
+    right = np.concatenate([mass @ free.ravel(), -bias])
+    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0][: 6 * bodies].reshape(bodies, 6)
+
+
+def problem(bodies: int, links: list[Link], random: np.random.Generator, *, redundant: bool) -> tuple:
+    """Random inertias and wrenches; where redundant, all joints have wrenches out of one set in common.
+
+    The bias is such that some motion satisfies all equations.
+    """
+    a = random.normal(size=(bodies, 6, 6))
+    inverse = a @ np.swapaxes(a, 1, 2) + np.eye(6)
+    rows = sum(len(link.rows) for link in links)
+    parent, child = random.normal(size=(2, rows, 6))
+    common = random.normal(size=(6, 6))
+    for link in links:
+        for column, row in enumerate(link.rows):
+            if redundant:
+                child[row] = common[column]
+                parent[row] = -common[column]
+            if link.parent < 0:
+                parent[row] = 0.0
+            if link.child < 0:
+                child[row] = 0.0
+    jacobian = dense_jacobian(bodies, links, Equations(parent, child, np.zeros(rows)))
+    bias = -jacobian @ random.normal(size=6 * bodies)
+    return inverse, random.normal(size=(bodies, 6)), Equations(parent, child, bias), jacobian
+
+
+def condition(inverse: Array, jacobian: Floats) -> float:
+    """Condition of J M⁻¹ Jᵀ apart from its null space, infinite where that is not clearly told from the rest."""
+    bodies = len(inverse)
+    responses = inverse @ np.swapaxes(jacobian.reshape(-1, bodies, 6), 0, 1).swapaxes(1, 2)
+    values = np.linalg.eigvalsh(jacobian @ responses.reshape(6 * bodies, -1)) if len(jacobian) else np.ones(1)
+    shares = values / np.max(values)
+    unclear = (shares > 1e-13) & (shares < 1e-8)
+    return np.inf if np.any(unclear) else float(1.0 / np.min(shares[shares >= 1e-8]))
+
+
+def check(bodies: int, links: list[Link], inverse: Array, free: Array, equations: Equations, jacobian: Floats) -> None:
+    """Compare to round-off times the condition; the multipliers, of which redundant ones are not unique, must fit."""
+    moved, multipliers = DivideAndConquer(BinaryTree(bodies, links)).solve(inverse, free, equations)
+    expected = dense_motion(inverse, free, jacobian, equations.bias)
+    tolerance = {"rtol": 0.0, "atol": 1e-13 * condition(inverse, jacobian) * np.max(np.abs(expected))}
+    np.testing.assert_allclose(moved, expected, **tolerance)
+    np.testing.assert_allclose(jacobian @ moved.ravel(), -equations.bias, **tolerance)
+    pushed = (inverse @ (jacobian.T @ multipliers).reshape(bodies, 6, 1))[:, :, 0]
+    np.testing.assert_allclose(free + pushed, moved, **tolerance)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs(), st.integers(0, 2**32), st.booleans())
+def test_random_graphs(graph: tuple[int, list[Link]], seed: int, redundant: bool) -> None:
+    made = problem(*graph, np.random.default_rng(seed), redundant=redundant)
+    assume(np.isfinite(condition(made[0], made[-1])))
+    check(*graph, *made)
+
+
+def test_redundant_triangle_is_in_the_examples() -> None:
+    """Three bodies in a ring of equal wrenches: the last joint adds nothing, yet its multipliers are found."""
+    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    given_problem = problem(3, links, np.random.default_rng(1), redundant=True)
+    assert np.linalg.matrix_rank(given_problem[-1]) == 6
+    check(3, links, *given_problem)
+
+
+def test_contradicting_equations_are_not_satisfied() -> None:
+    """Negative control: without a consistent bias no motion satisfies redundant equations, and none is found."""
+    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    inverse, free, equations, jacobian = problem(3, links, np.random.default_rng(1), redundant=True)
+    bias = equations.bias + np.eye(9)[7]
+    moved, _ = DivideAndConquer(BinaryTree(3, links)).solve(
+        inverse, free, Equations(equations.parent, equations.child, bias)
+    )
+    assert np.max(np.abs(jacobian @ moved.ravel() + bias)) > 0.1
+
+
+@pytest.mark.parametrize("name", ["five-bar", "quick-return", "double-loop-8"])
+def test_mechanisms_with_all_their_equations(name: str) -> None:
+    """Planar loops have redundant equations in space: with all of them the motion is the semirecursive one without."""
+    mechanism = mbsfmu.models.built_in(name).systems["mechanism"]
+    some, every = (assembled(mechanism, np.random.default_rng(1), redundant=redundant) for redundant in (False, True))
+    assert len(some.rows) < len(every.rows)
+    expected = accelerations(some)[0]
+    moved, multipliers = every.system.forward_dynamics(every.numeric_instant(), every.rows, 0.0)
+    np.testing.assert_allclose(moved, expected, rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
+    mass, rest, _, _ = every.equilibrium()
+    balance = mass @ moved + rest + every.closure()[1].T @ multipliers
+    np.testing.assert_allclose(balance, 0.0, atol=1e-9 * np.max(np.abs(rest)))

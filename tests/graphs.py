@@ -16,7 +16,7 @@ def chain(bodies: int, *, closed: bool = False, rows: int = 5) -> list[Link]:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, most: int = 12) -> tuple[int, list[Link]]:
+def graphs(draw: st.DrawFn, most: int = 9) -> tuple[int, list[Link]]:
     """A number of bodies and their joints: a spanning tree, outwards, and joints that close loops."""
     bodies = draw(st.integers(1, most))
     ends = [(draw(st.integers(-1, body - 1)), body) for body in range(bodies)]

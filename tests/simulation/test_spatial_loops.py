@@ -14,6 +14,8 @@ from mbsfmu.simulation.result import Result
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
 STOP = 0.5
+QUICK = ("R-U-U-C", "R-R-U-E")
+LOOP_NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in LOOPS]
 CUTS = [(name, cut) for name, joints in LOOPS.items() for cut in range(len(joints))]
 
 
@@ -41,7 +43,7 @@ def same_motion(name: str, cut: int, formulation: str) -> Result:
     return result
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", LOOP_NAMES)
 def test_momenta_keep_loops_closed_in_velocity_and_accelerations_do_not(name: str) -> None:
     """Cut in the middle, at the joint of most freedoms but one."""
     cut = len(LOOPS[name]) // 2
@@ -58,7 +60,7 @@ def test_any_joint_can_be_cut(name: str, cut: int, formulation: str) -> None:
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "double-step"])
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", LOOP_NAMES)
 def test_trapezoidal_rule_comes_nearer_with_the_square_of_the_step(name: str, formulation: str) -> None:
     """Cut at the last joint; Newton's tolerance is small beside the rule's error, which matters to the penalty most."""
     options = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-11)}

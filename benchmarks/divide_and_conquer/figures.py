@@ -37,3 +37,32 @@ def curves(
     axes[0].set_xlabel(labels[0])
     axes[0].set_ylabel(labels[1])
     (DOCS / file).write_text(plots._svg(figure, axes), encoding="utf-8")
+
+
+def panels(
+    file: str, tolerances: Sequence[float], kappas: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
+) -> None:
+    """Draw κ over the tolerance, one panel for each case: solver by colour, published dashed.
+
+    Parameters
+    ----------
+    file
+        Name of the file.
+    tolerances
+        Of the solvers.
+    kappas
+        κ by case, solver, and `ours` or `published`.
+    """
+    figure, axes = plots._figure(len(kappas), 7.0)
+    for axis, (case, by_solver) in zip(axes, kappas.items(), strict=True):
+        for colour, (solver, sources) in zip(plots.COLOURS, by_solver.items(), strict=False):
+            for source, values in sources.items():
+                style = "o-" if source == "ours" else "s--"
+                axis.loglog(
+                    tolerances, values, style, color=colour, linewidth=1.2, markersize=3, label=f"{solver}, {source}"
+                )
+        axis.set_ylabel(f"κ, {case}")
+        axis.set_yticks([0.5, 1.0, 2.0, 5.0], ["0.5", "1", "2", "5"])
+        axis.minorticks_off()
+    axes[-1].set_xlabel("tolerance")
+    (DOCS / file).write_text(plots._svg(figure, axes), encoding="utf-8")

@@ -1,0 +1,150 @@
+"""One right-hand side in compiled C, beside Pinocchio's articulated-body algorithm in the same run.
+
+Run: python benchmarks/divide_and_conquer/compiled.py
+
+Needs g++; Pinocchio's headers come with the package `pin`, Eigen's with CasADi. Compiling takes some minutes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+import casadi
+import numpy as np
+import pinocchio
+from flow import Floats, Flow
+
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.model import Mechanism, Revolute
+from mbsfmu.models import built_in, pendulum
+from mbsfmu.native.compiler import compile_library, host_platform
+from mbsfmu.native.model_code import unit_sources
+
+HERE = Path(__file__).parent
+LINKS, ROUNDS, REPETITIONS = 16, 200, 500
+AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
+FLAGS = {"-O2": ("-O2",), "-O3 -march=native": ("-O3", "-march=native")}
+
+_Doubles = ctypes.POINTER(ctypes.c_double)
+Timed = Callable[[int], None]
+
+
+def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
+    return array.ctypes.data_as(_Doubles)
+
+
+def compiled_rates(flow: Flow) -> ctypes.CDLL:
+    """Compile a right-hand side with the flags of native units, for this machine."""
+    sources = unit_sources(flow.simulation, "") | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
+    return ctypes.CDLL(str(compile_library(sources, host_platform(), main="timed.c", portable=False)))
+
+
+def point(flow: Flow) -> Floats:
+    """Return a y that moves, the same motion with any formulation."""
+    functions = flow.functions
+    random = np.random.default_rng(0)
+    flow.functions.coordinates[:] = flow.start[: len(functions.coordinates)] + random.normal(
+        scale=0.1, size=len(functions.coordinates)
+    )
+    functions.velocities[:] = random.normal(size=len(functions.velocities))
+    if flow.formulation.moving == "momenta":
+        flow.formulation.initial_momenta()
+    return np.concatenate([functions.coordinates, flow.formulation.w])
+
+
+def repeated(flow: Flow) -> Timed:
+    """Return the compiled right-hand side as a function of how often it is evaluated; check what it gives."""
+    library, values = compiled_rates(flow), point(flow)
+    z, w = np.split(values, 2)
+    parameters, rates = flow.functions.parameters.copy(), np.zeros(2 * len(z) + len(flow.functions.integrals))
+
+    def run(repetitions: int) -> None:
+        library.timed(_pointer(parameters), _pointer(z), _pointer(w), repetitions, _pointer(rates))
+
+    run(1)
+    np.testing.assert_allclose(rates[: 2 * len(z)], flow.rates(values), rtol=1e-12, atol=1e-12)
+    return run
+
+
+def interleaved(functions: Mapping[str, Timed]) -> dict[str, tuple[float, float]]:
+    """Return median and least time of one evaluation in µs; rounds go through all functions in turn."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(ROUNDS):
+        for name, function in functions.items():
+            begin = time.perf_counter()
+            function(REPETITIONS)
+            times[name].append((time.perf_counter() - begin) / REPETITIONS * 1e6)
+    return {name: (median(each), min(each)) for name, each in times.items()}
+
+
+def spatial_chain() -> CoupledModel:
+    """Return the chain with hinges about Z, Y and X in turn."""
+    mechanism = pendulum(LINKS).systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    joints = [
+        Revolute(name=joint.name, parent=joint.parent, child=joint.child, axis=AXES[index % 3])
+        for index, joint in enumerate(mechanism.joints)
+    ]
+    changed = mechanism.model_copy(update={"joints": tuple(joints)})
+    return CoupledModel(name=f"spatial-{LINKS}", systems={"mechanism": changed})
+
+
+def articulated_body(folder: Path, flags: tuple[str, ...]) -> ctypes.CDLL:
+    """Compile Pinocchio's algorithm."""
+    prefix = next(parent for parent in Path(pinocchio.__file__).parents if parent.name == "cmeel.prefix")
+    library = folder / f"aba{''.join(flags)}.so"
+    call = [
+        os.environ.get("CXX", "g++"), "-std=c++17", *flags, "-DNDEBUG", "-fPIC", "-shared",
+        "-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS", "-w",
+        f"-I{prefix / 'include'}", f"-I{Path(casadi.__file__).parent / 'include' / 'eigen3'}",
+        str(HERE / "aba.cpp"), "-o", str(library),
+        f"-L{prefix / 'lib'}", f"-Wl,-rpath,{prefix / 'lib'}", "-lpinocchio_default", "-lboost_serialization",
+    ]  # fmt: skip
+    subprocess.run(call, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def pinocchios(library: ctypes.CDLL, flow: Flow, *, spatial: bool, world: bool) -> Timed:
+    """Return Pinocchio's algorithm on the chain of a flow with velocities; check what it gives."""
+    values = point(flow)
+    z, w = np.split(values, 2)
+    accelerations = np.zeros(len(z))
+
+    def run(repetitions: int) -> None:
+        library.timed(len(z), int(spatial), int(world), _pointer(z), _pointer(w), repetitions, _pointer(accelerations))
+
+    run(1)
+    np.testing.assert_allclose(accelerations, flow.rates(values)[len(z) :], rtol=1e-9, atol=1e-9)
+    return run
+
+
+def main() -> None:
+    """Print the times of one evaluation and how long the traced functions are."""
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = {label: articulated_body(Path(folder), flags) for label, flags in FLAGS.items()}
+        for model, spatial in ((built_in(f"pendulum-{LINKS}"), False), (spatial_chain(), True)):
+            flows = {name: Flow(model, name) for name in ("dca", "hdca")}
+            functions = {name: repeated(flow) for name, flow in flows.items()}
+            for label, library in libraries.items():
+                for world in (False, True):
+                    name = f"aba, {label}, {'WORLD' if world else 'LOCAL'}"
+                    functions[name] = pinocchios(library, flows["dca"], spatial=spatial, world=world)
+            times = interleaved(functions)
+            reference = times["aba, -O2, LOCAL"][0]
+            print(
+                f"\n| {model.name} | instructions | median [µs] | least [µs] | to aba, -O2, LOCAL |\n|" + " --- |" * 5
+            )
+            for name, (middle, least) in times.items():
+                count = flows[name].formulation.explicit.function.n_instructions() if name in flows else "–"
+                print(f"| {name} | {count} | {middle:.2f} | {least:.2f} | {middle / reference:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Time of one right-hand side in the batched numeric form over the number of bodies of an open chain.
+
+Run: python benchmarks/divide_and_conquer/scaling.py
+
+The longest chain is put together in minutes; see the column for that.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from figures import STYLES, curves
+
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.system import Instant, starts
+from mbsfmu.models import pendulum
+from mbsfmu.report.plots import COLOURS
+
+SIZES = [2**exponent for exponent in range(4, 13)]
+
+
+def moving(system: MechanismSystem) -> Instant:
+    """Return an instant of an open chain in any motion."""
+    random, none = np.random.default_rng(0), np.zeros(0)
+    z, velocities, momenta = (random.normal(size=len(system.coordinates)) for _ in range(3))
+    given = starts(system.parameters)
+    return Instant(z, velocities, np.zeros(len(z)), none, np.zeros(3), none, given, none, momenta)
+
+
+def dca(system: MechanismSystem, instant: Instant) -> None:
+    """Evaluate the rates with accelerations."""
+    system.forward_dynamics(instant, (), 0.0)
+
+
+def hdca(system: MechanismSystem, instant: Instant) -> None:
+    """Evaluate the rates with momenta."""
+    velocities, impulses = system.impulsive_velocities(instant, ())
+    system.momentum_rates(replace(instant, velocities=velocities), (), impulses)
+
+
+RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, Instant], None]] = {"dca": dca, "hdca": hdca}
+
+
+def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]]:
+    """Return the medians in s of whole right-hand sides, and of assembly with disassembly alone."""
+    solve, inside = DivideAndConquer.solve, 0.0
+
+    def watched(*arguments: Any) -> Any:
+        nonlocal inside
+        begin = time.perf_counter()
+        result = solve(*arguments)
+        inside += time.perf_counter() - begin
+        return result
+
+    instant = moving(system)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in RIGHT_HAND_SIDES}
+    with mock.patch.object(DivideAndConquer, "solve", watched):
+        for _ in range(rounds):
+            for name, evaluate in RIGHT_HAND_SIDES.items():
+                inside, begin = 0.0, time.perf_counter()
+                evaluate(system, replace(instant))
+                found[name].append((time.perf_counter() - begin, inside))
+    return {name: (median(a for a, _ in each), median(b for _, b in each)) for name, each in found.items()}
+
+
+def exponent(seconds: list[float], first: int) -> float:
+    """Return the exponent of a power of n that fits from a size on."""
+    chosen = [index for index, size in enumerate(SIZES) if size >= first]
+    return float(np.polyfit(np.log([SIZES[k] for k in chosen]), np.log([seconds[k] for k in chosen]), 1)[0])
+
+
+def main() -> None:
+    """Print one row for each size and the exponents; draw the times."""
+    columns = "| bodies | joined levels | log2 n | model and plan [s] | DCA [ms] | its solve [ms]"
+    print(f"{columns} | HDCA [ms] | its solve [ms] |\n|" + " --- |" * 8)
+    times: dict[str, list[float]] = {}
+    for size in SIZES:
+        begin = time.perf_counter()
+        system = MechanismSystem(pendulum(size).systems["mechanism"])
+        tree = system.articulation(()).tree
+        made = time.perf_counter() - begin
+        found = timed(system, max(3, 512 // size))
+        for name, (whole, solving) in found.items():
+            times.setdefault(f"{name}, right-hand side", []).append(whole)
+            times.setdefault(f"{name}, kinematics and forces", []).append(whole - solving)
+            times.setdefault(f"{name}, assembly and disassembly", []).append(solving)
+        row = " | ".join(f"{whole * 1e3:.1f} | {solving * 1e3:.1f}" for whole, solving in found.values())
+        print(f"| {size} | {tree.joined} | {math.ceil(math.log2(size))} | {made:.2f} | {row} |", flush=True)
+    for name, seconds in times.items():
+        print(f"{name}: n^{exponent(seconds, 16):.2f} over all, n^{exponent(seconds, 256):.2f} from 256 on")
+    drawn = {name: (SIZES, [each * 1e3 for each in seconds]) for name, seconds in times.items() if "kin" not in name}
+    styles = {
+        f"{name}, {what}": (colour, f"o{style}")
+        for colour, what in zip(COLOURS, ("right-hand side", "assembly and disassembly"), strict=False)
+        for name, style in STYLES.items()
+    }
+    curves("dca-scaling.svg", drawn, ("bodies", "time [ms]"), styles)
+
+
+if __name__ == "__main__":
+    main()

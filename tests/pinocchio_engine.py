@@ -98,6 +98,23 @@ class PinocchioTree:
         columns = [load(unit) - load(still) for unit in np.eye(len(q))]
         return np.array(columns).T[np.ix_(self.order, self.order)]
 
+    def transmitted(
+        self, coordinates: Floats, velocities: Floats, accelerations: Floats
+    ) -> dict[str, tuple[Floats, Floats]]:
+        """Return for joints that move and are not reversed the child's point, and what acts on the child.
+
+        Force and moment about the inertial origin, by the recursive Newton-Euler algorithm.
+        """
+        q, v, a = (self._sorted(part) for part in (coordinates, velocities, accelerations))
+        pinocchio.rnea(self._model, self._data, q, v, a)
+        pinocchio.forwardKinematics(self._model, self._data, q)
+        result = {}
+        for name, (tree_joint, number) in self._joints.items():
+            if not tree_joint.reversed:
+                placement = self._data.oMi[number]
+                result[name] = placement.translation.copy(), placement.act(self._data.f[number]).vector.copy()
+        return result
+
     def _sorted(self, ours: Floats) -> Floats:
         theirs = np.empty_like(ours)
         theirs[self.order] = ours

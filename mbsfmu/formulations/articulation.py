@@ -39,7 +39,7 @@ class Articulation:
         self._kinematics = kinematics
         self._masses = masses
         self._cuts = cuts
-        self._ends = [(cut.parent, cut.child, row) for cut in cuts for row in range(len(cut.names))]
+        self._ends = [(cut.parent, cut.child) for cut in cuts for _ in cut.names]
         self._rows = rows
         links, count = [], 0
         for body, joint in enumerate(kinematics.joints):
@@ -73,24 +73,24 @@ class Articulation:
 
     # -- joints ---------------------------------------------------------------------------------------------
 
-    def equations(self, motion: Motion, centres: list[Array], parameters: Array, bias: Array) -> Equations:
+    def equations(self, frames: Frames, centres: list[Array], parameters: Array, bias: Array) -> Equations:
         """Return the constraint equations of all joints.
 
         Parameters
         ----------
-        motion, centres, parameters
+        frames, centres, parameters
             Where the bodies are.
         bias
             γ of the loop equations in use, shape (rows,); it is zero for joints of the tree.
         """
         on_parents, on_children = [], []
         for body, joint in enumerate(self._kinematics.joints):
-            for wrench in self._constrained(motion.frames, body, joint, parameters):
+            for wrench in self._constrained(frames, body, joint, parameters):
                 on_parents.append(_about(centres, joint.parent, -wrench))
                 on_children.append(_about(centres, body, wrench))
-        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(frames, parameters)]
         for row in self._rows:
-            parent, child, _ = self._ends[row]
+            parent, child = self._ends[row]
             on_parents.append(_about(centres, parent, pairs[row][0]))
             on_children.append(_about(centres, child, pairs[row][1]))
         everything = np.concatenate([np.zeros(self._first_cut), bias])
@@ -160,50 +160,27 @@ class Articulation:
 
     # -- solutions ------------------------------------------------------------------------------------------
 
-    def solve(
-        self, motion: Motion, parameters: Array, wrenches: list[Array], bias: Array
-    ) -> tuple[Array, Array, list[Array], list[Array]]:
-        """Return ż or z̈, the multipliers of the loop equations, those wrenches of the tree's joints, and V.
+    def solve(self, frames: Frames, parameters: Array, wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
+        """Return ż (or z̈) and the multipliers of the loop equations in use, shapes (n,) and (rows,).
 
         Parameters
         ----------
-        motion, parameters
+        frames, parameters
             Where the bodies are.
         wrenches
-            What acts on each body, as force and moment about the inertial origin (or as linear and angular
+            What acts on each body, as force and moment about the inertial origin (or its linear and angular
             momentum), each of shape (6,).
         bias
             γ of the loop equations in use, shape (rows,).
-
-        Returns
-        -------
-        across
-            Shape (n,).
-        multipliers
-            Shape (rows,).
-        constraints
-            D λ of each body's joint on the body, about the inertial origin, each of shape (6,).
-        moved
-            V of each body, as derivative of Z at the inertial origin without velocity terms, each of shape (6,).
         """
-        frames = motion.frames
         centres = self.centres(frames, parameters)
         inverse = self.inverse_inertias(frames, parameters)
         central = [_about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
         free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
-        equations = self.equations(motion, centres, parameters, bias)
+        equations = self.equations(frames, centres, parameters, bias)
         solution, multipliers = self._assembly.solve(inverse, free, equations)
         moved = [solution[body] for body in range(len(self._masses))]
-        joints = []
-        first = 0
-        for body, joint in enumerate(self._kinematics.joints):
-            total = np.zeros(6)
-            for index, wrench in enumerate(self._constrained(frames, body, joint, parameters)):
-                total = total + wrench * multipliers[first + index]
-            first += 6 - len(joint.elements)
-            joints.append(total)
-        at_origin = [_at(centres, moved, body, np.zeros(3)) for body in range(len(moved))]
-        return self.across(frames, centres, moved), multipliers[self._first_cut :], joints, at_origin
+        return self.across(frames, centres, moved), multipliers[self._first_cut :]
 
     def loop_bias(self, motion: Motion, parameters: Array, accelerations: list[Array]) -> Array:
         """Return d²Φ/dt² of the loop equations in use at the bodies' Ż, shape (rows,).
@@ -219,7 +196,7 @@ class Articulation:
         rates = self.wrench_rates(motion, parameters)
         result = []
         for row in self._rows:
-            parent, child, _ = self._ends[row]
+            parent, child = self._ends[row]
             value: Array = np.asarray(0.0)
             for body, wrench, rate in zip((parent, child), pairs[row], rates[row], strict=True):
                 if body >= 0:
@@ -232,7 +209,7 @@ class Articulation:
         pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
         result = []
         for row in self._rows:
-            parent, child, _ = self._ends[row]
+            parent, child = self._ends[row]
             velocities = (body_velocity(motion.body_velocities, body) for body in (parent, child))
             on_parent, on_child = (wrench @ velocity for wrench, velocity in zip(pairs[row], velocities, strict=True))
             result.append(on_parent + on_child)
@@ -246,8 +223,7 @@ class Articulation:
 
     def ends(self, row: int) -> tuple[int, int]:
         """Return the bodies, parent and child, that a loop equation in use acts on."""
-        parent, child, _ = self._ends[self._rows[row]]
-        return parent, child
+        return self._ends[self._rows[row]]
 
 
 def spatial(acceleration: Array, velocity: Array) -> Array:

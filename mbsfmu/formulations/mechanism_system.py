@@ -201,9 +201,10 @@ class MechanismSystem(System):
         articulation, motion = self.articulation(rows), self._motion(instant)
         without = np.zeros(len(self.coordinates))
         balance, loads = self._balance(motion, instant, without)
+        loaded = stack(loads.joint_loads)
         wrenches = [-wrench for wrench in balance]
         for body, joint in enumerate(self._kinematics.joints):
-            load = articulation.impulse(motion.frames, joint, stack(loads.joint_loads))
+            load = articulation.impulse(motion.frames, joint, loaded)
             wrenches[body] = wrenches[body] + load
             if joint.parent >= 0:
                 wrenches[joint.parent] = wrenches[joint.parent] - load
@@ -216,7 +217,7 @@ class MechanismSystem(System):
                 rate = articulation.loop_rates(motion, instant.parameters)
                 violation = self.closure(instant)[list(rows)]
                 bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
-        accelerations, multipliers, _, _ = articulation.solve(motion, instant.parameters, wrenches, bias)
+        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias)
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
     def initial_momenta(self, instant: Instant) -> Array:
@@ -246,23 +247,17 @@ class MechanismSystem(System):
         return stack([result[index] for index in range(len(self.coordinates))])
 
     def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:
-        """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,)."""
-        velocities, impulses, _, _ = self._impulsive(instant, rows)
-        return velocities, impulses
+        """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
-    def _impulsive(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array, list[Array], list[Array]]:
-        """Return ż, σ, and of each body's joint H p and D σ on the body."""
+        H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
+        """
         articulation = self.articulation(rows)
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
-        still = Motion(instant.coordinates, np.zeros(len(self.coordinates)), frames, [])
-        active = [articulation.impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
-        wrenches = list(active)
-        for body, joint in enumerate(self._kinematics.joints):
+        wrenches = [articulation.impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
+        for joint, active in zip(self._kinematics.joints, list(wrenches), strict=True):
             if joint.parent >= 0:
-                wrenches[joint.parent] = wrenches[joint.parent] - active[body]
-        bias = np.zeros(len(rows))
-        velocities, impulses, constraints, _ = articulation.solve(still, instant.parameters, wrenches, bias)
-        return velocities, impulses, active, constraints
+                wrenches[joint.parent] = wrenches[joint.parent] - active
+        return articulation.solve(frames, instant.parameters, wrenches, np.zeros(len(rows)))
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).

@@ -115,6 +115,11 @@ class PinocchioTree:
                 result[name] = placement.translation.copy(), placement.act(self._data.f[number]).vector.copy()
         return result
 
+    def momentum(self, coordinates: Floats, velocities: Floats) -> Floats:
+        """Return linear momentum, and angular momentum about the common centre of mass, shape (6,)."""
+        q, v = self._sorted(coordinates), self._sorted(velocities)
+        return pinocchio.computeCentroidalMomentum(self._model, self._data, q, v).vector.copy()
+
     def _sorted(self, ours: Floats) -> Floats:
         theirs = np.empty_like(ours)
         theirs[self.order] = ours

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from spatial import KINDS, in_motion, random_tree
 
+import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 
@@ -68,3 +69,12 @@ def test_rates_of_momenta(seed: int) -> None:
     )
     slope = functions.traced("slope", [functions.expressions.derivative(kinetic - potential, "coordinates").T])
     same(functions.system.momentum_rates(functions.numeric_instant(), (), np.zeros(0)), slope()[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_accelerations_of_a_long_chain(seed: int) -> None:
+    mechanism = mbsfmu.models.pendulum(16).systems["mechanism"]
+    functions = in_motion(mechanism, np.random.default_rng(seed))
+    theirs = PinocchioTree(mechanism).accelerations(functions.coordinates, functions.velocities)
+    ours, _ = functions.system.forward_dynamics(functions.numeric_instant(), (), 0.0)
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-10 * np.max(np.abs(theirs)))

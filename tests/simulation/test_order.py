@@ -34,7 +34,9 @@ def slope(errors: list[float]) -> float:
     return float(np.polyfit(np.log(STEPS), np.log(errors), 1)[0])
 
 
-@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+@pytest.mark.parametrize(
+    "formulation", ["double-step", "penalty", *(pytest.param(each, marks=pytest.mark.slow) for each in ("dca", "hdca"))]
+)
 def test_second_order(formulation: str) -> None:
     ends = [smooth_four_bar().simulation(formulation=formulation, step=h).run(STOP)["rocker.angle"][-1] for h in STEPS]
     errors = [abs(end - reference()) for end in ends]
@@ -54,9 +56,12 @@ def test_first_order_coupling_is_seen_as_such() -> None:
     assert slope([abs(end - reference()) for end in ends]) < 1.5
 
 
-@pytest.mark.parametrize("solver", ["rk45", "dop853", "lsoda"])
-def test_explicit_solvers_agree(solver: str) -> None:
+@pytest.mark.parametrize(
+    ("solver", "formulation"),
+    [*((each, "double-step") for each in ("rk45", "dop853", "lsoda")), ("lsoda", "dca"), ("lsoda", "hdca")],
+)
+def test_explicit_solvers_agree(solver: str, formulation: str) -> None:
     simulation = smooth_four_bar().simulation(
-        solver=solver, step=STOP, relative_tolerance=1e-9, absolute_tolerance=1e-10
+        formulation=formulation, solver=solver, step=STOP, relative_tolerance=1e-9, absolute_tolerance=1e-10
     )
     assert simulation.run(STOP)["rocker.angle"][-1] == pytest.approx(reference(), abs=1e-8)

@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from mbsfmu.simulation.result import Result
 
-LOOPS = ("loop-4", "loop-8", pytest.param("double-loop-8", marks=pytest.mark.slow))
+LOOPS = ("loop-4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loop-8", "double-loop-8")))
 FORMULATIONS = ("dca", "hdca")
 
 
@@ -79,7 +79,7 @@ def test_double_loop_closes_along_linear_relations() -> None:
     assert swinging("double-loop-8", "dca").largest("constraint.position") < 1e-12
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("formulation", [pytest.param("dca", marks=pytest.mark.slow), "hdca"])
 def test_four_bar_with_its_circuit(formulation: str) -> None:
     """The difference to double-step falls with the square of the step, and energy balances."""
     model = mbsfmu.models.four_bar()

@@ -14,7 +14,7 @@ from mbsfmu.simulation.result import Result
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
 STOP = 0.5
-QUICK = ("R-U-U-C", "R-R-U-E")
+QUICK = ("R-U-U-C",)
 LOOP_NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in LOOPS]
 CUTS = [(name, cut) for name, joints in LOOPS.items() for cut in range(len(joints))]
 

@@ -123,6 +123,10 @@ class BinaryTree:
         self._links = links
         depths = _depths(bodies, links)
         self._waiting = set(range(len(links)))
+        self._waiting_at: dict[int, set[int]] = {body: set() for body in range(GROUND, bodies)}
+        for number, link in enumerate(links):
+            self._waiting_at[link.parent].add(number)
+            self._waiting_at[link.child].add(number)
         live = [_Subassembly(frozenset({body}), (body,), depths[body], body) for body in range(bodies)]
         self.levels: list[Level] = []
         while pairs := self._pairs(live):
@@ -201,19 +205,22 @@ class BinaryTree:
         """Take the joints inside the joined parts; return them, the handles they act on, and the handles left."""
         bodies = frozenset().union(*(part.bodies for part in parts)) | ({GROUND} if to_ground else set())
         handles = [body for part in parts for body in part.handles]
+        near = set().union(*(self._waiting_at[body] for body in handles))
         numbers = [
             number
-            for number in sorted(self._waiting)
+            for number in sorted(near)
             if self._links[number].parent in bodies and self._links[number].child in bodies
         ]
         self._waiting -= set(numbers)
+        for number in numbers:
+            self._waiting_at[self._links[number].parent].discard(number)
+            self._waiting_at[self._links[number].child].discard(number)
         shape = []
         for order, number in enumerate(numbers):
             link = self._links[number]
             slots = (None if body == GROUND else handles.index(body) for body in (link.parent, link.child))
             shape.append((*slots, order > 0))
-        waiting = {body for number in self._waiting for body in (self._links[number].parent, self._links[number].child)}
-        kept = tuple(slot for slot, body in enumerate(handles) if body in waiting)
+        kept = tuple(slot for slot, body in enumerate(handles) if self._waiting_at[body])
         return numbers, shape, kept
 
     def _group(

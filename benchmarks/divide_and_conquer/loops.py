@@ -16,8 +16,8 @@ from mbsfmu.report.plots import COLOURS
 CASES = ("loop-4", "loop-8", "double-loop-8")
 WHAT = (
     ("energy error [J]", "dca-energy.svg"),
-    ("violation of the loops, positions [m, rad]", "dca-positions.svg"),
-    ("violation of the loops, velocities [m/s, rad/s]", "dca-velocities.svg"),
+    ("positions of the loops [m, rad]", "dca-positions.svg"),
+    ("velocities of the loops [m/s, rad/s]", "dca-velocities.svg"),
 )
 PUBLISHED, STOP = 10.0, 100.0
 TIMES = np.linspace(0.0, STOP, 2001)
@@ -48,7 +48,11 @@ def main() -> None:
                 most = " | ".join(f"{each:.1e}" for each in errors[PUBLISHED >= TIMES].max(axis=0))
                 long = f"{errors[:, 0].max():.1e}"
                 rates = " | ".join(f"t^{growth(errors[:, 1], end):.2f}" for end in (PUBLISHED, STOP))
-                print(f"| {case} | {formulation} | {label} | {count} | {most} | {long} | {rates} |", flush=True)
+                size = np.max(np.abs(run.values)[PUBLISHED >= TIMES])
+                print(
+                    f"| {case} | {formulation} | {label} | {count} | {most} | {long} | {rates} | {size:.0f} |",
+                    flush=True,
+                )
             name = f"{case}, {formulation}"
             styles[name] = (colour, style)
             for kind, curve in enumerate(points):

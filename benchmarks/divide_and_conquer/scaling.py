@@ -2,7 +2,7 @@
 
 Run: python benchmarks/divide_and_conquer/scaling.py
 
-The longest chain is put together in minutes; see the column for that.
+Least times of interleaved rounds: other work on the machine only adds. The longest chain is put together in minutes.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from figures import STYLES, curves
+from figures import DOCS, STYLES
 
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import Instant, starts
 from mbsfmu.models import pendulum
-from mbsfmu.report.plots import COLOURS
+from mbsfmu.report import plots
 
 SIZES = [2**exponent for exponent in range(4, 13)]
 
@@ -50,7 +49,7 @@ RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, Instant], None]] = {"dca"
 
 
 def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]]:
-    """Return the medians in s of whole right-hand sides, and of assembly with disassembly alone."""
+    """Return the least times in s of whole right-hand sides, and of assembly with disassembly alone."""
     solve, inside = DivideAndConquer.solve, 0.0
 
     def watched(*arguments: Any) -> Any:
@@ -68,7 +67,7 @@ def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]
                 inside, begin = 0.0, time.perf_counter()
                 evaluate(system, replace(instant))
                 found[name].append((time.perf_counter() - begin, inside))
-    return {name: (median(a for a, _ in each), median(b for _, b in each)) for name, each in found.items()}
+    return {name: (min(a for a, _ in each), min(b for _, b in each)) for name, each in found.items()}
 
 
 def exponent(seconds: list[float], first: int) -> float:
@@ -82,12 +81,14 @@ def main() -> None:
     columns = "| bodies | joined levels | log2 n | model and plan [s] | DCA [ms] | its solve [ms]"
     print(f"{columns} | HDCA [ms] | its solve [ms] |\n|" + " --- |" * 8)
     times: dict[str, list[float]] = {}
+    levels = []
     for size in SIZES:
         begin = time.perf_counter()
         system = MechanismSystem(pendulum(size).systems["mechanism"])
         tree = system.articulation(()).tree
         made = time.perf_counter() - begin
-        found = timed(system, max(3, 512 // size))
+        levels.append(tree.joined)
+        found = timed(system, max(3, 1024 // size))
         for name, (whole, solving) in found.items():
             times.setdefault(f"{name}, right-hand side", []).append(whole)
             times.setdefault(f"{name}, kinematics and forces", []).append(whole - solving)
@@ -96,13 +97,23 @@ def main() -> None:
         print(f"| {size} | {tree.joined} | {math.ceil(math.log2(size))} | {made:.2f} | {row} |", flush=True)
     for name, seconds in times.items():
         print(f"{name}: n^{exponent(seconds, 16):.2f} over all, n^{exponent(seconds, 256):.2f} from 256 on")
-    drawn = {name: (SIZES, [each * 1e3 for each in seconds]) for name, seconds in times.items() if "kin" not in name}
-    styles = {
-        f"{name}, {what}": (colour, f"o{style}")
-        for colour, what in zip(COLOURS, ("right-hand side", "assembly and disassembly"), strict=False)
-        for name, style in STYLES.items()
-    }
-    curves("dca-scaling.svg", drawn, ("bodies", "time [ms]"), styles)
+    draw(times, levels)
+
+
+def draw(times: dict[str, list[float]], levels: list[int]) -> None:
+    """Draw times and levels over the number of bodies."""
+    figure, axes = plots._figure(2, 6.0, (3, 2))
+    for colour, what in zip(plots.COLOURS, ("right-hand side", "assembly and disassembly"), strict=False):
+        for name, style in STYLES.items():
+            label = f"{name}, {what}"
+            milliseconds = [each * 1e3 for each in times[label]]
+            axes[0].loglog(SIZES, milliseconds, f"o{style}", color=colour, linewidth=1.4, markersize=4, label=label)
+    axes[0].set_ylabel("time [ms]")
+    axes[1].plot(SIZES, np.log2(SIZES), color=plots.REFERENCE, linewidth=4.0, alpha=0.5)
+    axes[1].plot(SIZES, levels, "o", color=plots.COLOURS[0], markersize=5)
+    axes[1].set_ylabel("joined levels; line: log2 n")
+    axes[1].set_xlabel("bodies")
+    (DOCS / "dca-scaling.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -152,7 +152,11 @@ def _eliminate(
         weight = 1.0 / pivot
     rest = (wrench * pool.vector).sum(axis=1) + equations.bias[rows]
     scaled = response * weight[:, np.newaxis]
-    matrix = pool.matrix - scaled[:, :, np.newaxis] * response[:, np.newaxis, :]
+    # ξ is symmetric: one triangle is computed and mirrored.
+    one, other = np.tril_indices(size)
+    mirrored = np.empty((size, size), dtype=np.intp)
+    mirrored[one, other] = mirrored[other, one] = np.arange(len(one))
+    matrix = (pool.matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
     vector = pool.vector - scaled * rest[:, np.newaxis]
     return _Pool(matrix, vector), _Eliminated(rows, wrench, response, weight, rest)
 

@@ -105,6 +105,10 @@ class Mechanism(Data):
                     "a load needs a revolute or prismatic joint of the spanning tree"
                 )
 
+    @cached_property
+    def _body_by_name(self) -> dict[str, AnyBody]:
+        return {body.name: body for body in self.bodies}
+
     def point(self, reference: str, user: str = "the call") -> Point:
         """Return the point that `body.point` means, in the body's frame.
 
@@ -114,7 +118,7 @@ class Mechanism(Data):
             When there is no such body or point; the message names `user`.
         """
         owner, name = split_reference(reference)
-        bodies = {body.name: body for body in self.bodies}
+        bodies = self._body_by_name
         if owner == GROUND:
             points = {point: Point(position=position) for point, position in self.ground.items()}
         elif owner in bodies:

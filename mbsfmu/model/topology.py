@@ -85,20 +85,21 @@ def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
     body_by_name = {body.name: body for body in bodies}
     order: dict[str, int] = {GROUND: -1}
     tree: list[TreeJoint] = []
-    waiting = [joint for joint in joints if not joint.cut]
+    joints_of: dict[str, list[AnyJoint]] = {name: [] for name in (GROUND, *body_by_name)}
+    for joint in joints:
+        if not joint.cut:
+            for end in _ends(joint):
+                joints_of[end].append(joint)
     coordinates = references = 0
     front = [GROUND]
     while front:
         here = front.pop(0)
-        for joint in list(waiting):
+        for joint in joints_of[here]:
             ends = _ends(joint)
-            if here not in ends:
-                continue
             is_reversed = ends[1] == here
             outer = ends[0] if is_reversed else ends[1]
             if outer in order:
                 continue
-            waiting.remove(joint)
             order[outer] = len(tree)
             indices = tuple(range(coordinates, coordinates + len(joint.elements)))
             reference = references if joint.turns_freely else None
@@ -111,7 +112,8 @@ def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
         raise DataError(
             f"body '{loose[0]}' is not attached to the ground: no chain of joints that are not cut leads to it"
         )
-    cuts = tuple(joint for joint in joints if joint.cut or joint in waiting)
+    in_tree = {joint.joint.name for joint in tree}
+    cuts = tuple(joint for joint in joints if joint.name not in in_tree)
     return Topology(tuple(body_by_name[name] for name in order if name != GROUND), tuple(tree), cuts)
 
 

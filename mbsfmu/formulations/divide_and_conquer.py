@@ -12,11 +12,12 @@ That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.binary_tree import BinaryTree, Elimination, Group, Level
+from mbsfmu.formulations.binary_tree import BinaryTree, Elimination, Group, Indices, Level
 
 SINGULAR = 1e-10
 """Where e is below this share of what it is on free bodies, the equation depends on those before it."""
@@ -152,13 +153,19 @@ def _eliminate(
         weight = 1.0 / pivot
     rest = (wrench * pool.vector).sum(axis=1) + equations.bias[rows]
     scaled = response * weight[:, np.newaxis]
-    # ξ is symmetric: one triangle is computed and mirrored.
-    one, other = np.tril_indices(size)
-    mirrored = np.empty((size, size), dtype=np.intp)
-    mirrored[one, other] = mirrored[other, one] = np.arange(len(one))
+    one, other, mirrored = _triangle(size)
     matrix = (pool.matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
     vector = pool.vector - scaled * rest[:, np.newaxis]
     return _Pool(matrix, vector), _Eliminated(rows, wrench, response, weight, rest)
+
+
+@cache
+def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
+    """Return rows and columns of a lower triangle, and where in it each element of a symmetric matrix stands."""
+    one, other = np.tril_indices(size)
+    mirrored = np.empty((size, size), dtype=np.intp)
+    mirrored[one, other] = mirrored[other, one] = np.arange(len(one))
+    return one, other, mirrored
 
 
 def _disassemble(

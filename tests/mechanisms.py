@@ -49,6 +49,6 @@ def floating() -> CoupledModel:
 def ball_pendulum() -> CoupledModel:
     """A body that hangs on a ball and tumbles under gravity: what it feels depends on its orientation."""
     body = RigidBody(name="body", mass=2.0, inertia=(1.0, 2.0, 2.5), centre=(0.8, -0.2, 0.3))
-    ball = Spherical(name="ball", parent="ground.O", child="body.origin", angular_velocity=(3.0, 4.0, 1.0))
+    ball = Spherical(name="ball", parent="ground.O", child="body.origin", angular_velocity=(2.0, 7.0, 1.0))
     mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(body,), joints=(ball,))
     return CoupledModel(name="ball-pendulum", systems={"mechanism": mechanism})

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mechanisms import ball_pendulum
+
+import mbsfmu
+from mbsfmu import CoupledModel
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -14,3 +18,8 @@ class Exported:
 
     path: Path
     simulation: Simulation
+
+
+def model_of(name: str) -> CoupledModel:
+    """Return a built-in model, or one of those that tests share."""
+    return ball_pendulum() if name == "ball-pendulum" else mbsfmu.models.built_in(name)

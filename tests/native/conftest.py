@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from native_units import Exported
+from native_units import Exported, model_of
 
-import mbsfmu
 from mbsfmu.exporting import export
 from mbsfmu.native.compiler import has_compiler
+
+TIGHT = 1e-12
+"""Tolerance of adaptive solvers, so that two of them agree."""
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
-def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Exported]:
-    """Return a function that exports a built-in model monolithically, once."""
-    made: dict[tuple[str, str], Exported] = {}
+def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
+    """Return a function that exports a model monolithically, once for each formulation and solver."""
+    made: dict[tuple[str, str, str], Exported] = {}
 
-    def unit(name: str, formulation: str) -> Exported:
-        if (name, formulation) not in made:
-            model = mbsfmu.models.built_in(name)
+    def unit(name: str, formulation: str, solver: str = "trapezoidal") -> Exported:
+        key = name, formulation, solver
+        if key not in made:
+            model = model_of(name)
             folder = tmp_path_factory.mktemp("native")
-            path = export(model, folder, layout="monolithic", formulation=formulation, sources=True)[0]
-            made[name, formulation] = Exported(path, model.simulation(formulation=formulation))
-        return made[name, formulation]
+            options = {"formulation": formulation}
+            if solver != "trapezoidal":
+                options |= {"solver": solver, "relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
+            path = export(model, folder, layout="monolithic", sources=True, **options)[0]
+            made[key] = Exported(path, model.simulation(**options))
+        return made[key]
 
     return unit

@@ -1,0 +1,102 @@
+"""Native units with divide and conquer, and with references that move, against runs in the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from conftest import TIGHT
+from importer import Importer
+from native_units import Exported, model_of
+
+import mbsfmu
+
+Native = Callable[..., Exported]
+FAST = [
+    ("pendulum-4", "dca", "trapezoidal"),
+    ("loop-4", "hdca", "trapezoidal"),
+    ("loop-4", "dca", "rk45"),
+    ("ball-pendulum", "double-step", "trapezoidal"),
+    ("ball-pendulum", "hdca", "rk45"),
+]
+CASES = [
+    (name, formulation, solver)
+    for name in ("pendulum-4", "loop-4", "ball-pendulum", "four-bar")
+    for formulation in ("dca", "hdca")
+    for solver in ("trapezoidal", "rk45")
+] + [("ball-pendulum", "double-step", "trapezoidal"), ("ball-pendulum", "double-step", "rk45")]
+CASES += [("ball-pendulum", "penalty", "trapezoidal")]
+MARKED = [case if case in FAST else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
+STOP = {"four-bar": 1.1}  # its valve opens at 1 s
+
+
+def options(formulation: str, solver: str) -> dict[str, object]:
+    if solver == "trapezoidal":
+        return {"formulation": formulation}
+    return {"formulation": formulation, "solver": solver, "relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
+
+
+def simulated(path: Path, stop: float) -> np.ndarray:
+    """All outputs of a unit, every 10 ms: references move inside the communication steps."""
+    return fmpy.simulate_fmu(str(path), stop_time=stop, step_size=1e-2, output_interval=1e-2)
+
+
+@pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)
+def test_unit_matches_the_interpreter(native: Native, name: str, formulation: str, solver: str) -> None:
+    stop = STOP.get(name, 0.7)
+    result = simulated(native(name, formulation, solver).path, stop)
+    simulation = model_of(name).simulation(compiled=False, **options(formulation, solver))
+    expected = simulation.run(stop, output_step=1e-2)
+    names = [each for each in result.dtype.names if each in expected]
+    assert len(names) >= 7
+    for output in names:
+        scale = np.max(np.abs(expected[output]))
+        np.testing.assert_allclose(result[output], expected[output], atol=1e-9 * scale, err_msg=output)
+    if name == "ball-pendulum":
+        assert np.sum(np.abs(np.diff(expected["body.cardan_angle.y"])) > 0.5) >= 1, "no reference has moved"
+
+
+@pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)
+def test_unit_is_valid(native: Native, name: str, formulation: str, solver: str) -> None:
+    assert mbsfmu.validate(native(name, formulation, solver).path) == []
+
+
+@pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)
+def test_restored_state_repeats_to_the_last_bit(
+    native: Native, tmp_path: Path, name: str, formulation: str, solver: str
+) -> None:
+    """Also in another instance, whose references have not moved."""
+    importer = Importer(native(name, formulation, solver).path, tmp_path / "unpacked")
+    slave, other = importer.running(), importer.running()
+    slave.doStep(0.0, 0.4)
+    state = slave.getFMUstate()
+    slave.doStep(0.4, 0.1)
+    expected = importer.everything(slave)
+    slave.setFMUstate(state)
+    slave.doStep(0.4, 0.1)
+    assert importer.everything(slave) == expected
+    copy = other.deSerializeFMUstate(slave.serializeFMUstate(state))
+    other.setFMUstate(copy)
+    other.doStep(0.4, 0.1)
+    assert importer.everything(other) == expected
+    slave.freeFMUstate(state)
+    other.freeFMUstate(copy)
+    for each in importer.slaves:
+        each.freeInstance()
+
+
+@pytest.mark.parametrize(
+    ("name", "formulation", "solver"),
+    [("loop-4", "dca", "rk45"), ("ball-pendulum", "double-step", "trapezoidal"), ("ball-pendulum", "hdca", "rk45")],
+)
+def test_unit_of_python_agrees(native: Native, tmp_path: Path, name: str, formulation: str, solver: str) -> None:
+    model = model_of(name)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", backend="python", **options(formulation, solver))
+    one, other = simulated(native(name, formulation, solver).path, 0.7), simulated(path, 0.7)
+    assert one.dtype.names == other.dtype.names
+    for output in one.dtype.names:
+        scale = np.max(np.abs(other[output]))
+        np.testing.assert_allclose(one[output], other[output], atol=1e-9 * scale, err_msg=output)

@@ -43,8 +43,28 @@ def test_values_agree_to_round_off(name: str) -> None:
             np.testing.assert_allclose(traced, direct.astype(float), rtol=1e-12, atol=1e-13 * scale)
 
 
-@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["four-bar", "double-pentagon"])
+def test_divide_and_conquer_agrees_to_round_off(name: str) -> None:
+    system = mbsfmu.models.built_in(name).system()
+    functions = randomized(system, 1)
+    functions.momenta[:] = np.random.default_rng(2).normal(size=functions.momenta.shape)
+    given, instant, rows = functions.expressions, functions.numeric_instant(), functions.rows
+    expressions = [*given.forward_dynamics(10.0), *given.impulsive_velocities, given.initial_momenta]
+    traced = functions.traced("divide_and_conquer", [*expressions, given.momentum_rates])()
+    direct = [*system.forward_dynamics(instant, rows, 10.0), *system.impulsive_velocities(instant, rows)]
+    direct += [system.initial_momenta(instant), system.momentum_rates(instant, rows, functions.multipliers)]
+    for ours, expected in zip(traced, direct, strict=True):
+        np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [
+        *((name, formulation) for name in MODELS for formulation in ("double-step", "penalty")),
+        *(("pendulum-3", formulation) for formulation in ("dca", "hdca")),
+        *(pytest.param("four-bar", formulation, marks=pytest.mark.slow) for formulation in ("dca", "hdca")),
+    ],
+)
 def test_tangents_are_derivatives(name: str, formulation: str) -> None:
     """The Jacobian of a step against central differences of its residual, away from rest."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation)

@@ -186,6 +186,55 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+UNIVERSAL = {"type": "universal", "name": "B", "parent": "crank.end", "child": "rod.start"}
+PLANAR = {**UNIVERSAL, "type": "planar"}
+SPHERICAL = {**UNIVERSAL, "type": "spherical"}
+FREE = {**UNIVERSAL, "type": "free"}
+CLOSING = {"name": "C", "parent": "rod.end", "child": "ground.O"}
+
+BAD |= {
+    "universal joint with axes that are not square": (
+        changed("joints", 1, {**UNIVERSAL, "axis": [0, 0, 1], "second_axis": [0, 1, 0.5]}),
+        ("'B'", "axis is (0.0, 0.0, 1.0)", "second_axis is (0.0, 1.0, 0.5)", "must be perpendicular"),
+    ),
+    "planar joint whose direction leaves its plane": (
+        changed("joints", 1, {**PLANAR, "axis": [0, 0, 1], "direction": [1, 0, 0.1]}),
+        ("'B'", "axis is (0.0, 0.0, 1.0)", "direction is (1.0, 0.0, 0.1)", "must be perpendicular"),
+    ),
+    "second angle of a spherical joint too large": (
+        changed("joints", 1, {**SPHERICAL, "angles": [3.0, 1.3, 3.0]}),
+        ("'B'", "second of angles is 1.3 rad", "between -1.2 and 1.2", "orientation"),
+    ),
+    "second angle of a free joint too small": (
+        changed("joints", 1, {**FREE, "angles": [0.0, -1.21, 0.0]}),
+        ("'B'", "second of angles is -1.21 rad", "between -1.2 and 1.2"),
+    ),
+    "free joint that is marked as cut": (
+        with_joint({**FREE, **CLOSING, "cut": True}),
+        ("joint 'C' is free and closes a loop", "leave it out"),
+    ),
+    "free joint that the tree leaves out": (
+        with_joint({**FREE, "name": "C", "parent": "rod.end", "child": "crank.start"}),
+        ("joint 'C' is free and closes a loop", "leave it out"),
+    ),
+}
+LOADED_KINDS = ("cylindrical", "universal", "spherical", "planar", "free")
+BAD |= {
+    f"{load} on a {kind} joint": (
+        {**changed("joints", 1, {**UNIVERSAL, "type": kind}), "forces": [{"type": load, "name": "load", "joint": "B"}]},
+        (f"{load} 'load'", f"joint 'B' is {kind}", "revolute or prismatic"),
+    )
+    for kind in LOADED_KINDS
+    for load in ("joint-drive", "joint-spring-damper")
+}
+
+
+@pytest.mark.parametrize("joint", [UNIVERSAL, PLANAR, {**SPHERICAL, "angles": [3.0, 1.2, 3.0]}, FREE])
+def test_joints_of_several_coordinates_are_good(joint: dict[str, Any]) -> None:
+    """What the others spoil; a second angle may be at its bound."""
+    assert len(Mechanism.from_dict(changed("joints", 1, joint)).topology.tree[1].coordinates) > 1
+
+
 def test_the_model_that_the_others_spoil_is_good() -> None:
     assert Mechanism.from_dict(two_links()).topology.coordinates == 2
     assert set(CoupledModel.from_dict(coupled()).systems) == {"mechanism"}

@@ -14,7 +14,7 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.build import build_platform_binary
-from native_units import Exported
+from native_units import Exported, model_of
 
 import mbsfmu
 from mbsfmu.native.model_code import unit_sources
@@ -75,8 +75,14 @@ def test_host_in_c_sees_what_python_sees(native: Native, tmp_path: Path, formula
             np.testing.assert_allclose(table[:, column], expected[name][1:], atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("name", ["four-bar", "pendulum-3"])
-@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [
+        *((name, formulation) for name in ("four-bar", "pendulum-3") for formulation in ("double-step", "penalty")),
+        ("loop-4", "hdca"),
+        ("ball-pendulum", "double-step"),
+    ],
+)
 def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
     folder, _ = unpack(native(name, formulation), tmp_path)
     for standard in ("c99", "c17"):
@@ -84,9 +90,12 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
         run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=folder / "sources")
 
 
-@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
-def test_sanitizers_find_nothing(native: Native, tmp_path: Path, formulation: str) -> None:
-    folder, guid = unpack(native("four-bar", formulation), tmp_path)
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [("four-bar", "double-step"), ("four-bar", "penalty"), ("loop-4", "hdca"), ("ball-pendulum", "double-step")],
+)
+def test_sanitizers_find_nothing(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
+    folder, guid = unpack(native(name, formulation), tmp_path)
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
     library = tmp_path / "checked.so"
     run("gcc", "-std=c99", *flags, "-fPIC", "-shared", "fmu.c", "-o", str(library), "-lm", cwd=folder / "sources")
@@ -115,9 +124,12 @@ def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("solver", ["rk4", "rk45"])
-@pytest.mark.parametrize("name", ["four-bar", "pendulum-2"])
-def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, solver: str) -> None:
-    simulation = mbsfmu.models.built_in(name).simulation(solver=solver)
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [("four-bar", "double-step"), ("pendulum-2", "double-step"), ("loop-4", "dca"), ("ball-pendulum", "hdca")],
+)
+def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, formulation: str, solver: str) -> None:
+    simulation = model_of(name).simulation(formulation=formulation, solver=solver)
     for file, text in unit_sources(simulation, "{guid}").items():
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")

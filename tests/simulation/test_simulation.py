@@ -9,7 +9,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError, StepSignal
 from mbsfmu.simulation.simulation import Simulation, grid
 
-FORMULATIONS = ("double-step", "penalty")
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca")
 
 
 def moving(formulation: str) -> Simulation:

@@ -92,7 +92,12 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
 
 @pytest.mark.parametrize(
     ("name", "formulation"),
-    [("four-bar", "double-step"), ("four-bar", "penalty"), ("loop-4", "hdca"), ("ball-pendulum", "double-step")],
+    [
+        ("four-bar", "double-step"),
+        ("four-bar", "penalty"),
+        pytest.param("pendulum-4", "dca", marks=pytest.mark.slow),
+        ("ball-pendulum", "double-step"),
+    ],
 )
 def test_sanitizers_find_nothing(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
     folder, guid = unpack(native(name, formulation), tmp_path)

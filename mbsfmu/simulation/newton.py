@@ -73,10 +73,9 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
             return Solution(unknowns, iteration, evaluated=False)
         residual = problem.residual(unknowns)
         increment = factors.solve(-residual)
-        share = (np.abs(increment) / limits).max()
-        if share <= _NEGLIGIBLE:
+        if (np.abs(increment) <= _NEGLIGIBLE * limits).all():
             return Solution(unknowns, iteration, evaluated=True)
-        if share <= 1.0:
+        if (np.abs(increment) <= limits).all():
             unknowns += increment
             problem.updated(unknowns)
             return Solution(unknowns, iteration, evaluated=False)

@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from hydraulics import Circuit
 from mbsfmu.data import Data, DataError, word
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
@@ -20,7 +21,7 @@ from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.factory import FORMULATIONS, make_simulation
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -106,19 +107,25 @@ class CoupledModel(Data):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def system(self) -> CoupledSystem:
+    def system(self, *, absolute: bool = False) -> CoupledSystem:
         """Make the equations of the whole.
+
+        Parameters
+        ----------
+        absolute
+            Whether mechanisms are in absolute coordinates, as `dca-alm` takes them.
 
         Raises
         ------
         DataError
             When a connection does not fit.
         """
-        return CoupledSystem(self.name, dict(self._parts()), self.connections)
+        return CoupledSystem(self.name, dict(self._parts(absolute)), self.connections)
 
-    def _parts(self) -> Iterator[tuple[str, System]]:
+    def _parts(self, absolute: bool) -> Iterator[tuple[str, System]]:
+        in_coordinates = AbsoluteSystem if absolute else MechanismSystem
         for name, data in self.systems.items():
-            part = MechanismSystem(data) if isinstance(data, Mechanism) else CircuitSystem(data)
+            part = in_coordinates(data) if isinstance(data, Mechanism) else CircuitSystem(data)
             part.name = name
             yield name, part
 
@@ -132,14 +139,14 @@ class CoupledModel(Data):
             same to round-off. What was compiled is kept for the next time.
         options
             As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
-            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `tolerances`.
+            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `tolerances`.
 
         Raises
         ------
         InputError
             When an option is wrong or the mechanism cannot be assembled.
         """
-        system = self.system()
+        system = self.system(absolute=_absolute(options))
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
         simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
         if compiled:
@@ -179,7 +186,7 @@ class CoupledModel(Data):
         if name not in self.systems:
             raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
         given = self.starts(**options)[name] if starts is None else starts
-        part = dict(self._parts())[name]
+        part = dict(self._parts(_absolute(options)))[name]
         for kind in ("inputs", "parameters"):
             variables = (
                 replace(variable, start=given.get(variable.name, variable.start)) for variable in getattr(part, kind)
@@ -200,6 +207,12 @@ class CoupledModel(Data):
             "step": self.step,
         }
         return {**described, **{key: value for key, value in options.items() if value is not None}}
+
+
+def _absolute(options: Mapping[str, Any]) -> bool:
+    """Tell whether a formulation takes mechanisms in absolute coordinates; unknown ones are refused later."""
+    formulation = FORMULATIONS.get(options.get("formulation") or "")
+    return formulation is not None and formulation.absolute
 
 
 def unit_from_dict(arguments: dict[str, Any]) -> Simulation:

@@ -126,10 +126,15 @@ def symbols(name: str, size: int) -> tuple[ca.SX, SymbolicArray]:
         Number of elements.
     """
     vector = ca.SX.sym(name, size)
-    array = np.empty(size, dtype=object)
-    for index in range(size):
+    return vector, symbolic_array(vector)
+
+
+def symbolic_array(vector: ca.SX) -> SymbolicArray:
+    """Return a vector of expressions as NumPy code takes it."""
+    array = np.empty(vector.numel(), dtype=object)
+    for index in range(len(array)):
         array[index] = vector[index]
-    return vector, array.view(SymbolicArray)
+    return array.view(SymbolicArray)
 
 
 def expression(array: NDArray[Any] | float) -> ca.SX:

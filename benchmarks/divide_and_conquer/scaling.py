@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 from figures import DOCS, STYLES
 
-from mbsfmu.formulations.divide_and_conquer import DivideAndConquer
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Factors
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import Instant, starts
 from mbsfmu.models import pendulum
@@ -50,18 +50,22 @@ RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, Instant], None]] = {"dca"
 
 def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]]:
     """Return the least times in s of whole right-hand sides, and of assembly with disassembly alone."""
-    solve, inside = DivideAndConquer.solve, 0.0
+    inside = 0.0
 
-    def watched(*arguments: Any) -> Any:
-        nonlocal inside
-        begin = time.perf_counter()
-        result = solve(*arguments)
-        inside += time.perf_counter() - begin
-        return result
+    def watched(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            nonlocal inside
+            begin = time.perf_counter()
+            result = method(*arguments)
+            inside += time.perf_counter() - begin
+            return result
+
+        return call
 
     instant = moving(system)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in RIGHT_HAND_SIDES}
-    with mock.patch.object(DivideAndConquer, "solve", watched):
+    factorize = mock.patch.object(DivideAndConquer, "factorize", watched(DivideAndConquer.factorize))
+    with factorize, mock.patch.object(Factors, "solve", watched(Factors.solve)):
         for _ in range(rounds):
             for name, evaluate in RIGHT_HAND_SIDES.items():
                 inside, begin = 0.0, time.perf_counter()

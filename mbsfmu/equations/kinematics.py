@@ -6,11 +6,13 @@ inertial frame at that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot
+from mbsfmu.equations.properties import Slot, VectorSlot
 from mbsfmu.equations.rotation import (
     Array,
     cross,
@@ -20,7 +22,6 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
-from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.topology import Topology, TreeJoint
 
 
@@ -49,8 +50,6 @@ class JointKinematics:
 
     Attributes
     ----------
-    source
-        The joint's data.
     parent
         Index of the inner body, -1 for the ground.
     elements
@@ -65,7 +64,6 @@ class JointKinematics:
         The joint's point on both bodies.
     """
 
-    source: AnyJoint
     parent: int
     elements: tuple[ElementKinematics, ...]
     reference: int | None
@@ -111,10 +109,16 @@ class Frames:
 
 
 class Kinematics:
-    """Positions, velocities and accelerations of the bodies from the joint coordinates."""
+    """Positions, velocities and accelerations of the bodies from the coordinates of the joints that they hang on.
 
-    def __init__(self, topology: Topology, points: Points) -> None:
-        self.joints = [_joint(tree_joint, points) for tree_joint in topology.tree]
+    Parameters
+    ----------
+    joints
+        The joint of each body, from the ground outwards.
+    """
+
+    def __init__(self, joints: Sequence[JointKinematics]) -> None:
+        self.joints = tuple(joints)
         elements = [element for joint in self.joints for element in joint.elements]
         self._elements = {element.coordinate: element for element in elements}
 
@@ -194,14 +198,31 @@ class Kinematics:
         """
         result: list[Array] = []
         for joint in self.joints:
-            acceleration = _of(result, joint.parent)
             angular = _of(body_velocities, joint.parent)[3:]
+            acceleration = _of(result, joint.parent) + self.quadratic(frames, joint, angular, velocities)
             for element in joint.elements:
                 index = element.coordinate
-                quadratic, angular = self._quadratic(frames, element, angular, velocities[index])
-                acceleration = acceleration + self.transformation(frames, index) * accelerations[index] + quadratic
+                acceleration = acceleration + self.transformation(frames, index) * accelerations[index]
             result.append(acceleration)
         return result
+
+    def quadratic(self, frames: Frames, joint: JointKinematics, angular: Array, velocities: Array) -> Array:
+        """Return what a joint adds to Ż without z̈, d of [Jaiswal2021, eq. 3]; shape (6,).
+
+        Parameters
+        ----------
+        frames, joint
+            Where the bodies are, and the joint.
+        angular
+            Angular velocity of the inner body in rad/s, shape (3,).
+        velocities
+            ż, shape (n,).
+        """
+        total = np.zeros(6)
+        for element in joint.elements:
+            added, angular = self._quadratic(frames, element, angular, velocities[element.coordinate])
+            total = total + added
+        return total
 
     def transformation_rates(self, frames: Frames, body_velocities: list[Array], velocities: Array) -> dict[int, Array]:
         """Return ḃ of each coordinate, the column b being carried along by the inner side; each of shape (6,)."""
@@ -219,7 +240,7 @@ class Kinematics:
     def _quadratic(
         self, frames: Frames, element: ElementKinematics, inner: Array, velocity: Array
     ) -> tuple[Array, Array]:
-        """Return d of [Jaiswal2021, eq. 3], shape (6,), and the angular velocity of the element's outer side.
+        """Return an element's share in d, shape (6,), and the angular velocity of its outer side.
 
         Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
         s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż.
@@ -253,6 +274,30 @@ def _of(vectors: list[Array], body: int) -> Array:
     return np.zeros(6) if body < 0 else vectors[body]
 
 
+def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:
+    """Return the joints of the spanning tree."""
+    return [_joint(tree_joint, points) for tree_joint in topology.tree]
+
+
+def floating_joints(centres: Sequence[PointSlot]) -> list[JointKinematics]:
+    """Return for each body a joint that lets it float: its coordinates say where the body is.
+
+    Parameters
+    ----------
+    centres
+        Centre of mass of each body; its position in the inertial frame is the first half of the coordinates.
+    """
+    origin = PointSlot(VectorSlot((Slot(0.0, None),) * 3), Slot(0.0, None), Slot(0.0, None))
+    no_turn = np.array([1.0, 0.0, 0.0, 0.0])
+    joints = []
+    for body, centre in enumerate(centres):
+        elements = [
+            ElementKinematics(6 * body + index, slides=index < 3, axis=np.eye(3)[index % 3]) for index in range(6)
+        ]
+        joints.append(JointKinematics(-1, tuple(elements), body, np.eye(3), no_turn, origin, centre))
+    return joints
+
+
 def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
     joint = tree_joint.joint
     vector = np.array(joint.orientation)
@@ -267,7 +312,6 @@ def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
         elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
         orientation, vector, inner, outer = orientation.T, -vector, outer, inner
     return JointKinematics(
-        joint,
         tree_joint.parent,
         tuple(elements),
         tree_joint.reference,

@@ -76,6 +76,11 @@ def quaternion_about(axis: Array, angle: Array) -> Array:
     return np.concatenate([np.stack([np.cos(half)]), np.sin(half) * axis])
 
 
+def quaternion_conjugate(quaternion: Array) -> Array:
+    """Return the quaternion of the turn back, shape (4,)."""
+    return np.concatenate([quaternion[:1], -quaternion[1:]])
+
+
 def quaternion_product(first: Array, second: Array) -> Array:
     """Return the quaternion of the turn `first` followed by `second` in the turned frame, shape (4,)."""
     a, b = first[0], second[0]

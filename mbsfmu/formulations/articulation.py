@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.forces import Motion
-from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity
+from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity, point_velocity
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
@@ -55,48 +55,23 @@ class Articulation:
         self.tree = BinaryTree(len(masses), links)
         self._assembly = DivideAndConquer(self.tree)
 
-    # -- bodies ---------------------------------------------------------------------------------------------
-
-    def centres(self, frames: Frames, parameters: Array) -> list[Array]:
-        """Return the centres of mass in the inertial frame in m, each of shape (3,)."""
-        return [frames.point(body, each.centre.of(parameters)) for body, each in enumerate(self._masses)]
-
-    def inverse_inertias(self, frames: Frames, parameters: Array) -> Array:
-        """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
-        result = []
-        for body, each in enumerate(self._masses):
-            rotation = frames.rotation[body]
-            turning = rotation @ _inverse(each.regular_inertia(parameters)) @ rotation.T
-            upper = np.concatenate([np.eye(3) * (1.0 / each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
-            result.append(np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)]))
-        return np.stack(result)
-
     # -- joints ---------------------------------------------------------------------------------------------
 
-    def equations(self, frames: Frames, centres: list[Array], parameters: Array, bias: Array) -> Equations:
-        """Return the constraint equations of all joints.
-
-        Parameters
-        ----------
-        frames, centres, parameters
-            Where the bodies are.
-        bias
-            γ of the loop equations in use, shape (rows,); it is zero for joints of the tree.
-        """
+    def equations(self, frames: Frames, centres: list[Array], parameters: Array) -> Equations:
+        """Return the constraint equations of all joints: those of the tree, then the loop equations in use."""
         on_parents, on_children = [], []
         for body, joint in enumerate(self._kinematics.joints):
             for wrench in self._constrained(frames, body, joint, parameters):
-                on_parents.append(_about(centres, joint.parent, -wrench))
-                on_children.append(_about(centres, body, wrench))
+                on_parents.append(about(centres, joint.parent, -wrench))
+                on_children.append(about(centres, body, wrench))
         pairs = [pair for cut in self._cuts for pair in cut.wrenches(frames, parameters)]
         for row in self._rows:
             parent, child = self._ends[row]
-            on_parents.append(_about(centres, parent, pairs[row][0]))
-            on_children.append(_about(centres, child, pairs[row][1]))
-        everything = np.concatenate([np.zeros(self._first_cut), bias])
+            on_parents.append(about(centres, parent, pairs[row][0]))
+            on_children.append(about(centres, child, pairs[row][1]))
         if not on_parents:
-            return Equations(np.zeros((0, 6)), np.zeros((0, 6)), everything)
-        return Equations(np.stack(on_parents), np.stack(on_children), everything)
+            return Equations(np.zeros((0, 6)), np.zeros((0, 6)))
+        return Equations(np.stack(on_parents), np.stack(on_children))
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
@@ -121,41 +96,11 @@ class Articulation:
         wrenches = [np.concatenate([force, cross(place, force)]) for force in forces]
         return wrenches + [np.concatenate([np.zeros(3), moment]) for moment in moments]
 
-    def impulse(self, frames: Frames, joint: JointKinematics, values: Array) -> Array:
-        """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
-
-        Parameters
-        ----------
-        frames
-            Where the bodies are.
-        joint
-            The joint.
-        values
-            One generalized force or momentum for each coordinate of the mechanism.
-        """
-        if not joint.elements:
-            return np.zeros(6)
-        force, moment = np.zeros(3), np.zeros(3)
-        for element in joint.elements:
-            if element.slides:
-                force = force + frames.axis[element.coordinate] * values[element.coordinate]
-        for coordinate, axis in _dual(frames, joint).items():
-            moment = moment + axis * values[coordinate]
-        return np.concatenate([force, moment + cross(_pivot(frames, joint), force)])
-
-    def across(self, frames: Frames, centres: list[Array], moved: list[Array]) -> Array:
-        """Return ż (or z̈) of all coordinates from the bodies' V about their centres of mass, shape (n,)."""
+    def _across(self, frames: Frames, moved: list[Array]) -> Array:
+        """Return ż (or z̈) of all coordinates from the bodies' V at the inertial origin, shape (n,)."""
         result: dict[int, Array] = {}
         for body, joint in enumerate(self._kinematics.joints):
-            if not joint.elements:
-                continue
-            pivot = _pivot(frames, joint)
-            relative = _at(centres, moved, body, pivot) - _at(centres, moved, joint.parent, pivot)
-            for element in joint.elements:
-                if element.slides:
-                    result[element.coordinate] = frames.axis[element.coordinate] @ relative[:3]
-            for coordinate, axis in _dual(frames, joint).items():
-                result[coordinate] = axis @ relative[3:]
+            result |= across(frames, moved, body, joint)
         return np.stack([result[index] for index in range(len(result))]) if result else np.zeros(0)
 
     # -- solutions ------------------------------------------------------------------------------------------
@@ -173,14 +118,15 @@ class Articulation:
         bias
             γ of the loop equations in use, shape (rows,).
         """
-        centres = self.centres(frames, parameters)
-        inverse = self.inverse_inertias(frames, parameters)
-        central = [_about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
+        centres = centres_of_mass(self._masses, frames, parameters)
+        inverse = inverse_inertias(self._masses, frames, parameters)
+        central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
         free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
-        equations = self.equations(frames, centres, parameters, bias)
-        solution, multipliers = self._assembly.solve(inverse, free, equations)
-        moved = [solution[body] for body in range(len(self._masses))]
-        return self.across(frames, centres, moved), multipliers[self._first_cut :]
+        factors = self._assembly.factorize(inverse, self.equations(frames, centres, parameters))
+        everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
+        solution, multipliers = factors.solve(free, everything)
+        moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
+        return self._across(frames, moved), multipliers[self._first_cut :]
 
     def loop_bias(self, motion: Motion, parameters: Array, accelerations: list[Array]) -> Array:
         """Return d²Φ/dt² of the loop equations in use at the bodies' Ż, shape (rows,).
@@ -226,24 +172,84 @@ class Articulation:
         return self._ends[self._rows[row]]
 
 
+def centres_of_mass(masses: list[MassProperties], frames: Frames, parameters: Array) -> list[Array]:
+    """Return the centres of mass in the inertial frame in m, each of shape (3,)."""
+    return [frames.point(body, each.centre.of(parameters)) for body, each in enumerate(masses)]
+
+
+def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: Array) -> Array:
+    """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
+    result = []
+    for body, each in enumerate(masses):
+        rotation = frames.rotation[body]
+        turning = rotation @ _inverse(each.regular_inertia(parameters)) @ rotation.T
+        upper = np.concatenate([np.eye(3) * (1.0 / each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
+        result.append(np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)]))
+    return np.stack(result)
+
+
+def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
+    """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
+
+    Parameters
+    ----------
+    frames
+        Where the bodies are.
+    joint
+        The joint.
+    values
+        One generalized force or momentum for each coordinate of the mechanism.
+    """
+    if not joint.elements:
+        return np.zeros(6)
+    force, moment = np.zeros(3), np.zeros(3)
+    for element in joint.elements:
+        if element.slides:
+            force = force + frames.axis[element.coordinate] * values[element.coordinate]
+    for coordinate, axis in dual_axes(frames, joint).items():
+        moment = moment + axis * values[coordinate]
+    return np.concatenate([force, moment + cross(_pivot(frames, joint), force)])
+
+
+def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics) -> dict[int, Array]:
+    """Return ż (or z̈) of a joint's coordinates from the Z (or what z̈ adds to Ż) of all bodies.
+
+    Parameters
+    ----------
+    frames
+        Where the bodies are.
+    moved
+        Z of each body at the inertial origin, each of shape (6,).
+    body, joint
+        A body and the joint that it hangs on.
+    """
+    if not joint.elements:
+        return {}
+    pivot = _pivot(frames, joint)
+    relative = moved[body] - body_velocity(moved, joint.parent)
+    linear = point_velocity(relative, pivot)
+    dual = dual_axes(frames, joint)
+    return {
+        each.coordinate: frames.axis[each.coordinate] @ linear if each.slides else dual[each.coordinate] @ relative[3:]
+        for each in joint.elements
+    }
+
+
 def spatial(acceleration: Array, velocity: Array) -> Array:
     """Return the derivative of Z at the fixed inertial origin from Ż of the body's point there, shape (6,)."""
     return np.concatenate([acceleration[:3] - cross(velocity[3:], velocity[:3]), acceleration[3:]])
 
 
-def _about(centres: list[Array], body: int, wrench: Array) -> Array:
+def about(centres: list[Array], body: int, wrench: Array) -> Array:
     """Return a wrench about the inertial origin as one about a body's centre of mass; zero for the ground."""
     if body < 0:
         return np.zeros(6)
     return np.concatenate([wrench[:3], wrench[3:] - cross(centres[body], wrench[:3])])
 
 
-def _at(centres: list[Array], moved: list[Array], body: int, place: Array) -> Array:
-    """Return V of a body's point that is at a place, from V of its centre of mass; zero for the ground."""
-    if body < 0:
-        return np.zeros(6)
-    linear, angular = moved[body][:3], moved[body][3:]
-    return np.concatenate([linear + cross(angular, place - centres[body]), angular])
+def _at_origin(centre: Array, moved: Array) -> Array:
+    """Return V of a body's point at the inertial origin from V of its centre of mass, shape (6,)."""
+    return np.concatenate([moved[:3] - cross(moved[3:], centre), moved[3:]])
 
 
 def _pivot(frames: Frames, joint: JointKinematics) -> Array:
@@ -251,7 +257,7 @@ def _pivot(frames: Frames, joint: JointKinematics) -> Array:
     return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]
 
 
-def _dual(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
+def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
     """Return for each hinge the vector whose product with the relative angular velocity is its rate.
 
     One hinge, or two at right angles, are their own duals; of three Cardan hinges the first and the third are not

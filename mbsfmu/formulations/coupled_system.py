@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -87,9 +88,10 @@ class CoupledSystem(System):
         self._part_names = tuple(parts)
         self.parts = tuple(parts.values())
         self._readings = [_readings(part) for part in self.parts]
+        self._connections = tuple(connections)
         self._wires: list[Wire] = []
         self.feeds: list[Feed] = []
-        for source, target in connections:
+        for source, target in self._connections:
             self._connect(source, target)
         self._kept: tuple[Instant, list[Instant]] | None = None
         self._sweeps = self._count_sweeps()
@@ -218,6 +220,7 @@ class CoupledSystem(System):
             for coordinate in part.steep
         )
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
+        self.correction_count = sum(part.correction_count for part in self.parts)
 
     def _named(self, part: int, variable: Variable) -> Variable:
         if variable.name not in self._ambiguous:
@@ -329,6 +332,39 @@ class CoupledSystem(System):
         used = self._rows(rows)
         bounds = np.cumsum([0, *(len(own) for own in used)]).tolist()
         return [(own, values[start:end]) for own, (start, end) in zip(used, pairwise(bounds), strict=True)]
+
+    @cached_property
+    def start_system(self) -> System:
+        """The system in whose coordinates the start is given."""
+        parts = {name: part.start_system for name, part in zip(self._part_names, self.parts, strict=True)}
+        if all(part is own for part, own in zip(self.parts, parts.values(), strict=True)):
+            return self
+        return CoupledSystem(self.name, parts, self._connections)
+
+    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return z, ż and references of all parts from those of the start system."""
+        starts = [part.start_system for part in self.parts]
+        bounds = np.cumsum([0, *(len(start.coordinates) for start in starts)]).tolist()
+        slices = zip(self.parts, pairwise(bounds), self._slices(parameters, "parameters"), strict=True)
+        placed = [part.place(coordinates[a:b], velocities[a:b], own) for part, (a, b), own in slices]
+        return _join(each[0] for each in placed), _join(each[1] for each in placed), _join(each[2] for each in placed)
+
+    def free_accelerations(self, instant: Instant) -> Array:
+        """Return z̈ of all parts without constraint forces."""
+        return _join(p.free_accelerations(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def correction_numbers(self, instant: Instant, penalty: float) -> Array:
+        """Return the matrices of all parts."""
+        each = zip(self.parts, self._instants(instant), strict=True)
+        return _join(part.correction_numbers(own, penalty) for part, own in each)
+
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δz and Δλ of all parts."""
+        bounds = np.cumsum([0, *(part.correction_count for part in self.parts)]).tolist()
+        rows = self._shares(range(len(violation)), violation)
+        each = zip(self.parts, pairwise(bounds), rows, strict=True)
+        pairs = [part.correction(numbers[a:b], own) for part, (a, b), (_, own) in each]
+        return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
 
     def recentred(self, instant: Instant) -> Instant:
         """Return the same motion with all references moved to where it is now."""

@@ -6,11 +6,16 @@ its inverse inertia. V are accelerations [Featherstone1999] or velocities [Chada
 
 A joint's constraint equations are eliminated one by one: with d the wrench of a unit multiplier on the handles and
 e = dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and ξ − ξ d dᵀ ξ / e is what the subassembly is then.
-That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored into L and D as it is built up.
+That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored into L and D as it is built up. With a softness
+1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists whatever the rank.
+
+Matrices come first (`factorize`), vectors after them (`Factors.solve`), as often as there are right sides.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,42 +30,46 @@ SINGULAR = 1e-10
 
 @dataclass(frozen=True)
 class Equations:
-    """All constraint equations d_parentᵀ V_parent + d_childᵀ V_child + γ = 0.
+    """The constraint equations d_parentᵀ V_parent + d_childᵀ V_child + γ = 0 but for γ.
 
     Attributes
     ----------
     parent, child
         Wrenches of unit multipliers about the bodies' centres of mass, zero on the ground; shape (rows, 6).
-    bias
-        γ, shape (rows,).
     """
 
     parent: Array
     child: Array
-    bias: Array
 
 
 @dataclass(frozen=True)
-class _Pool:
-    """Subassemblies of the same number of handles: ξ_hk, shape (members, 6 h, 6 h), and ξ_h0, shape (members, 6 h)."""
+class Eliminated:
+    """One eliminated equation of all members of a group.
 
-    matrix: Array
-    vector: Array
+    Attributes
+    ----------
+    rows
+        Its index for each member.
+    wrench
+        d, shape (members, 6 h) with the number h of the members' handles.
+    response
+        ξ d, of the same shape.
+    weight
+        1/e, shape (members,).
+    """
 
-
-@dataclass(frozen=True)
-class _Eliminated:
-    """One eliminated equation of a group: what gives its multiplier when T is known."""
-
-    rows: Array
+    rows: Indices
     wrench: Array
     response: Array
     weight: Array
-    rest: Array
+
+
+History = list[list[list[Eliminated]]]
+"""What was eliminated: by level, group and order."""
 
 
 class DivideAndConquer:
-    """Solves for all multipliers and all bodies at once.
+    """Assembles matrices.
 
     Parameters
     ----------
@@ -71,92 +80,194 @@ class DivideAndConquer:
     def __init__(self, tree: BinaryTree) -> None:
         self._tree = tree
 
-    def solve(self, inverse: Array, free: Array, equations: Equations) -> tuple[Array, Array]:
-        """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,).
+    def factorize(self, inverse: Array, equations: Equations, softness: Array | None = None) -> Factors:
+        """Eliminate all equations.
 
         Parameters
         ----------
         inverse
             Inverse inertia of each body about its centre of mass, shape (bodies, 6, 6).
-        free
-            V of each body without constraints, shape (bodies, 6).
         equations
             The constraints.
+        softness
+            1/α in 1/kg; without it, constraints are rigid and equations that depend on others are left out.
         """
-        pools = {1: _Pool(inverse, free)}
+        pools = {1: inverse}
         history = []
         for level in self._tree.levels:
-            pools, eliminated = _assemble(level, pools, equations)
+            pools, eliminated = _assemble(level, pools, equations, softness)
             history.append(eliminated)
+        return Factors(self._tree, inverse, history)
+
+
+class Factors:
+    """Solves for all multipliers and all bodies at once.
+
+    Parameters
+    ----------
+    tree, inverse, history
+        The plan, the inverse inertias, and what was eliminated.
+    """
+
+    def __init__(self, tree: BinaryTree, inverse: Array, history: History) -> None:
+        self._tree = tree
+        self._inverse = inverse
+        self._history = history
+
+    def solve(self, free: Array, bias: Array) -> tuple[Array, Array]:
+        """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,).
+
+        Parameters
+        ----------
+        free
+            V of each body without constraints, shape (bodies, 6).
+        bias
+            γ of each equation, shape (rows,).
+        """
+        pools = {1: free}
+        rests = []
+        for level, eliminated in zip(self._tree.levels, self._history, strict=True):
+            pools, rest = _gather(level, eliminated, pools, bias)
+            rests.append(rest)
         multipliers: list[tuple[Array, Array]] = []
-        forces = {count: np.zeros(pool.vector.shape) for count, pool in pools.items()}
-        for level, eliminated in zip(reversed(self._tree.levels), reversed(history), strict=True):
-            forces = _disassemble(level, eliminated, forces, multipliers)
-        moved = free + _times(inverse, forces[1])
-        return moved, _in_order(multipliers, len(equations.bias))
+        forces = {count: np.zeros(pool.shape) for count, pool in pools.items()}
+        steps = list(zip(self._tree.levels, self._history, rests, strict=True))
+        for level, eliminated, rest in reversed(steps):
+            forces = _disassemble(level, eliminated, rest, forces, multipliers)
+        moved = free + _times(self._inverse, forces[1])
+        return moved, _in_order(multipliers, len(bias))
+
+    def numbers(self) -> Array:
+        """Return all that the matrices left, one after the other; shape (numbers,)."""
+        return np.concatenate([self._inverse.ravel(), *(part.ravel() for part in self._parts())])
+
+    def _parts(self) -> Iterator[Array]:
+        for level in self._history:
+            for group in level:
+                for one in group:
+                    yield from (one.wrench, one.response, one.weight)
+
+    @staticmethod
+    def count(tree: BinaryTree, bodies: int) -> int:
+        """Return how many numbers `numbers` gives."""
+        groups = [group for level in tree.levels for group in level.groups]
+        return 36 * bodies + sum(
+            elimination.rows.size * (2 * _handles(group) * 6 + 1) for group in groups for elimination in group.eliminations
+        )
+
+    @classmethod
+    def from_numbers(cls, tree: BinaryTree, bodies: int, numbers: Array) -> Factors:
+        """Return the factors that `numbers` were taken from."""
+        taken = 0
+
+        def take(*shape: int) -> Array:
+            nonlocal taken
+            begin, taken = taken, taken + math.prod(shape)
+            return numbers[begin:taken].reshape(shape)
+
+        inverse = take(bodies, 6, 6)
+        history: History = []
+        for level in tree.levels:
+            history.append([])
+            for group in level.groups:
+                size = 6 * _handles(group)
+                history[-1].append(
+                    [
+                        Eliminated(rows, take(len(rows), size), take(len(rows), size), take(len(rows)))
+                        for elimination in group.eliminations
+                        for rows in elimination.rows.T
+                    ]
+                )
+        return cls(tree, inverse, history)
 
 
 def _assemble(
-    level: Level, pools: dict[int, _Pool], equations: Equations
-) -> tuple[dict[int, _Pool], list[list[_Eliminated]]]:
-    made: dict[int, list[_Pool]] = {}
+    level: Level, pools: dict[int, Array], equations: Equations, softness: Array | None
+) -> tuple[dict[int, Array], list[list[Eliminated]]]:
+    """Return the ξ of the next level by their numbers of handles, each of shape (members, 6 h, 6 h)."""
+    made: dict[int, list[Array]] = {}
     history = []
     for group in level.groups:
-        pool = _stacked(group, pools)
-        free = pool.matrix
+        matrix = free = _side_by_side(group, pools)
         eliminated = []
         for elimination in group.eliminations:
-            for column in range(elimination.rows.shape[1]):
-                pool, one = _eliminate(pool, free, elimination, column, equations)
+            for rows in elimination.rows.T:
+                matrix, one = _eliminate(matrix, free, elimination, rows, equations, softness)
                 eliminated.append(one)
         history.append(eliminated)
-        slots = [6 * slot + axis for slot in group.kept for axis in range(6)]
-        made.setdefault(len(group.kept), []).append(_Pool(pool.matrix[:, slots][:, :, slots], pool.vector[:, slots]))
+        slots = _slots(group)
+        made.setdefault(len(group.kept), []).append(matrix[:, slots][:, :, slots])
+    return _joined(level, made, pools), history
+
+
+def _gather(
+    level: Level, history: list[list[Eliminated]], pools: dict[int, Array], bias: Array
+) -> tuple[dict[int, Array], list[list[Array]]]:
+    """Return the ξ_h0 of the next level, each of shape (members, 6 h), and dᵀ ξ_0 + γ of what is eliminated."""
+    made: dict[int, list[Array]] = {}
+    rests = []
+    for group, eliminated in zip(level.groups, history, strict=True):
+        vector = np.concatenate([pools[count][positions] for count, positions in group.parts], axis=1)
+        left = []
+        for one in eliminated:
+            rest = (one.wrench * vector).sum(axis=1) + bias[one.rows]
+            vector = vector - one.response * (one.weight * rest)[:, np.newaxis]
+            left.append(rest)
+        rests.append(left)
+        made.setdefault(len(group.kept), []).append(vector[:, _slots(group)])
+    return _joined(level, made, pools), rests
+
+
+def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
+    """Return what a level made and what it carries on, by the number of handles."""
     for count, positions in level.carried.items():
-        made.setdefault(count, []).append(_Pool(pools[count].matrix[positions], pools[count].vector[positions]))
-    joined = {
-        count: _Pool(np.concatenate([each.matrix for each in group]), np.concatenate([each.vector for each in group]))
-        for count, group in made.items()
-    }
-    return joined, history
+        made.setdefault(count, []).append(pools[count][positions])
+    return {count: np.concatenate(pieces) for count, pieces in made.items()}
 
 
-def _stacked(group: Group, pools: dict[int, _Pool]) -> _Pool:
+def _handles(group: Group) -> int:
+    return sum(count for count, _ in group.parts)
+
+
+def _slots(group: Group) -> list[int]:
+    return [6 * slot + axis for slot in group.kept for axis in range(6)]
+
+
+def _side_by_side(group: Group, pools: dict[int, Array]) -> Array:
     """Put the parts of a group's members side by side."""
-    parts = [_Pool(pools[count].matrix[positions], pools[count].vector[positions]) for count, positions in group.parts]
+    parts = [pools[count][positions] for count, positions in group.parts]
     if len(parts) == 1:
         return parts[0]
     one, other = parts
-    corner = np.zeros((one.vector.shape[0], one.vector.shape[1], other.vector.shape[1]))
-    upper = np.concatenate([one.matrix, corner], axis=2)
-    lower = np.concatenate([np.swapaxes(corner, 1, 2), other.matrix], axis=2)
-    return _Pool(np.concatenate([upper, lower], axis=1), np.concatenate([one.vector, other.vector], axis=1))
+    corner = np.zeros((one.shape[0], one.shape[1], other.shape[1]))
+    upper = np.concatenate([one, corner], axis=2)
+    lower = np.concatenate([np.swapaxes(corner, 1, 2), other], axis=2)
+    return np.concatenate([upper, lower], axis=1)
 
 
 def _eliminate(
-    pool: _Pool, free: Array, elimination: Elimination, column: int, equations: Equations
-) -> tuple[_Pool, _Eliminated]:
-    rows = elimination.rows[:, column]
-    size = pool.vector.shape[1]
+    matrix: Array, free: Array, elimination: Elimination, rows: Indices, equations: Equations, softness: Array | None
+) -> tuple[Array, Eliminated]:
+    size = matrix.shape[1]
     wrench = np.zeros((len(rows), size))
     for slot, given in ((elimination.parent, equations.parent), (elimination.child, equations.child)):
         if slot is not None:
             before, after = np.zeros((len(rows), 6 * slot)), np.zeros((len(rows), size - 6 * slot - 6))
             wrench = wrench + np.concatenate([before, given[rows], after], axis=1)
-    response = _times(pool.matrix, wrench)
+    response = _times(matrix, wrench)
     pivot = (wrench * response).sum(axis=1)
-    if elimination.closes_loop:
+    if softness is not None:
+        weight = 1.0 / (pivot + softness)
+    elif elimination.closes_loop:
         # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
         small = SINGULAR * (wrench * _times(free, wrench)).sum(axis=1)
         weight = pivot / (pivot * pivot + small * small)
     else:
         weight = 1.0 / pivot
-    rest = (wrench * pool.vector).sum(axis=1) + equations.bias[rows]
     scaled = response * weight[:, np.newaxis]
     one, other, mirrored = _triangle(size)
-    matrix = (pool.matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
-    vector = pool.vector - scaled * rest[:, np.newaxis]
-    return _Pool(matrix, vector), _Eliminated(rows, wrench, response, weight, rest)
+    left = (matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
+    return left, Eliminated(rows, wrench, response, weight)
 
 
 @cache
@@ -169,18 +280,22 @@ def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
 
 
 def _disassemble(
-    level: Level, history: list[list[_Eliminated]], forces: dict[int, Array], multipliers: list[tuple[Array, Array]]
+    level: Level,
+    history: list[list[Eliminated]],
+    rests: list[list[Array]],
+    forces: dict[int, Array],
+    multipliers: list[tuple[Array, Array]],
 ) -> dict[int, Array]:
     """Return what acts on the handles of the level before; add the level's multipliers to the list."""
     given = dict.fromkeys(forces, 0)
     placed: dict[int, list[tuple[Array, Array]]] = {}
-    for group, eliminated in zip(level.groups, history, strict=True):
+    for group, eliminated, left in zip(level.groups, history, rests, strict=True):
         members, kept = len(group.parts[0][1]), len(group.kept)
         first = given.get(kept, 0)
         given[kept] = first + members
         acting = _spread(group, forces[kept][first : first + members])
-        for one in reversed(eliminated):
-            multiplier = -one.weight * ((one.response * acting).sum(axis=1) + one.rest)
+        for one, rest in reversed(list(zip(eliminated, left, strict=True))):
+            multiplier = -one.weight * ((one.response * acting).sum(axis=1) + rest)
             acting = acting + one.wrench * multiplier[:, np.newaxis]
             multipliers.append((one.rows, multiplier))
         begin = 0
@@ -196,7 +311,7 @@ def _disassemble(
 def _spread(group: Group, kept: Array) -> Array:
     """Put forces on the kept handles among those on all, which are zero elsewhere."""
     members = len(group.parts[0][1])
-    handles = sum(count for count, _ in group.parts)
+    handles = _handles(group)
     columns = [np.zeros((members, 6))] * handles
     for index, slot in enumerate(group.kept):
         columns[slot] = kept[:, 6 * index : 6 * index + 6]

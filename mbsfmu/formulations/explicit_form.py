@@ -17,6 +17,9 @@ class ExplicitForm(ABC):
         Where it begins.
     """
 
+    corrects = False
+    """Whether an accepted y is changed before the next step."""
+
     def __init__(self, state: State) -> None:
         self.state = state
         """The last accepted state."""

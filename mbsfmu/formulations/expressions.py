@@ -10,8 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.system import Instant, System
-from mbsfmu.tracing import SymbolicArray, expression, symbols
+from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
 PARTS = tuple(field.name for field in fields(Instant))
 MOTION = PARTS[:3]
@@ -166,16 +167,44 @@ class SystemExpressions:
     @cached_property
     def start(self) -> dict[str, ca.SX]:
         """Z and ż as the user gave them, and x at the start, by part."""
-        parameters = self._instant.parameters
-        coordinates, velocities = self.system.initial_coordinates(parameters)
-        states = self.system.initial_states(parameters)
+        coordinates, velocities, _ = self._placed_start
+        states = self.system.initial_states(self._instant.parameters)
         named = {"coordinates": coordinates, "velocities": velocities, "states": states}
         return {part: expression(value) for part, value in named.items()}
+
+    @cached_property
+    def start_references(self) -> ca.SX:
+        """References at the start, as the user gave it."""
+        return expression(self._placed_start[2])
+
+    @cached_property
+    def _placed_start(self) -> tuple[Array, Array, Array]:
+        parameters = self._instant.parameters
+        return self.system.place(*self.system.start_system.initial_coordinates(parameters), parameters)
 
     @cached_property
     def initial_integrals(self) -> ca.SX:
         """The integrals at the start."""
         return expression(self.system.initial_integrals(self._instant))
+
+    @cached_property
+    def free_accelerations(self) -> ca.SX:
+        """z̈ without constraint forces."""
+        return expression(self.system.free_accelerations(self._instant))
+
+    def placed(self, coordinates: ca.SX, velocities: ca.SX) -> list[ca.SX]:
+        """Return z, ż and references from coordinates and velocities of the start system."""
+        given = symbolic_array(coordinates), symbolic_array(velocities)
+        return [expression(each) for each in self.system.place(*given, self._instant.parameters)]
+
+    def correction_numbers(self, penalty: float) -> ca.SX:
+        """Return the matrices that `correction` needs, constants among them."""
+        return expression(self.system.correction_numbers(self._instant, penalty))
+
+    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return Δz and Δλ that take a violation away."""
+        increments, multipliers = self.system.correction(symbolic_array(numbers), symbolic_array(violation))
+        return expression(increments), expression(multipliers)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
         """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""

@@ -32,6 +32,33 @@ class Tolerances:
     states: float = 1e-8
 
 
+@dataclass
+class IterationCount:
+    """How many iterations a level took.
+
+    Attributes
+    ----------
+    solutions
+        How often it was solved.
+    total, most
+        Iterations over all solutions, and in the worst one.
+    """
+
+    solutions: int = 0
+    total: int = 0
+    most: int = 0
+
+    def add(self, iterations: int) -> None:
+        """Count one solution."""
+        self.solutions += 1
+        self.total += iterations
+        self.most = max(self.most, iterations)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.solutions = self.total = self.most = 0
+
+
 class StepProblem(ABC):
     """The nonlinear equations of one trapezoidal step, positions and states x being the unknowns.
 
@@ -115,10 +142,13 @@ class Formulation(ABC):
     name: ClassVar[str]
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
+    absolute: ClassVar[bool] = False
+    """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
         self.functions = functions
         self.tolerances = tolerances
+        self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
         coordinates = np.full(len(functions.coordinates), tolerances.coordinates)
         self._limits = np.concatenate([coordinates, tolerances.states * np.array(nominal)])

@@ -192,6 +192,19 @@ class SystemFunctions:
         return self.traced("start", list(self.expressions.start.values()))
 
     @cached_property
+    def placement(self) -> TracedFunction:
+        """Z, ż and references from the parts `start_coordinates` and `start_velocities`; written to their arrays."""
+        count = len(self.system.start_system.coordinates)
+        start = [self.add_part(part, count)[0] for part in ("start_coordinates", "start_velocities")]
+        return self.traced("placement", self.expressions.placed(*start), into=("coordinates", "velocities", "references"))
+
+    def place(self, coordinates: Floats, velocities: Floats) -> None:
+        """Write z, ż and references that belong to coordinates and velocities of the start system."""
+        place = self.placement
+        self._memory["start_coordinates"][:], self._memory["start_velocities"][:] = coordinates, velocities
+        place()
+
+    @cached_property
     def initial_integrals(self) -> TracedFunction:
         """The integrals at the start, shape (i,)."""
         return self.traced("initial_integrals", [self.expressions.initial_integrals])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Start:
     Attributes
     ----------
     coordinates, velocities, states
-        z, ż and x on the constraints.
+        z, ż and x on the constraints; coordinates of the start system.
     parameters
         All parameters, those included that other parts calculate.
     calculated
@@ -57,7 +58,7 @@ class Initialization:
     Parameters
     ----------
     system
-        The system.
+        The system; the start is found in the coordinates of its start system.
 
     Attributes
     ----------
@@ -67,8 +68,6 @@ class Initialization:
         The parts that these belong to.
     feeds
         Pairs of indices: a calculated parameter, and the parameter that takes its value.
-    rows
-        The constraints that are independent at the model's own parameters.
 
     Raises
     ------
@@ -77,6 +76,7 @@ class Initialization:
     """
 
     def __init__(self, system: System) -> None:
+        system = system.start_system
         self._system = system
         self._functions = SystemFunctions(system)
         self.calculated: tuple[Variable, ...]
@@ -97,8 +97,12 @@ class Initialization:
         else:
             self.balanced_parts = (BalancedPart(self._functions, 0),) if system.balances else ()
             self.calculated = tuple(variable for variable, _ in system.balances)
-        start = self.run(starts(system.parameters))
-        self.rows = independent_rows(self._functions, start.coordinates)
+        self._start = self.run(starts(system.parameters))
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """The constraints that are independent at the model's own parameters."""
+        return independent_rows(self._functions, self._start.coordinates)
 
     def run(self, parameters: Floats) -> Start:
         """Return the start for a set of parameters.

@@ -21,10 +21,11 @@ from mbsfmu.equations.kinematics import (
     body_velocity,
     point_velocity,
     reference_of,
+    tree_joints,
 )
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
-from mbsfmu.formulations.articulation import Articulation, spatial
+from mbsfmu.formulations.articulation import Articulation, impulse, spatial
 from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
     input_variables,
@@ -52,13 +53,14 @@ class MechanismSystem(System):
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.name = mechanism.name
-        properties = Properties()
-        points = Points(mechanism, properties)
+        self._mechanism = mechanism
+        self._properties = properties = Properties()
+        self._points = points = Points(mechanism, properties)
         topology = mechanism.topology
         self._gravity = properties.vector("gravity", mechanism.gravity, "m/s2", "gravitational acceleration")
         self._bodies = topology.bodies
         self._masses = [MassProperties(body, properties, points) for body in topology.bodies]
-        self._kinematics = Kinematics(topology, points)
+        self._kinematics = Kinematics(tree_joints(topology, points))
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
         self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
         self._kept: tuple[Instant, Motion] | None = None
@@ -68,6 +70,7 @@ class MechanismSystem(System):
         self.velocities = self._variables.velocities
         self.accelerations = self._variables.accelerations
         self.references = topology.references
+        self._turning = [joint for joint in self._kinematics.joints if joint.reference is not None]
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
         self.inputs, self._input_of_force = input_variables(self._forces)
         self.parameters = tuple(properties.variables)
@@ -97,10 +100,6 @@ class MechanismSystem(System):
     def _actuators(self) -> list[ActuatorForce]:
         return [force for force in self._forces if isinstance(force, ActuatorForce)]
 
-    @property
-    def _turning(self) -> list[JointKinematics]:
-        return [joint for joint in self._kinematics.joints if joint.reference is not None]
-
     # -- equations ------------------------------------------------------------------------------------------
 
     def residual(self, instant: Instant) -> Array:
@@ -121,13 +120,17 @@ class MechanismSystem(System):
 
     def _balance(self, motion: Motion, instant: Instant, accelerations: Array) -> tuple[list[Array], Loads]:
         """Return M̄ Ż − Q̄ of each body at joint accelerations z̈, each of shape (6,), and the loads in Q̄."""
-        moved = self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
+        moved = self._body_accelerations(motion, instant, accelerations)
         loads = self._loads(motion, instant)
         balance = [
             self._inertia_wrench(body, motion, acceleration, instant.parameters) - wrench
             for body, (acceleration, wrench) in enumerate(zip(moved, loads.wrenches, strict=True))
         ]
         return balance, loads
+
+    def _body_accelerations(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
+        """Return Ż of each body, each of shape (6,)."""
+        return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
 
     def _inertia_wrench(self, body: int, motion: Motion, acceleration: Array, parameters: Array) -> Array:
         """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [eqs. 9 and 10]; shape (6,)."""
@@ -204,13 +207,13 @@ class MechanismSystem(System):
         loaded = stack(loads.joint_loads)
         wrenches = [-wrench for wrench in balance]
         for body, joint in enumerate(self._kinematics.joints):
-            load = articulation.impulse(motion.frames, joint, loaded)
+            load = impulse(motion.frames, joint, loaded)
             wrenches[body] = wrenches[body] + load
             if joint.parent >= 0:
                 wrenches[joint.parent] = wrenches[joint.parent] - load
         bias = np.zeros(len(rows))
         if len(rows):
-            moved = self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, without)
+            moved = self._body_accelerations(motion, instant, without)
             at_rest = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
             bias = articulation.loop_bias(motion, instant.parameters, at_rest)
             if stabilisation:
@@ -253,7 +256,7 @@ class MechanismSystem(System):
         """
         articulation = self.articulation(rows)
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
-        wrenches = [articulation.impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
+        wrenches = [impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
         for joint, active in zip(self._kinematics.joints, list(wrenches), strict=True):
             if joint.parent >= 0:
                 wrenches[joint.parent] = wrenches[joint.parent] - active
@@ -308,20 +311,20 @@ class MechanismSystem(System):
                         if body >= 0:
                             missing[body] = missing[body] - wrench * multiplier
                 row += 1
-            of_cuts.append(_moved(total, cut.child_place(motion.frames, instant.parameters)))
+            of_cuts.append(moved_to(cut.child_place(motion.frames, instant.parameters), total))
         of_tree: list[Array] = []
         for body in reversed(range(len(self._bodies))):
             joint = self._kinematics.joints[body]
             if joint.parent >= 0:
                 missing[joint.parent] = missing[joint.parent] + missing[body]
-            if isinstance(joint.source, Free):
+            if isinstance(self._tree[body].joint, Free):
                 continue
             if self._tree[body].reversed:
                 place = motion.frames.point(joint.parent, joint.inner.of(instant.parameters))
-                of_tree.append(_moved(-missing[body], place))
+                of_tree.append(moved_to(place, -missing[body]))
             else:
                 place = motion.frames.point(body, joint.outer.of(instant.parameters))
-                of_tree.append(_moved(missing[body], place))
+                of_tree.append(moved_to(place, missing[body]))
         return np.concatenate([*reversed(of_tree), *of_cuts, np.zeros(0)])
 
     # -- energy and outputs ---------------------------------------------------------------------------------
@@ -338,7 +341,7 @@ class MechanismSystem(System):
             kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
             potential = potential - mass * (gravity @ centre)
         for force in self._forces:
-            potential = potential + force.energy(motion.frames, instant.coordinates, instant.parameters)
+            potential = potential + force.energy(motion.frames, motion.coordinates, instant.parameters)
         return kinetic, potential
 
     def integral_rates(self, instant: Instant) -> Array:
@@ -366,13 +369,13 @@ class MechanismSystem(System):
             ]
         centres = [self._mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self._bodies))]
         kinetic, potential = self._energies(instant)
-        work, loss, start = instant.integrals
+        work, loss, start = instant.integrals[0], instant.integrals[1], instant.integrals[2]
         drift = kinetic + potential + loss - work - start
         return np.concatenate(
-            [stack(lines), *self._turns(motion, instant), *centres, np.stack([kinetic, potential, drift])]
+            [stack(lines), *self._turns_of(motion, instant), *centres, np.stack([kinetic, potential, drift])]
         )
 
-    def _turns(self, motion: Motion, instant: Instant) -> list[Array]:
+    def _turns_of(self, motion: Motion, instant: Instant) -> list[Array]:
         """Return quaternion and angular velocity of each joint that turns freely."""
         result = []
         for body, joint in enumerate(self._kinematics.joints):
@@ -432,6 +435,6 @@ class MechanismSystem(System):
         return np.zeros(0)
 
 
-def _moved(wrench: Array, place: Array) -> Array:
+def moved_to(place: Array, wrench: Array) -> Array:
     """Return a wrench about the inertial origin as one about a place, shape (6,)."""
     return np.concatenate([wrench[:3], wrench[3:] - cross(place, wrench[:3])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +105,37 @@ def _variable(
     if words is _CARDAN:
         description = f"{spoken} of joint {joint.name}; jumps when its reference orientation moves"
     return Variable(f"{body.name}.{name}{element.name}", causality, unit=words.unit + per, description=description)
+
+
+def absolute_variables(bodies: Sequence[Body]) -> tuple[tuple[Variable, ...], ...]:
+    """Name the absolute coordinates of bodies, their rates and the rates of these."""
+    levels = (
+        ("position", "cardan_angle", ""),
+        ("velocity", "cardan_rate", "/s"),
+        ("acceleration", "cardan_acceleration", "/s2"),
+    )
+    return tuple(
+        tuple(
+            Variable(f"{body.name}.absolute.{axis}.{word}", unit=unit + per, description=f"{described}, {axis}")
+            for body in bodies
+            for word, unit, described in (
+                (linear, "m", f"{linear} of the centre of mass in the inertial frame"),
+                (turning, "rad", f"{turning.replace('_', ' ')} from a reference orientation that moves along"),
+            )
+            for axis in "xyz"
+        )
+        for linear, turning, per in levels
+    )
+
+
+def turning_variables(angles: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Name the integrals of angular velocities that tell the full turns of measured angles."""
+    return tuple(
+        Variable(
+            f"{angle.name}_integral", unit=angle.unit, description="integral of the rate; tells full turns of the angle"
+        )
+        for angle in angles
+    )
 
 
 def input_variables(forces: list[Force]) -> tuple[tuple[Variable, ...], dict[str, int]]:

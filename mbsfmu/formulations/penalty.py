@@ -95,7 +95,7 @@ class AugmentedEquations:
         return self._functions.traced("projection", results, matrices=[0, 1])
 
 
-class PenaltyProblem(StepProblem):
+class AugmentedProblem(StepProblem):
     """One trapezoidal step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
 
     def __init__(self, functions: SystemFunctions, state: State, step: float, equations: AugmentedEquations) -> None:
@@ -126,6 +126,10 @@ class PenaltyProblem(StepProblem):
         """Add α Φ to the multipliers [Jaiswal2021, eq. 19]."""
         self.functions.coordinates[:] = unknowns[: self._size]
         self._equations.estimates += self._equations.penalty * self.functions.closure()[0]
+
+
+class PenaltyProblem(AugmentedProblem):
+    """A step that ends with projections in the weights of the step's tangent."""
 
     def finish(self) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""

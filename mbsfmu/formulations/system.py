@@ -24,7 +24,7 @@ class Instant:
     states
         States x of first order, shape (k,).
     integrals
-        Integrals over time that nothing depends on but outputs, shape (i,).
+        Integrals over time, shape (i,): outputs depend on them, and full turns of measured angles.
     inputs, parameters
         Shape (number of inputs,) and (number of parameters,).
     references
@@ -61,7 +61,7 @@ class System(ABC):
     states
         Variables of x; their nominal values set the tolerances.
     integrals
-        Variables that are integrated and that nothing but outputs depends on.
+        Variables that are integrated beside the motion.
     inputs, parameters, outputs
         Variables of u, p and y.
     reactions
@@ -77,6 +77,8 @@ class System(ABC):
         Number r of orientations that are described from a reference.
     steep
         Indices of the coordinates for which a reference must be moved before they get large.
+    correction_count
+        How many numbers `correction_numbers` gives.
     """
 
     name: str
@@ -94,6 +96,7 @@ class System(ABC):
     orderings: tuple[tuple[int, int], ...] = ()
     references: int = 0
     steep: tuple[int, ...] = ()
+    correction_count: int = 0
 
     @abstractmethod
     def residual(self, instant: Instant) -> Array:
@@ -143,6 +146,35 @@ class System(ABC):
         stabilisation
             Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
         """
+        return np.zeros(0), np.zeros(0)
+
+    @property
+    def start_system(self) -> System:
+        """The system in whose coordinates the start is given."""
+        return self
+
+    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002
+        """Return z, ż and references from coordinates and velocities of the start system."""
+        return coordinates, velocities, np.tile([1.0, 0.0, 0.0, 0.0], self.references)
+
+    def free_accelerations(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
+        return np.zeros(0)
+
+    def correction_numbers(self, instant: Instant, penalty: float) -> Array:  # noqa: ARG002
+        """Return the matrices, which depend on positions only, that `correction` needs; shape (numbers,).
+
+        Parameters
+        ----------
+        instant
+            Its coordinates, references and parameters are used.
+        penalty
+            Penalty factor α as a multiple of the mean mass of the bodies in kg.
+        """
+        return np.zeros(0)
+
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
         return np.zeros(0), np.zeros(0)
 
     def initial_momenta(self, instant: Instant) -> Array:  # noqa: ARG002

@@ -88,6 +88,8 @@ class ExplicitSolver(Solver):
                 states = [flow.state_at(time, interpolant(time)) for time in reached]
                 state = flow.accept(solver.t, solver.y)
                 lasts = form.lasts(state)
+                if form.corrects and lasts and waiting:
+                    self._go_on_from(solver, flow)
                 yield from states[:-1]
                 if states:  # the state to go on from, where that is one that was asked for
                     yield state if reached[-1] == solver.t else states[-1]
@@ -115,6 +117,11 @@ class ExplicitSolver(Solver):
             raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
         self.statistics.steps += 1
         return None
+
+    def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:
+        """Let a Runge–Kutta method, which remembers nothing but y and ẏ, go on from where the last step was moved."""
+        solver.y = flow.form.start
+        solver.f = flow(solver.t, solver.y)
 
     def _solver(self, flow: CountedRates, begin: float, end: float) -> OdeSolver:
         return self.METHODS[self.method](

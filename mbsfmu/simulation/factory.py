@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca import Dca
+from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
@@ -22,7 +23,8 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
-FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca)}
+FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca, DcaAlm)}
+_REMEMBERING = ("adams", "radau", "bdf", "lsoda")
 SOLVERS = ("trapezoidal", "rk4", "adams", *ExplicitSolver.METHODS)
 
 
@@ -37,7 +39,8 @@ def make_simulation(
     jacobian: str = Jacobian.EXACT,
     relative_tolerance: float = 1e-6,
     absolute_tolerance: float = 1e-6,
-    stabilisation: float = 0.0,
+    stabilisation: float | None = None,
+    projections: bool = True,
     tolerances: Tolerances | None = None,
     description: str = "",
     stop_time: float = 10.0,
@@ -47,7 +50,7 @@ def make_simulation(
     Parameters
     ----------
     system
-        The system.
+        The system, in absolute coordinates where the formulation takes these.
     name, description, stop_time
         Of the model.
     signals
@@ -63,7 +66,10 @@ def make_simulation(
     relative_tolerance, absolute_tolerance
         For the explicit solvers.
     stabilisation
-        Rate in 1/s at which `dca` brings back loops that have drifted open, after Baumgarte; 0 for never.
+        Rate in 1/s at which `dca`, and `dca-alm` without projections, bring back constraints that have drifted,
+        after Baumgarte; 0 for never. By default 0 with `dca` and 1/s with `dca-alm`.
+    projections
+        Whether `dca-alm` projects positions and velocities onto the constraints after each step.
     tolerances
         Of the Newton iteration.
 
@@ -85,13 +91,20 @@ def make_simulation(
     ):
         if not (value > 0 and math.isfinite(value)):
             raise InputError(f"the {what} is {value:g}; it must be positive")
-    if not (stabilisation >= 0 and math.isfinite(stabilisation)):
+    if stabilisation is not None and not (stabilisation >= 0 and math.isfinite(stabilisation)):
         raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
     kind = FORMULATIONS[formulation]
-    if stabilisation and kind is not Dca:
+    if stabilisation and not (kind is Dca or (kind is DcaAlm and not projections)):
         raise InputError(
-            f"stabilisation is for the formulation 'dca', which closes loops in their accelerations; "
-            f"'{formulation}' needs none"
+            f"stabilisation is for the formulations 'dca', and 'dca-alm' without projections, which close loops in "
+            f"their accelerations; '{formulation}' needs none"
+        )
+    if not projections and kind is not DcaAlm:
+        raise InputError(f"projections can be left out of the formulation 'dca-alm'; '{formulation}' has none")
+    if kind is DcaAlm and projections and solver in _REMEMBERING:
+        raise InputError(
+            f"the solver '{solver}' remembers earlier steps, which projections change; "
+            f"take {', '.join(each for each in SOLVERS if each not in _REMEMBERING)}, or no projections"
         )
     if solver != "trapezoidal" and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
@@ -100,9 +113,15 @@ def make_simulation(
             f"take the solver trapezoidal or the formulation {fitting}"
         )
     initialization = Initialization(system)
-    functions = SystemFunctions(system, initialization.rows)
+    functions = SystemFunctions(system, None if kind.absolute else initialization.rows)
     limits = tolerances or Tolerances()
-    chosen = Dca(functions, limits, stabilisation) if kind is Dca else kind(functions, limits)
+    chosen: Formulation
+    if kind is Dca:
+        chosen = Dca(functions, limits, stabilisation or 0.0)
+    elif kind is DcaAlm:
+        chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation)
+    else:
+        chosen = kind(functions, limits)
     made: Solver
     if solver == "trapezoidal":
         made = TrapezoidalRule(chosen, step, jacobian=Jacobian(jacobian))

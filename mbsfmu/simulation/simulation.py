@@ -155,22 +155,22 @@ class Simulation:
         start = self.initialization.run(self._parameters)
         functions = self.functions
         functions.parameters[:] = self._parameters = start.parameters
-        functions.coordinates[:], functions.velocities[:] = start.coordinates, start.velocities
+        functions.place(start.coordinates, start.velocities)
         functions.states[:] = start.states
-        functions.references[:] = references = np.tile([1.0, 0.0, 0.0, 0.0], functions.system.references)
         integrals = functions.initial_integrals()[0].copy()
+        nothing = np.zeros_like(functions.coordinates)
         state = State(
-            start.coordinates,
-            start.velocities,
-            np.zeros_like(start.coordinates),
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            nothing,
             np.zeros(len(functions.rows)),
             start.states,
             np.zeros_like(start.states),
             integrals,
             np.zeros_like(integrals),
-            np.zeros_like(start.coordinates),
-            np.zeros_like(start.coordinates),
-            references,
+            nothing,
+            nothing,
+            functions.references.copy(),
         )
         self.time = time
         self._effective = self._inputs.after(time)
@@ -179,7 +179,9 @@ class Simulation:
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
-        self.solver.statistics = Statistics()
+        for count in self.formulation.iterations.values():
+            count.clear()
+        self.solver.statistics = Statistics(iterations=self.formulation.iterations)
 
     def step(self, time: float, step: float) -> None:
         """Advance from a time by a step in s; longer steps than the internal one are divided.

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.formulation import Formulation, IterationCount
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 
@@ -44,6 +44,8 @@ class Statistics:
         Evaluations of the right-hand side by explicit solvers.
     repartitions
         How often the choice of independent coordinates changed.
+    iterations
+        What a formulation's own iterations took, by their names.
     """
 
     steps: int = 0
@@ -53,6 +55,7 @@ class Statistics:
     retries: int = 0
     rhs_evaluations: int = 0
     repartitions: int = 0
+    iterations: dict[str, IterationCount] = field(default_factory=dict)
 
     @property
     def newton_mean(self) -> float:

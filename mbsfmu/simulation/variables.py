@@ -148,7 +148,8 @@ class Dependencies:
         for what, value in given.start.items():
             own = given.depends(value, "parameters")
             if what != "states" and system.constraints:
-                own = np.tile(_any(own, 0) | closing, (len(own), 1))
+                turned = _any(given.depends(given.start_references, "parameters"), 0)
+                own = np.tile(_any(own, 0) | turned | closing, (len(own), 1))
             rows[what] = own
         located = _any(rows["coordinates"], 0)
         placed = located | _any(rows["velocities"], 0)

@@ -1,0 +1,273 @@
+"""The equations of motion of a mechanism in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
+
+A body's coordinates are the position of its centre of mass and its orientation: a quaternion of Euler parameters and
+three Cardan angles from there, which are small because the quaternion moves along (see `charts`). The quaternion has
+length one by construction: the paper's normalization constraints and singular inertia matrices do not occur. The
+mechanism starts from joint coordinates, and these are measured where the bodies are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mbsfmu.equations.charts import orientation
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.forces import Motion
+from mbsfmu.equations.joint_measurement import measure, unwound
+from mbsfmu.equations.kinematics import (
+    Frames,
+    JointKinematics,
+    Kinematics,
+    body_velocity,
+    floating_joints,
+    point_velocity,
+)
+from mbsfmu.equations.rotation import Array, quaternion_about, quaternion_conjugate, quaternion_product
+from mbsfmu.formulations.articulation import across, impulse
+from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
+from mbsfmu.formulations.mechanism_system import MechanismSystem, moved_to
+from mbsfmu.formulations.mechanism_variables import absolute_variables, stack, turning_variables
+from mbsfmu.formulations.system import Instant, System
+from mbsfmu.model.joint import Free
+from mbsfmu.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class AbsoluteMotion(Motion):
+    """Motion with joint coordinates as measured; those of joints that turn freely have angles of zero.
+
+    Attributes
+    ----------
+    placed
+        Where the bodies are, with the axes of the absolute coordinates.
+    """
+
+    placed: Frames
+
+
+class AbsoluteSystem(MechanismSystem):
+    """A mechanism as a system in the absolute coordinates of its bodies.
+
+    Inputs, parameters and joint variables have the names that they have in joint coordinates.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism)
+        topology = mechanism.topology
+        joints = [joint for joint in topology.tree if not isinstance(joint.joint, Free)]
+        sources = [*(joint.joint for joint in joints), *topology.cuts]
+        self._cuts = [CutJoint(joint, mechanism, self._points) for joint in sources]
+        self.constraints = tuple(name for cut in self._cuts for name in cut.names)
+        self._absolute = Kinematics(floating_joints([each.centre for each in self._masses]))
+        inwards = [*(joint.reversed for joint in joints), *(False for _ in topology.cuts)]
+        self.bodies = ConstrainedBodies(self._masses, self._absolute.joints, self._cuts, inwards)
+        self.correction_count = self.bodies.count
+        elements = [(joint, element) for joint in self._kinematics.joints for element in joint.elements]
+        self._measured = [e.coordinate for joint, e in elements if e.slides or joint.reference is None]
+        self._turns = [e.coordinate for joint, e in elements if not e.slides and joint.reference is None]
+        accelerated = [e.coordinate for joint, e in elements if joint.reference is None]
+        self.outputs = (
+            *(self.coordinates[index] for index in self._measured),
+            *(self.velocities[index] for index in self._measured),
+            *(self.accelerations[index] for index in accelerated),
+            *self.outputs,
+        )
+        self.integrals = (*self.integrals, *turning_variables(self.coordinates[index] for index in self._turns))
+        self.coordinates, self.velocities, self.accelerations = absolute_variables(self._bodies)
+        self.references = len(self._bodies)
+        self._turning = list(self._absolute.joints)
+        self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
+
+    # -- the start ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def start_system(self) -> System:
+        """The same mechanism in joint coordinates."""
+        system = MechanismSystem(self._mechanism)
+        system.name, system.inputs, system.parameters = self.name, self.inputs, self.parameters
+        return system
+
+    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return absolute coordinates, their rates and references from joint coordinates and their rates."""
+        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self._mechanism.topology.references)
+        frames = self._kinematics.frames(coordinates, no_turns, parameters)
+        moving = self._kinematics.velocities(frames, velocities)
+        quaternions: list[Array] = []
+        places: list[Array] = []
+        rates: list[Array] = []
+        for body, joint in enumerate(self._kinematics.joints):
+            quaternion = quaternions[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
+            for hinge in joint.hinges:
+                quaternion = quaternion_product(quaternion, quaternion_about(hinge.axis, coordinates[hinge.coordinate]))
+            quaternions.append(quaternion_product(quaternion, joint.quaternion))
+            centre = frames.point(body, self._masses[body].centre.of(parameters))
+            places += [centre, np.zeros(3)]
+            rates += [point_velocity(moving[body], centre), frames.rotation[body].T @ moving[body][3:]]
+        return np.concatenate(places), np.concatenate(rates), np.concatenate(quaternions)
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return energies in J and measured angles in rad, with the full turns of the start values."""
+        given, _ = self._variables.initial(instant.parameters)
+        found = measure(self._kinematics.joints, self._placed(instant), instant.parameters).coordinates
+        angles = stack([unwound(found[index], given[index]) for index in self._turns])
+        energies = instant.integrals[: len(instant.integrals) - len(angles)]
+        wound = replace(instant, integrals=np.concatenate([energies, angles]))
+        return np.concatenate([super().initial_integrals(wound), angles])
+
+    # -- motion ---------------------------------------------------------------------------------------------
+
+    def _placed(self, instant: Instant) -> Frames:
+        return self._absolute.frames(instant.coordinates, instant.references, instant.parameters)
+
+    def _motion(self, instant: Instant) -> AbsoluteMotion:
+        motion = super()._motion(instant)
+        assert isinstance(motion, AbsoluteMotion)
+        return motion
+
+    def _moved(self, instant: Instant) -> AbsoluteMotion:
+        placed = self._placed(instant)
+        velocities = self._absolute.velocities(placed, instant.velocities)
+        found = measure(self._kinematics.joints, placed, instant.parameters)
+        coordinates = dict(found.coordinates)
+        for index, integral in zip(self._turns, self._turned(instant), strict=True):
+            coordinates[index] = unwound(coordinates[index], integral)
+        rates = {}
+        for body, joint in enumerate(self._kinematics.joints):
+            rates |= across(found.frames, velocities, body, self._measured_part(joint))
+        return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
+
+    def _turned(self, instant: Instant) -> list[Array]:
+        """Return the integrals that tell the full turns of measured angles."""
+        first = len(self.integrals) - len(self._turns)
+        return [instant.integrals[first + number] for number in range(len(self._turns))]
+
+    def _listed(self, values: dict[int, Array]) -> Array:
+        """Return values of joint coordinates as a vector, zero where there is none; shape (joint coordinates,)."""
+        count = self._mechanism.topology.coordinates
+        return stack([values.get(index, np.asarray(0.0)) for index in range(count)])
+
+    def _measured_part(self, joint: JointKinematics) -> JointKinematics:
+        """Return a joint without the hinges that are not measured."""
+        return replace(joint, elements=tuple(e for e in joint.elements if e.coordinate in self._measured))
+
+    def _joint_accelerations(self, motion: AbsoluteMotion, instant: Instant) -> dict[int, Array]:
+        """Return z̈ of the joints that do not turn freely, by the index of the coordinate."""
+        moved = self._body_accelerations(motion, instant, instant.accelerations)
+        result: dict[int, Array] = {}
+        for body, joint in enumerate(self._kinematics.joints):
+            if joint.reference is None:
+                angular = body_velocity(motion.body_velocities, joint.parent)[3:]
+                quadratic = self._kinematics.quadratic(motion.frames, joint, angular, motion.velocities)
+                adding = list(moved)
+                adding[body] = moved[body] - quadratic
+                result |= across(motion.frames, adding, body, joint)
+        return result
+
+    def _body_accelerations(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
+        assert isinstance(motion, AbsoluteMotion)
+        return self._absolute.accelerations(motion.placed, motion.body_velocities, instant.velocities, accelerations)
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def residual(self, instant: Instant) -> Array:
+        """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
+        motion = self._motion(instant)
+        unbalanced = self._unbalanced(motion, instant, instant.accelerations)
+        return np.concatenate(
+            [
+                np.stack([self._absolute.transformation(motion.placed, element.coordinate) @ wrench])
+                for wrench, joint in zip(unbalanced, self._absolute.joints, strict=True)
+                for element in joint.elements
+            ]
+        )
+
+    def _unbalanced(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
+        """Return M̄ Ż − Q̄ of each body, loads in joints being loads on bodies; each of shape (6,)."""
+        balance, loads = self._balance(motion, instant, accelerations)
+        loaded = stack(loads.joint_loads)
+        for body, joint in enumerate(self._kinematics.joints):
+            if joint.reference is None:
+                load = impulse(motion.frames, joint, loaded)
+                balance[body] = balance[body] - load
+                if joint.parent >= 0:
+                    balance[joint.parent] = balance[joint.parent] + load
+        return balance
+
+    def free_accelerations(self, instant: Instant) -> Array:
+        """Return q̈ without constraints, shape (6 bodies,)."""
+        motion = self._motion(instant)
+        balance = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
+        return self.bodies.free(motion.placed, [-wrench for wrench in balance], instant.parameters)
+
+    def correction_numbers(self, instant: Instant, penalty: float) -> Array:
+        """Return the matrices of the assembly of all joints."""
+        return self.bodies.numbers(self._placed(instant), instant.parameters, penalty)
+
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by divide and conquer."""
+        return self.bodies.correction(numbers, violation)
+
+    # -- outputs --------------------------------------------------------------------------------------------
+
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return powers in W and the rates of measured angles in rad/s."""
+        rates = self._motion(instant).velocities
+        return np.concatenate([super().integral_rates(instant), stack([rates[index] for index in self._turns])])
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return joint coordinates, their rates and accelerations, and what there is in joint coordinates."""
+        motion = self._motion(instant)
+        accelerations = self._joint_accelerations(motion, instant)
+        positions = [motion.coordinates[index] for index in self._measured]
+        rates = [motion.velocities[index] for index in self._measured]
+        return np.concatenate([stack([*positions, *rates, *accelerations.values()]), super().evaluate_outputs(instant)])
+
+    def _turns_of(self, motion: Motion, instant: Instant) -> list[Array]:
+        """Return quaternion and angular velocity of each joint that turns freely."""
+        absolute = []
+        for joint in self._absolute.joints:
+            turning, axes = self._turning_of(joint, instant)
+            absolute.append(orientation(axes, turning.coordinates, turning.reference))
+        result = []
+        for body, joint in enumerate(self._kinematics.joints):
+            if joint.reference is None:
+                continue
+            outer = absolute[body]
+            inner = absolute[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
+            relative = motion.body_velocities[body] - body_velocity(motion.body_velocities, joint.parent)
+            result.append(quaternion_product(quaternion_conjugate(inner), outer))
+            result.append(motion.frames.orientation(joint.parent).T @ relative[3:])
+        return result
+
+    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:
+        """Return force in N and moment in N m of each joint on its child, from the multipliers.
+
+        Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs
+        in a joint exert is part of its reaction.
+        """
+        motion = self._motion(instant)
+        loaded = stack(self._loads(motion, instant).joint_loads)
+        bodies = [body for body, joint in enumerate(self._mechanism.topology.tree) if not isinstance(joint.joint, Free)]
+        result, row = [], 0
+        used = dict(zip(rows, range(len(rows)), strict=True))
+        for number, cut in enumerate(self._cuts):
+            total = np.zeros(6)
+            for _, on_child in cut.wrenches(motion.frames, instant.parameters):
+                if row in used:
+                    total = total - on_child * multipliers[used[row]]  # M q̈ − Q = −Φ_qᵀ λ
+                row += 1
+            if number < len(bodies) and self._kinematics.joints[bodies[number]].reference is None:
+                joint = self._kinematics.joints[bodies[number]]
+                load = impulse(motion.frames, joint, loaded)
+                total = total - load if self._tree[bodies[number]].reversed else total + load
+            result.append(moved_to(cut.child_place(motion.frames, instant.parameters), total))
+        return np.concatenate([*result, np.zeros(0)])

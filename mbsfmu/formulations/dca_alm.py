@@ -1,0 +1,188 @@
+"""Divide and conquer in absolute coordinates, by augmented Lagrangian and mass-orthogonal projections.
+
+[Malczyk2012]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.formulation import Formulation, Tolerances
+from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
+from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
+from mbsfmu.formulations.projection import PENALTY, Projection
+from mbsfmu.formulations.state import State
+
+STABILISATION = 1.0
+"""Ω in 1/s where there are no projections, the paper's."""
+
+
+class DcaAlm(Formulation):
+    """Absolute coordinates; all joints are constraints, redundant and singular ones do no harm.
+
+    Explicit solvers integrate y = (q, q̇, x), with accelerations from the augmented-Lagrangian iteration, and project
+    after each accepted step. The trapezoidal rule takes positions as unknowns, with penalty forces in the equations
+    of the step, and projects what it finds.
+
+    Parameters
+    ----------
+    functions, tolerances
+        As for every formulation; all constraints have to be in use.
+    projections
+        Whether positions and velocities are projected after each step.
+    stabilisation
+        Rate Ω in 1/s that brings drifted constraints back where there are no projections.
+    penalty
+        α as a multiple of the bodies' mean mass in kg.
+    """
+
+    name: ClassVar[str] = "dca-alm"
+    has_explicit_form: ClassVar[bool] = True
+    absolute: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        tolerances: Tolerances,
+        *,
+        projections: bool = True,
+        stabilisation: float | None = None,
+        penalty: float = PENALTY,
+    ) -> None:
+        super().__init__(functions, tolerances)
+        self.projects = projections
+        chosen = (0.0 if projections else STABILISATION) if stabilisation is None else stabilisation
+        self.projection = Projection(functions, penalty, chosen)
+        self.iterations = self.projection.iterations
+        self.equations = AugmentedEquations(functions)
+        self.equations.penalty[0] = STEP_PENALTY
+
+    @cached_property
+    def flow_rates(self) -> TracedFunction:
+        """ẋ and the rates of the integrals, one vector."""
+        given = self.functions.expressions
+        return self.functions.traced("flow_rates", [ca.vertcat(given.rates, given.integral_rates)])
+
+    def settle(self) -> None:
+        """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
+        if self.projects:
+            self.projection.project()
+        else:
+            self.projection.factorize()
+        self.projection.accelerate()
+
+    def consistent(self, state: State) -> State:
+        """Return the state with accelerations, multipliers and rates that fit the inputs of now."""
+        self.load(state)
+        self.projection.factorize()
+        self.projection.accelerate()
+        return self.state(state.integrals)
+
+    def state(self, integrals: Floats) -> State:
+        """Return the state where the functions are; ẋ and the integrals' rates follow."""
+        functions = self.functions
+        functions.integrals[:] = integrals
+        rates, integral_rates = np.split(self.flow_rates()[0].copy(), [len(functions.states)])
+        nothing = np.zeros_like(functions.coordinates)
+        return State(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            functions.multipliers.copy(),
+            functions.states.copy(),
+            rates,
+            integrals,
+            integral_rates,
+            nothing,
+            nothing,
+            functions.references.copy(),
+        )
+
+    def problem(self, state: State, step: float) -> ProjectedProblem:
+        """Return the equations of a trapezoidal step."""
+        return ProjectedProblem(self, state, step)
+
+    def explicit_form(self, state: State) -> ProjectedForm:
+        """Return the equations for explicit solvers."""
+        return ProjectedForm(self, state)
+
+
+class ProjectedProblem(AugmentedProblem):
+    """A trapezoidal step in absolute coordinates, with projections instead of the penalty formulation's.
+
+    Parameters
+    ----------
+    formulation, state, step
+        The formulation, where the step begins, and its size in s.
+    """
+
+    def __init__(self, formulation: DcaAlm, state: State, step: float) -> None:
+        super().__init__(formulation.functions, state, step, formulation.equations)
+        self._formulation = formulation
+        formulation.functions.integrals[:] = state.integrals
+
+    def finish(self) -> State:
+        """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
+        rates, before = self.functions.rates.copy(), self.state
+        self._formulation.settle()
+        end = self._formulation.state(before.integrals)
+        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + end.integral_rates)
+        return replace(end, rates=rates, integrals=integrals, references=before.references)
+
+
+class ProjectedForm(ExplicitForm):
+    """The equations for explicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    """
+
+    def __init__(self, formulation: DcaAlm, state: State) -> None:
+        super().__init__(state)
+        self._formulation = formulation
+        self.corrects = formulation.projects
+        n, k = len(state.coordinates), len(state.states)
+        self._bounds = [n, 2 * n, 2 * n + k]
+
+    @property
+    def start(self) -> Floats:
+        """Return (q, q̇, x, integrals)."""
+        state = self.state
+        return np.concatenate([state.coordinates, state.velocities, state.states, state.integrals])
+
+    def _load(self, values: Floats, inputs: Floats) -> None:
+        functions = self._formulation.functions
+        parts = functions.coordinates, functions.velocities, functions.states, functions.integrals
+        for part, value in zip(parts, np.split(values, self._bounds), strict=True):
+            part[:] = value
+        functions.inputs[:] = inputs
+        functions.references[:] = self.state.references
+
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+        self._load(values, inputs)
+        self._formulation.projection.factorize()
+        self._formulation.projection.accelerate()
+        functions = self._formulation.functions
+        return np.concatenate([functions.velocities, functions.accelerations, self._formulation.flow_rates()[0]])
+
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y, on the constraints where there are projections."""
+        self._load(values, inputs)
+        self._formulation.settle()
+        state = self._formulation.state(self._formulation.functions.integrals.copy())
+        return replace(state, references=self.state.references)
+
+    def accept(self, values: Floats, inputs: Floats) -> State:
+        """Take a step's end; return the state to go on from."""
+        self.state = self.state_at(values, inputs)
+        return self._formulation.recentred(self.state)

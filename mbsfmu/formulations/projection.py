@@ -1,0 +1,127 @@
+"""Mass-orthogonal projections and the augmented-Lagrangian iteration for accelerations [Malczyk2012, sects. 2 and 3].
+
+Bodies are independent but for constraints Φ(q) = 0. Velocities and positions are moved onto the constraints, and
+accelerations are found, by one and the same iteration with the same matrices: take the violation, let divide and
+conquer find the mass-orthogonal motion that takes it away, add it, until the motion is negligible. Redundant or
+dependent constraints leave a part of the violation alone that no motion can take away; the multipliers, which begin
+at zero, come out with the least norm then.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.formulation import IterationCount
+from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+
+PENALTY = 1e6
+"""Penalty factor α as a multiple of the bodies' mean mass in kg; the paper's for its bodies of 1 kg."""
+
+MOST_ITERATIONS = 10
+"""Iterations at each level; where a configuration is singular, the motion found until then is taken."""
+
+TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
+"""Norms of the last increments at which an iteration ends, in SI units, or as shares of values that exceed one."""
+
+
+class Projection:
+    """The iterations at the three levels.
+
+    Parameters
+    ----------
+    functions
+        Functions of a system in absolute coordinates, all its constraints in use; they get the parts that follow.
+    penalty
+        α as a multiple of the mean mass.
+    stabilisation
+        Rate a in 1/s of Φ̈ + 2 a Φ̇ + a² Φ = 0: the paper's Ω, its μ being 1. With projections 0.
+
+    Attributes
+    ----------
+    iterations
+        Counts by level: `position`, `velocity`, `acceleration`.
+    """
+
+    def __init__(self, functions: SystemFunctions, penalty: float = PENALTY, stabilisation: float = 0.0) -> None:
+        self._functions = functions
+        self._stabilisation = stabilisation
+        self.iterations = {level: IterationCount() for level in TOLERANCES}
+        numbers = functions.expressions.correction_numbers(penalty)
+        varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
+        self._varying = numbers[varying]
+        self._symbols, _ = functions.add_part("correction_numbers", len(varying))
+        self._numbers = ca.SX(numbers)
+        self._numbers[varying] = self._symbols
+        self._violation, _ = functions.add_part("violation", len(functions.rows))
+
+    @cached_property
+    def factorize(self) -> TracedFunction:
+        """Nothing but what it writes: the matrices at the positions."""
+        return self._functions.traced("factorize_constraints", [self._varying], into=["correction_numbers"])
+
+    @cached_property
+    def correction(self) -> TracedFunction:
+        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
+        return self._functions.traced("correction", list(self._functions.expressions.correction(*self._right)))
+
+    @property
+    def _right(self) -> tuple[ca.SX, ca.SX]:
+        return self._numbers, self._violation
+
+    @cached_property
+    def free_motion(self) -> TracedFunction:
+        """Nothing but what it writes: q̈ without constraints."""
+        free = self._functions.expressions.free_accelerations
+        return self._functions.traced("free_motion", [free], into=["accelerations"])
+
+    @cached_property
+    def violations(self) -> dict[str, TracedFunction]:
+        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈."""
+        given, a = self._functions.expressions, self._stabilisation
+        stabilised = given.closure_acceleration + 2.0 * a * given.closure_rate + a**2 * given.closure
+        values = {"position": given.closure, "velocity": given.closure_rate, "acceleration": stabilised}
+        return {
+            level: self._functions.traced(f"{level}_violation", [value], into=["violation"])
+            for level, value in values.items()
+        }
+
+    def project(self) -> None:
+        """Move positions and velocities onto the constraints; the matrices are those of the positions before.
+
+        Raises
+        ------
+        SimulationError
+            When the positions run away.
+        """
+        self.factorize()
+        self._iterate("position", self._functions.coordinates)
+        self._iterate("velocity", self._functions.velocities)
+
+    def accelerate(self) -> None:
+        """Find accelerations and multipliers with the present matrices."""
+        functions = self._functions
+        self.free_motion()
+        functions.multipliers[:] = 0.0
+        self._iterate("acceleration", functions.accelerations)
+
+    def _iterate(self, level: str, values: Floats) -> None:
+        functions = self._functions
+        if not len(functions.rows):
+            return
+        violation = self.violations[level]
+        for iteration in range(1, MOST_ITERATIONS + 1):
+            violation()
+            increments, multipliers = self.correction()
+            values += increments
+            if level == "acceleration":
+                functions.multipliers += multipliers
+            size = float(np.linalg.norm(increments))
+            if size <= TOLERANCES[level] * max(1.0, float(np.max(np.abs(values)))):
+                break
+        if not np.isfinite(size):
+            raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
+        self.iterations[level].add(iteration)

@@ -45,6 +45,17 @@ def orientation(axes: list[Array], angles: Array, reference: Array) -> Array:
     return reference / np.sqrt(reference @ reference)
 
 
+def cardan_angles(rotation: Array) -> Array:
+    """Return the angles about x, y and z, one after the other, that make a rotation matrix, shape (3,)."""
+    return np.stack(
+        [
+            np.arctan2(-rotation[1, 2], rotation[2, 2]),
+            np.arcsin(rotation[0, 2]),
+            np.arctan2(-rotation[0, 1], rotation[0, 0]),
+        ]
+    )
+
+
 def angle_rates(axes: list[Array], angles: Array, angular_velocity: Array) -> Array:
     """Return θ̇ = A⁻¹ ω, shape (3,), of the angular velocity in the frame that the first hinge is fixed in."""
     turned = rotation_about(axes[0], angles[0]).T @ angular_velocity

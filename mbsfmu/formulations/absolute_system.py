@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.equations.charts import orientation
+from mbsfmu.equations.charts import angle_rates, cardan_angles, orientation
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.forces import Motion
 from mbsfmu.equations.joint_measurement import measure, unwound
@@ -25,8 +25,15 @@ from mbsfmu.equations.kinematics import (
     body_velocity,
     floating_joints,
     point_velocity,
+    reference_of,
 )
-from mbsfmu.equations.rotation import Array, quaternion_about, quaternion_conjugate, quaternion_product
+from mbsfmu.equations.rotation import (
+    Array,
+    quaternion_about,
+    quaternion_conjugate,
+    quaternion_product,
+    rotation_from_quaternion,
+)
 from mbsfmu.formulations.articulation import across, impulse
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
 from mbsfmu.formulations.mechanism_system import MechanismSystem, moved_to
@@ -96,23 +103,31 @@ class AbsoluteSystem(MechanismSystem):
         system.name, system.inputs, system.parameters = self.name, self.inputs, self.parameters
         return system
 
-    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return absolute coordinates, their rates and references from joint coordinates and their rates."""
-        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self._mechanism.topology.references)
-        frames = self._kinematics.frames(coordinates, no_turns, parameters)
-        moving = self._kinematics.velocities(frames, velocities)
+    def start_references(self, coordinates: Array) -> Array:
+        """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""
         quaternions: list[Array] = []
-        places: list[Array] = []
-        rates: list[Array] = []
-        for body, joint in enumerate(self._kinematics.joints):
+        for joint in self._kinematics.joints:
             quaternion = quaternions[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
             for hinge in joint.hinges:
                 quaternion = quaternion_product(quaternion, quaternion_about(hinge.axis, coordinates[hinge.coordinate]))
             quaternions.append(quaternion_product(quaternion, joint.quaternion))
-            centre = frames.point(body, self._masses[body].centre.of(parameters))
-            places += [centre, np.zeros(3)]
-            rates += [point_velocity(moving[body], centre), frames.rotation[body].T @ moving[body][3:]]
-        return np.concatenate(places), np.concatenate(rates), np.concatenate(quaternions)
+        return np.concatenate(quaternions)
+
+    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+        """Return absolute coordinates and their rates from joint coordinates and their rates."""
+        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self._mechanism.topology.references)
+        frames = self._kinematics.frames(coordinates, no_turns, instant.parameters)
+        moving = self._kinematics.velocities(frames, velocities)
+        places: list[Array] = []
+        rates: list[Array] = []
+        for body, properties in enumerate(self._masses):
+            centre = frames.point(body, properties.centre.of(instant.parameters))
+            reference = rotation_from_quaternion(reference_of(instant.references, body))
+            angles = cardan_angles(reference.T @ frames.rotation[body])
+            turning = angle_rates(list(np.eye(3)), angles, reference.T @ moving[body][3:])
+            places += [centre, angles]
+            rates += [point_velocity(moving[body], centre), turning]
+        return np.concatenate(places), np.concatenate(rates)
 
     def initial_integrals(self, instant: Instant) -> Array:
         """Return energies in J and measured angles in rad, with the full turns of the start values."""

@@ -134,7 +134,7 @@ class BinaryTree:
             self.levels.append(level)
         self.joined = len(self.levels)
         if self._waiting:
-            level, live = self._level(live, [(each, None) for each in live])
+            level, live = self._level(live, [(each, None) for each in live if each.handles])
             self.levels.append(level)
 
     def _pairs(self, live: list[_Subassembly]) -> list[tuple[_Subassembly, _Subassembly | None]]:

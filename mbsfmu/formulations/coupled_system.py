@@ -341,13 +341,22 @@ class CoupledSystem(System):
             return self
         return CoupledSystem(self.name, parts, self._connections)
 
-    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return z, ż and references of all parts from those of the start system."""
-        starts = [part.start_system for part in self.parts]
-        bounds = np.cumsum([0, *(len(start.coordinates) for start in starts)]).tolist()
-        slices = zip(self.parts, pairwise(bounds), self._slices(parameters, "parameters"), strict=True)
-        placed = [part.place(coordinates[a:b], velocities[a:b], own) for part, (a, b), own in slices]
-        return _join(each[0] for each in placed), _join(each[1] for each in placed), _join(each[2] for each in placed)
+    def _start_slices(self, vector: Array) -> list[Array]:
+        """Return each part's share of coordinates or velocities of the start system."""
+        bounds = np.cumsum([0, *(len(part.start_system.coordinates) for part in self.parts)]).tolist()
+        return [vector[start:end] for start, end in pairwise(bounds)]
+
+    def start_references(self, coordinates: Array) -> Array:
+        """Return the references of all parts."""
+        shares = self._start_slices(coordinates)
+        return _join(part.start_references(own) for part, own in zip(self.parts, shares, strict=True))
+
+    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+        """Return z and ż of all parts."""
+        shares = zip(self._start_slices(coordinates), self._start_slices(velocities), strict=True)
+        each = zip(self.parts, shares, self._instants(instant), strict=True)
+        placed = [part.place(*share, own) for part, share, own in each]
+        return _join(pair[0] for pair in placed), _join(pair[1] for pair in placed)
 
     def free_accelerations(self, instant: Instant) -> Array:
         """Return z̈ of all parts without constraint forces."""

@@ -10,7 +10,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.system import Instant, System
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
@@ -166,21 +165,21 @@ class SystemExpressions:
 
     @cached_property
     def start(self) -> dict[str, ca.SX]:
-        """Z and ż as the user gave them, and x at the start, by part."""
-        coordinates, velocities, _ = self._placed_start
-        states = self.system.initial_states(self._instant.parameters)
+        """Coordinates and velocities of the start system as the user gave them, and x at the start, by part."""
+        parameters = self._instant.parameters
+        coordinates, velocities = self.system.start_system.initial_coordinates(parameters)
+        states = self.system.initial_states(parameters)
         named = {"coordinates": coordinates, "velocities": velocities, "states": states}
         return {part: expression(value) for part, value in named.items()}
 
-    @cached_property
-    def start_references(self) -> ca.SX:
-        """References at the start, as the user gave it."""
-        return expression(self._placed_start[2])
+    def start_references(self, coordinates: ca.SX) -> ca.SX:
+        """Return the references that suit coordinates of the start system."""
+        return expression(self.system.start_references(symbolic_array(coordinates)))
 
-    @cached_property
-    def _placed_start(self) -> tuple[Array, Array, Array]:
-        parameters = self._instant.parameters
-        return self.system.place(*self.system.start_system.initial_coordinates(parameters), parameters)
+    def placed(self, coordinates: ca.SX, velocities: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return z and ż from coordinates and velocities of the start system."""
+        placed = self.system.place(symbolic_array(coordinates), symbolic_array(velocities), self._instant)
+        return expression(placed[0]), expression(placed[1])
 
     @cached_property
     def initial_integrals(self) -> ca.SX:
@@ -191,11 +190,6 @@ class SystemExpressions:
     def free_accelerations(self) -> ca.SX:
         """z̈ without constraint forces."""
         return expression(self.system.free_accelerations(self._instant))
-
-    def placed(self, coordinates: ca.SX, velocities: ca.SX) -> list[ca.SX]:
-        """Return z, ż and references from coordinates and velocities of the start system."""
-        given = symbolic_array(coordinates), symbolic_array(velocities)
-        return [expression(each) for each in self.system.place(*given, self._instant.parameters)]
 
     def correction_numbers(self, penalty: float) -> ca.SX:
         """Return the matrices that `correction` needs, constants among them."""

@@ -48,11 +48,11 @@ class IterationCount:
     total: int = 0
     most: int = 0
 
-    def add(self, iterations: int) -> None:
-        """Count one solution."""
-        self.solutions += 1
-        self.total += iterations
-        self.most = max(self.most, iterations)
+    def join(self, other: IterationCount) -> None:
+        """Count what another one has counted."""
+        self.solutions += other.solutions
+        self.total += other.total
+        self.most = max(self.most, other.most)
 
     def clear(self) -> None:
         """Begin anew."""

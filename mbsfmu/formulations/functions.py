@@ -188,21 +188,33 @@ class SystemFunctions:
 
     @cached_property
     def start(self) -> TracedFunction:
-        """Z and ż as the user gave them, each of shape (n,), and x at the start, shape (k,)."""
+        """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
         return self.traced("start", list(self.expressions.start.values()))
 
     @cached_property
-    def placement(self) -> TracedFunction:
-        """Z, ż and references from the parts `start_coordinates` and `start_velocities`; written to their arrays."""
+    def _start_parts(self) -> tuple[ca.SX, ca.SX]:
         count = len(self.system.start_system.coordinates)
-        start = [self.add_part(part, count)[0] for part in ("start_coordinates", "start_velocities")]
-        return self.traced("placement", self.expressions.placed(*start), into=("coordinates", "velocities", "references"))
+        return self.add_part("start_coordinates", count)[0], self.add_part("start_velocities", count)[0]
+
+    @cached_property
+    def start_references(self) -> TracedFunction:
+        """Nothing but what it writes: references that suit the part `start_coordinates`."""
+        references = self.expressions.start_references(self._start_parts[0])
+        return self.traced("start_references", [references], into=["references"])
+
+    @cached_property
+    def placement(self) -> TracedFunction:
+        """Nothing but what it writes: z and ż from the parts `start_coordinates` and `start_velocities`."""
+        placed = self.expressions.placed(*self._start_parts)
+        return self.traced("placement", placed, into=["coordinates", "velocities"])
 
     def place(self, coordinates: Floats, velocities: Floats) -> None:
-        """Write z, ż and references that belong to coordinates and velocities of the start system."""
-        place = self.placement
-        self._memory["start_coordinates"][:], self._memory["start_velocities"][:] = coordinates, velocities
-        place()
+        """Write references, z and ż that belong to coordinates and velocities of the start system."""
+        functions = self.start_references, self.placement
+        for part, values in (("start_coordinates", coordinates), ("start_velocities", velocities)):
+            self._memory[part][:] = values
+        for function in functions:
+            function()
 
     @cached_property
     def initial_integrals(self) -> TracedFunction:

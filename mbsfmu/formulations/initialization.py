@@ -62,6 +62,8 @@ class Initialization:
 
     Attributes
     ----------
+    functions
+        Functions of the start system.
     calculated
         Variables of the calculated parameters, part by part.
     balanced_parts
@@ -78,7 +80,7 @@ class Initialization:
     def __init__(self, system: System) -> None:
         system = system.start_system
         self._system = system
-        self._functions = SystemFunctions(system)
+        self.functions = SystemFunctions(system)
         self.calculated: tuple[Variable, ...]
         self.balanced_parts: tuple[BalancedPart, ...]
         self.feeds: tuple[tuple[int, int], ...] = ()
@@ -95,14 +97,14 @@ class Initialization:
                 for feed in system.feeds
             )
         else:
-            self.balanced_parts = (BalancedPart(self._functions, 0),) if system.balances else ()
+            self.balanced_parts = (BalancedPart(self.functions, 0),) if system.balances else ()
             self.calculated = tuple(variable for variable, _ in system.balances)
         self._start = self.run(starts(system.parameters))
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
         """The constraints that are independent at the model's own parameters."""
-        return independent_rows(self._functions, self._start.coordinates)
+        return independent_rows(self.functions, self._start.coordinates)
 
     def run(self, parameters: Floats) -> Start:
         """Return the start for a set of parameters.
@@ -127,9 +129,9 @@ class Initialization:
             for calculated, parameter in self.feeds:
                 if calculated < len(values):
                     parameters[parameter] = values[calculated]
-        self._functions.parameters[:] = parameters
-        coordinates, velocities = _closed(self._functions)
-        states = self._functions.start()[2].copy()
+        self.functions.parameters[:] = parameters
+        coordinates, velocities = _closed(self.functions)
+        states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
         return Start(coordinates, velocities, states, parameters, dict(zip(names, values, strict=True)))
 

@@ -42,6 +42,8 @@ class Projection:
 
     Attributes
     ----------
+    size
+        How many numbers the matrices come to, constants apart.
     iterations
         Counts by level: `position`, `velocity`, `acceleration`.
     """
@@ -54,6 +56,7 @@ class Projection:
         varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
         self._varying = numbers[varying]
         self._symbols, _ = functions.add_part("correction_numbers", len(varying))
+        self.size = len(varying)
         self._numbers = ca.SX(numbers)
         self._numbers[varying] = self._symbols
         self._violation, _ = functions.add_part("violation", len(functions.rows))
@@ -124,4 +127,4 @@ class Projection:
                 break
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
-        self.iterations[level].add(iteration)
+        self.iterations[level].join(IterationCount(1, iteration, iteration))

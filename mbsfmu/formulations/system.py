@@ -153,9 +153,21 @@ class System(ABC):
         """The system in whose coordinates the start is given."""
         return self
 
-    def place(self, coordinates: Array, velocities: Array, parameters: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002
-        """Return z, ż and references from coordinates and velocities of the start system."""
-        return coordinates, velocities, np.tile([1.0, 0.0, 0.0, 0.0], self.references)
+    def start_references(self, coordinates: Array) -> Array:  # noqa: ARG002
+        """Return the references that suit coordinates of the start system, shape (4 r,)."""
+        return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
+
+    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return z and ż from coordinates and velocities of the start system.
+
+        Parameters
+        ----------
+        coordinates, velocities
+            Of the start system.
+        instant
+            Its references and parameters are used.
+        """
+        return coordinates, velocities
 
     def free_accelerations(self, instant: Instant) -> Array:  # noqa: ARG002
         """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""

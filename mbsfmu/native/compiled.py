@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hydraulics
+from mbsfmu.formulations.formulation import IterationCount
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
@@ -27,6 +28,7 @@ from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, runs in process are not compiled."""
+_LEVELS = 3  # position, velocity, acceleration
 _CHUNK = 1000  # internal steps between two looks at the interpreter
 
 _Doubles = ctypes.POINTER(ctypes.c_double)
@@ -59,8 +61,10 @@ class CompiledLoop:
         self._instance = ctypes.c_void_p(loaded.mbsfmu_create())
         weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
 
-    def steps(self, state: State, steps: Floats, inputs: Floats) -> tuple[list[State], float, float]:
-        """Make steps; return the states after each that succeeded, and Newton iterations: sum, most.
+    def steps(self, state: State, steps: Floats, inputs: Floats) -> tuple[list[State], Floats]:
+        """Make steps; return the states after each that succeeded, and what they took.
+
+        That is: Newton iterations, sum and most; for each level of a projection its solutions, iterations, and most.
 
         Parameters
         ----------
@@ -75,7 +79,7 @@ class CompiledLoop:
             choice[state.partition.dependent] = 1
         rows = np.empty((len(steps), len(row)))
         choices = np.empty((len(steps), self._coordinates), dtype=np.intc)
-        statistics = np.zeros(2)
+        statistics = np.zeros(2 + 3 * _LEVELS)
         parameters, inputs = np.ascontiguousarray(self._parameters), np.ascontiguousarray(inputs, dtype=float)
         made = self._call(
             self._instance, _pointer(parameters), _pointer(row), choice.ctypes.data_as(_Ints), len(steps),
@@ -88,7 +92,7 @@ class CompiledLoop:
                 partition, chosen = _partition(now), now
             parts = (values[begin:end] for begin, end in pairwise(self._bounds))
             states.append(State(**dict(zip(ARRAYS, parts, strict=True)), partition=partition))
-        return states, float(statistics[0]), float(statistics[1])
+        return states, statistics
 
 
 def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
@@ -128,10 +132,14 @@ class CompiledTrapezoidalRule(TrapezoidalRule):
         while plan:
             steps = np.array([step for _, step, _ in plan])
             values = np.array([inputs(time + step) for time, step, _ in plan])
-            states, total, most = self.loop.steps(state, steps, values)
+            states, taken = self.loop.steps(state, steps, values)
             self.statistics.steps += len(states)
-            self.statistics.newton_total += int(total)
-            self.statistics.newton_max = max(self.statistics.newton_max, int(most))
+            self.statistics.newton_total += int(taken[0])
+            self.statistics.newton_max = max(self.statistics.newton_max, int(taken[1]))
+            for count, (solutions, total, most) in zip(
+                self.statistics.iterations.values(), taken[2:].reshape(_LEVELS, 3).astype(int).tolist(), strict=False
+            ):
+                count.join(IterationCount(solutions, total, most))
             for after, (_, _, wanted) in zip(states, plan, strict=False):
                 self.statistics.repartitions += after.partition is not state.partition
                 state = after

@@ -9,6 +9,7 @@ from pathlib import Path
 import casadi as ca
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.first_order import FirstOrder
@@ -53,6 +54,7 @@ _FORMULATIONS: dict[type[Formulation], str] = {
     DoubleStep: "DOUBLE_STEP",
     Penalty: "PENALTY_BASED",
     FirstOrder: "FIRST_ORDER",
+    DcaAlm: "PROJECTED",
 }
 
 
@@ -61,6 +63,7 @@ class _ModelCode:
         self._simulation = simulation
         self._functions = simulation.functions
         self._system = self._functions.system
+        self._placed = self._system.start_system is not self._system
         self._helpers: dict[str, str] = {}
         system = self._system
         segments = {
@@ -106,7 +109,9 @@ class _ModelCode:
         double_step = isinstance(formulation, DoubleStep)
         freedom = coordinates - constraints if double_step else 0
         moving = 2 * coordinates if isinstance(formulation, FirstOrder) else freedom if double_step else coordinates
-        everything = [functions, *(part.functions for part in initialization.balanced_parts)]
+        everything = [functions, initialization.functions]
+        everything += [part.functions for part in initialization.balanced_parts]
+        augmented = formulation.equations if isinstance(formulation, (Penalty, DcaAlm)) else None
         solver = self._simulation.solver
         adaptive = isinstance(solver, ExplicitSolver)
         relative = solver.relative_tolerance if adaptive else 0.0
@@ -116,13 +121,17 @@ class _ModelCode:
             "DOUBLE_STEP": 1,
             "PENALTY_BASED": 2,
             "FIRST_ORDER": 3,
+            "PROJECTED": 4,
             "FORMULATION": next(word for kind, word in _FORMULATIONS.items() if isinstance(formulation, kind)),
+            "PLACED": int(self._placed),
+            "PROJECTIONS": int(isinstance(formulation, DcaAlm) and formulation.projects),
             "HAMILTONIAN": int(isinstance(formulation, Hdca)),
             "TRAPEZOIDAL": 1,
             "RK4": 2,
             "RK45": 3,
             "SOLVER": self._solver(),
             "COORDINATES": coordinates,
+            "START_COORDINATES": len(initialization.functions.coordinates),
             "CONSTRAINTS": constraints,
             "FREEDOM": freedom,
             "STATES": len(system.states),
@@ -148,7 +157,8 @@ class _ModelCode:
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
             "RELATIVE_TOLERANCE": _number(relative),
             "ABSOLUTE_TOLERANCE": _number(absolute),
-            "PENALTY": _number(float(formulation.equations.penalty[0]) if isinstance(formulation, Penalty) else 0.0),
+            "PENALTY": _number(float(augmented.penalty[0]) if augmented else 0.0),
+            "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
         }
         yield "\n".join(f"#define {name} {value}" for name, value in values.items())
 
@@ -172,6 +182,12 @@ class _ModelCode:
         if isinstance(formulation, FirstOrder):
             yield formulation.motion
             yield from (formulation.residual, formulation.tangent) if implicit else (formulation.explicit,)
+        elif isinstance(formulation, DcaAlm):
+            projection = formulation.projection
+            yield from (projection.factorize, projection.correction, projection.free_motion, formulation.flow_rates)
+            yield from projection.violations.values()
+            if implicit:
+                yield from (formulation.equations.residual, formulation.equations.tangent)
         elif isinstance(formulation, Penalty):
             equations = formulation.equations
             yield from (equations.residual, equations.tangent, equations.projection)
@@ -182,8 +198,11 @@ class _ModelCode:
     def _other_functions(self) -> Iterable[TracedFunction]:
         """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
         functions, formulation, given = self._functions, self._simulation.formulation, self._functions.expressions
-        yield from (functions.start, functions.all_closure, functions.equilibrium, functions.initial_integrals)
-        yield functions.reactions
+        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions)
+        if self._placed:
+            yield from (functions.start_references, functions.placement)
+        else:
+            yield from (functions.start, functions.all_closure)
         if not isinstance(formulation, FirstOrder):
             yield functions.quadratic
         if self._system.references:
@@ -194,6 +213,8 @@ class _ModelCode:
         yield functions.traced("feedthrough", direct, matrices=[0, 1])
         yield functions.traced("output_rates", [self._output_rates()])
         yield _variation(functions)
+        if self._placed:
+            yield _placement_variation(functions)
 
     def _output_rates(self) -> ca.SX:
         """Return the derivative of the outputs by time, where these do not depend on accelerations."""
@@ -220,16 +241,22 @@ class _ModelCode:
         for number, part in enumerate(initialization.balanced_parts):
             prefix = f"part_{number}_"
             functions = part.functions
-            traced = (functions.start, functions.all_closure, functions.equilibrium, _variation(functions))
-            for function in traced:
-                yield traced_code(function, self._helpers, prefix, often=False)
+            yield from self._assembled(functions, prefix)
             names = [variable.name for variable in functions.system.inputs]
             inputs = [str(names.index(name)) for _, name in functions.system.balances]
             yield f"static const int {prefix}balance_inputs[] = {{{', '.join(inputs)}}};"
             entries.append(self._assembly(functions, part.first_parameter, prefix, len(inputs), calculated))
             calculated += len(inputs)
         yield f"static const Assembly balanced_parts[] = {{{', '.join(entries) or '{0}'}}};"
-        yield f"static const Assembly whole = {self._assembly(self._functions, 0, '', 0, 0)};"
+        prefix = "start_" if self._placed else ""
+        if self._placed:
+            yield from self._assembled(initialization.functions, prefix)
+        yield f"static const Assembly whole = {self._assembly(initialization.functions, 0, prefix, 0, 0)};"
+
+    def _assembled(self, functions: SystemFunctions, prefix: str) -> Iterable[str]:
+        """Write what is needed to put a system together."""
+        for function in (functions.start, functions.all_closure, functions.equilibrium, _variation(functions)):
+            yield traced_code(function, self._helpers, prefix, often=False)
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
         system = functions.system
@@ -296,6 +323,7 @@ class _ModelCode:
 def _variation(functions: SystemFunctions) -> TracedFunction:
     """Trace how everything that initialization solves changes along directions of the instant's parts."""
     given, system = functions.expressions, functions.system
+    placed = system.start_system is not system
     # References of orientations and momenta do not change with what is set: these follow, those stay.
     varied = PARTS[: PARTS.index("references")]
     directions = {part: functions.add_part(f"d_{part}", given.symbol_by_part[part].numel())[0] for part in varied}
@@ -311,8 +339,18 @@ def _variation(functions: SystemFunctions) -> TracedFunction:
     values = [given.all_closure, rate, given.closure_acceleration, given.balance]
     if not system.constraints:
         values[:3] = [ca.SX(0, 1)] * 3
-    values += [given.outputs, given.initial_integrals, *given.start.values()]
+    values += [given.outputs, given.initial_integrals, *((ca.SX(0, 1),) * 3 if placed else given.start.values())]
     return functions.traced("variation", [along(value) for value in values])
+
+
+def _placement_variation(functions: SystemFunctions) -> TracedFunction:
+    """Trace how z and ż at the start change with those of the start system and with parameters."""
+    parts = ("start_coordinates", "start_velocities", "parameters")
+    directions = [functions.add_part(f"d_{part}", functions.symbol(part).numel())[0] for part in parts[:2]]
+    directions.append(functions.symbol("d_parameters"))
+    placed = functions.expressions.placed(*(functions.symbol(part) for part in parts[:2]))
+    along = ca.vertcat(*(functions.symbol(part) for part in parts)), ca.vertcat(*directions)
+    return functions.traced("placement_variation", [ca.jtimes(value, *along) for value in placed])
 
 
 def _number(value: float) -> str:

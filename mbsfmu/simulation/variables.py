@@ -145,11 +145,12 @@ class Dependencies:
         closing = _any(given.depends(given.all_closure, "parameters"), 0)
         moving = _any(given.depends(given.residual, "parameters"), 0)
         rows: dict[str, Pattern] = {}
-        for what, value in given.start.items():
+        start = given.start
+        placed = given.placed(start["coordinates"], start["velocities"])
+        for what, value in (("coordinates", placed[0]), ("velocities", placed[1]), ("states", start["states"])):
             own = given.depends(value, "parameters")
             if what != "states" and system.constraints:
-                turned = _any(given.depends(given.start_references, "parameters"), 0)
-                own = np.tile(_any(own, 0) | turned | closing, (len(own), 1))
+                own = np.tile(_any(own, 0) | closing, (len(own), 1))
             rows[what] = own
         located = _any(rows["coordinates"], 0)
         placed = located | _any(rows["velocities"], 0)

@@ -55,6 +55,12 @@ static void connect_memory(Instance *instance) {
     TAKE(independent_accelerations, COORDINATES);
     TAKE(estimates, CONSTRAINTS);
     TAKE(penalty, 1);
+    TAKE(correction_numbers, CORRECTION_NUMBERS);
+    TAKE(violation, CONSTRAINTS);
+    TAKE(start_coordinates, START_COORDINATES);
+    TAKE(start_velocities, START_COORDINATES);
+    TAKE(d_start_coordinates, START_COORDINATES);
+    TAKE(d_start_velocities, START_COORDINATES);
     TAKE(integral_rates, INTEGRALS);
     TAKE(input_rates, INPUTS);
     TAKE(d_coordinates, COORDINATES);
@@ -66,6 +72,8 @@ static void connect_memory(Instance *instance) {
     TAKE(d_parameters, PARAMETERS);
 #undef TAKE
     *parts->penalty = PENALTY;
+    instance->unturned = next;
+    for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
 }
 
 static void reset(Instance *instance) {

@@ -14,6 +14,11 @@
 #include "first_order.c"
 #elif FORMULATION == PENALTY_BASED
 #include "penalty.c"
+#elif FORMULATION == PROJECTED
+#if SOLVER == TRAPEZOIDAL
+#include "penalty.c"
+#endif
+#include "projection.c"
 #elif SOLVER == TRAPEZOIDAL
 #include "double_step.c"
 #else

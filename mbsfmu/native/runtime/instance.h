@@ -8,7 +8,9 @@
 #define MEMORY \
     (ROOM(COORDINATES) * 11 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
      + ROOM(CONSTRAINTS) * 2 + ROOM(UNKNOWNS) * 3 + ROOM(COORDINATES * FREEDOM) + ROOM(COORDINATES * CONSTRAINTS) \
-     + ROOM(REFERENCES) + 2)
+     + ROOM(REFERENCES) * 2 + ROOM(CORRECTION_NUMBERS) + ROOM(CONSTRAINTS) + ROOM(START_COORDINATES) * 4 + 2)
+
+#define LEVELS 3 /* position, velocity, acceleration */
 
 typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
 
@@ -25,6 +27,7 @@ typedef struct {
     double momenta[ROOM(COORDINATES)], momentum_rates[ROOM(COORDINATES)];
     double references[ROOM(REFERENCES)]; /* orientations that joints turn from: quaternions w, x, y, z */
     double suggested_step;              /* of solvers that choose their steps */
+    double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
@@ -37,6 +40,7 @@ typedef struct {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
+    double *unturned;                   /* references where nothing has turned yet */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     Known known;                        /* which of these fit the state */
     fmi2CallbackLogger logger;

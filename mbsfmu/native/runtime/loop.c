@@ -37,8 +37,8 @@ FMI2_EXPORT fmi2Component mbsfmu_create(void) {
 FMI2_EXPORT void mbsfmu_destroy(fmi2Component component) { free(component); }
 
 /* Make up to `count` steps from the state in `row`, with `steps[i]` and `inputs[i]`; write every state to `rows`, its
- * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most. Returns how many steps were
- * made before one failed. */
+ * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most, followed by iterations of
+ * projections. Returns how many steps were made before one failed. */
 FMI2_EXPORT int mbsfmu_steps(
     fmi2Component component, const double *parameters, double *row, const int *choice, int count, const double *steps,
     const double *inputs, double *rows, int *choices, double *statistics
@@ -49,6 +49,7 @@ FMI2_EXPORT int mbsfmu_steps(
     memcpy(state->dependent, choice, sizeof(int) * COORDINATES);
     COPY(instance->parts.parameters, parameters, PARAMETERS);
     state->newton_total = state->newton_max = 0.0;
+    memset(state->iterations, 0, sizeof state->iterations);
     int made = 0;
     while (made < count) {
         COPY(instance->parts.inputs, inputs + INPUTS * made, INPUTS);
@@ -59,5 +60,6 @@ FMI2_EXPORT int mbsfmu_steps(
     }
     statistics[0] = state->newton_total;
     statistics[1] = state->newton_max;
+    memcpy(statistics + 2, state->iterations, sizeof state->iterations);
     return made;
 }

@@ -55,6 +55,8 @@ static void updated(Instance *instance, const double *unknowns) {
     for (int i = 0; i < CONSTRAINTS; i++) parts->estimates[i] += *parts->penalty * violation[i];
 }
 
+#if FORMULATION == PENALTY_BASED
+
 /* Project velocities and accelerations onto the constraints [eqs. 20 and 21]. */
 static int finish(Instance *instance, Problem *problem) {
     const Parts *parts = &instance->parts;
@@ -71,3 +73,5 @@ static int finish(Instance *instance, Problem *problem) {
     memcpy(parts->accelerations, right + COORDINATES, sizeof(double) * COORDINATES);
     return 1;
 }
+
+#endif

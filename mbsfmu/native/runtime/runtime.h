@@ -43,7 +43,10 @@ typedef struct {
     double *unknowns, *begin, *begin_rates, *begin_accelerations, *step;        /* a step of the trapezoidal rule */
     double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
     double *estimates, *penalty;                                               /* penalty */
+    double *correction_numbers, *violation;                                    /* projections */
+    double *start_coordinates, *start_velocities;                              /* of the start system */
     double *integral_rates, *input_rates;                                      /* derivatives of outputs */
+    double *d_start_coordinates, *d_start_velocities;
     double *d_coordinates, *d_velocities, *d_accelerations, *d_states, *d_integrals, *d_inputs, *d_parameters;
 } Parts;
 

@@ -80,13 +80,6 @@ static void keep(Instance *instance) {
     COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
 }
 
-/* Orientations that nothing has turned yet. */
-static void reset_references(Instance *instance) {
-    for (int i = 0; i < REFERENCES; i++) {
-        instance->state.references[i] = instance->parts.references[i] = i % 4 == 0 ? 1.0 : 0.0;
-    }
-}
-
 #if REFERENCES > 0
 
 #define STEEP_ANGLE 1.0 /* in rad: beyond it a reference moves to the present orientation */
@@ -141,15 +134,21 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
         }
     }
     COPY(kept, matrix, SADDLE * SADDLE);
-    if (factorize(SADDLE, matrix, pivots)) {
+    /* Where all constraints are in use some may be redundant, which pivots do not tell. */
+    if (FORMULATION != PROJECTED && factorize(SADDLE, matrix, pivots)) {
         substitute(SADDLE, matrix, pivots, load);
     } else {
         double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
         int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
         COPY(right, load, SADDLE);
-        least_squares(SADDLE, SADDLE, kept, right, load, 1e-15 * ROOM(SADDLE), work, orders);
+        const double tolerance = FORMULATION == PROJECTED ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
+        least_squares(SADDLE, SADDLE, kept, right, load, tolerance, work, orders);
     }
 }
+
+#if FORMULATION == PROJECTED
+static int accelerate(Instance *instance);
+#endif
 
 /* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
 static void make_consistent(Instance *instance) {
@@ -159,6 +158,13 @@ static void make_consistent(Instance *instance) {
     load(instance);
 #if FORMULATION == FIRST_ORDER
     first_order_motion(parts);
+    keep(instance);
+#elif FORMULATION == PROJECTED
+    double rates[ROOM(STATES + INTEGRALS)];
+    factorize_constraints(parts);
+    accelerate(instance); /* where it fails, the state is not finite */
+    flow_rates(parts, rates);
+    COPY(parts->rates, rates, STATES);
     keep(instance);
 #else
     double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
@@ -194,6 +200,7 @@ static void refresh(Instance *instance) {
 static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) {
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
     parts->parameters = instance->state.parameters + assembly->first_parameter;
+    parts->references = instance->unturned;
     assembly->start(parts, coordinates, velocities, states);
     if (!close_loops(assembly, parts, coordinates, instance->reason, sizeof instance->reason)) return 0;
     close_rates(assembly, parts, coordinates, velocities);
@@ -244,14 +251,23 @@ static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
     if (!check_orderings(instance)) return 0;
-    reset_references(instance);
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
+    COPY(state->states, parts.states, STATES);
+#if PLACED
+    COPY(parts.start_coordinates, parts.coordinates, START_COORDINATES);
+    COPY(parts.start_velocities, parts.velocities, START_COORDINATES);
+    COPY(instance->parts.parameters, state->parameters, PARAMETERS);
+    start_references(&instance->parts);
+    placement(&instance->parts);
+    COPY(state->references, instance->parts.references, REFERENCES);
+#else
+    COPY(state->references, instance->unturned, REFERENCES);
+#endif
     COPY(state->coordinates, parts.coordinates, COORDINATES);
     COPY(state->velocities, parts.velocities, COORDINATES);
-    COPY(state->states, parts.states, STATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
     for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
     inputs_at(instance, state->time, AFTER, state->effective);
@@ -270,6 +286,7 @@ static int initialize(Instance *instance) {
     }
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->repartitions = 0.0;
+    memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
     return 1;

@@ -10,6 +10,7 @@ static int try_step(Instance *instance, double step) {
     double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
     int evaluated;
     COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->integrals, state->integrals, INTEGRALS);
     begin(instance, &problem, step);
     const int iterations = newton(instance, &problem, unknowns, &evaluated);
     if (!iterations) return 0;

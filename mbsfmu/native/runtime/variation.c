@@ -121,6 +121,37 @@ static int vary_balance(Instance *instance, const Assembly *assembly, double *d_
     return 1;
 }
 
+/* The same as `vary` for the system that runs, which need not be the one that is put together at the start. */
+static void vary_here(const Parts *parts, Variation *found) {
+    variation(
+        parts, found->closure, found->rate, found->acceleration, found->balance, found->outputs, found->integrals,
+        found->coordinates, found->velocities, found->states
+    );
+}
+
+/* Directions of z, z' and x at the start, from the direction of the parameters. */
+static int vary_placed(Instance *instance) {
+#if PLACED
+    const Parts *running = &instance->parts;
+    Parts parts = instance->parts;
+    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)];
+    if (!assemble(instance, &whole, &parts)) return 0;
+    COPY(running->start_coordinates, parts.coordinates, START_COORDINATES);
+    COPY(running->start_velocities, parts.velocities, START_COORDINATES);
+    vary_start(&whole, &parts);
+    COPY(running->d_start_coordinates, parts.d_coordinates, START_COORDINATES);
+    COPY(running->d_start_velocities, parts.d_velocities, START_COORDINATES);
+    load(instance);
+    placement_variation(running, coordinates, velocities);
+    COPY(running->d_coordinates, coordinates, COORDINATES);
+    COPY(running->d_velocities, velocities, COORDINATES);
+    for (int j = 0; j < COORDINATES; j++) running->d_accelerations[j] = 0.0;
+#else
+    vary_start(&whole, &instance->parts);
+#endif
+    return 1;
+}
+
 /* Directions of everything at the start; they stand in the arguments afterwards, those of outputs in `found`. */
 static int vary_initialization(
     Instance *instance, double *d_parameters, const double *d_inputs, double *d_calculated, Variation *found
@@ -135,16 +166,16 @@ static int vary_initialization(
     COPY(parts->d_parameters, d_parameters, PARAMETERS);
     for (int i = 0; i < INPUTS; i++) parts->d_inputs[i] = 0.0;
     for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;
-    vary_start(&whole, parts);
+    if (!vary_placed(instance)) return 0;
     COPY(parts->d_inputs, d_inputs, INPUTS);
     load(instance);
-    vary(&whole, parts, found);
+    vary_here(parts, found);
     equilibrium(parts, mass, rest, rates, by_inputs);
     for (int i = 0; i < COORDINATES; i++) turned[i] = -found->balance[i];
     for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] = -found->acceleration[i];
     solve_saddle(parts, mass, turned);
     COPY(parts->d_accelerations, turned, COORDINATES);
     COPY(parts->d_integrals, found->integrals, INTEGRALS);
-    vary(&whole, parts, found);
+    vary_here(parts, found);
     return 1;
 }

@@ -1,0 +1,115 @@
+/* Absolute coordinates: augmented Lagrangian and mass-orthogonal projections [Malczyk2012]. Every iteration lets divide
+ * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
+
+#define CORRECTION_ITERATIONS 10
+
+static const double correction_tolerances[LEVELS] = {1e-14, 1e-12, 1e-10};
+static void (*const violations[LEVELS])(const Parts *) = {
+    position_violation, velocity_violation, acceleration_violation,
+};
+
+/* Iterate at one level until the increments are negligible; multipliers are added up where there is room for them. */
+static int iterate(Instance *instance, int level, double *values, double *multipliers) {
+    const Parts *parts = &instance->parts;
+    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = 0.0;
+    double *const count = instance->state.iterations[level];
+    int iteration = 0;
+    if (CONSTRAINTS == 0) return 1;
+    while (iteration < CORRECTION_ITERATIONS) {
+        violations[level](parts);
+        correction(parts, increments, pushes);
+        for (int j = 0; j < COORDINATES; j++) values[j] += increments[j];
+        if (multipliers) {
+            for (int i = 0; i < CONSTRAINTS; i++) multipliers[i] += pushes[i];
+        }
+        iteration++;
+        size = magnitude(increments, COORDINATES);
+        if (size <= correction_tolerances[level] * larger(1.0, largest_magnitude(values, COORDINATES))) break;
+    }
+    if (!all_finite(&size, 1)) {
+        static const char *const names[LEVELS] = {"position", "velocity", "acceleration"};
+        return fail(instance, "the iteration for the constraints at %s level is not finite", names[level]);
+    }
+    count[0] += 1.0;
+    count[1] += iteration;
+    count[2] = larger(count[2], iteration);
+    return 1;
+}
+
+/* Accelerations and multipliers with the present matrices. */
+static int accelerate(Instance *instance) {
+    const Parts *parts = &instance->parts;
+    free_motion(parts);
+    for (int i = 0; i < CONSTRAINTS; i++) parts->multipliers[i] = 0.0;
+    return iterate(instance, 2, parts->accelerations, parts->multipliers);
+}
+
+/* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
+static int settle(Instance *instance) {
+    const Parts *parts = &instance->parts;
+    factorize_constraints(parts);
+    if (PROJECTIONS && !iterate(instance, 0, parts->coordinates, NULL)) return 0;
+    if (PROJECTIONS && !iterate(instance, 1, parts->velocities, NULL)) return 0;
+    return accelerate(instance);
+}
+
+#if SOLVER == TRAPEZOIDAL
+
+static int finish(Instance *instance, Problem *problem) {
+    (void)problem;
+    return settle(instance);
+}
+
+#else
+
+/* For explicit solvers: y = (q, q', x, integrals). */
+#define SIZE (2 * COORDINATES + STATES + INTEGRALS)
+
+static void load_y(Instance *instance, double time, const double *y) {
+    const Parts *parts = &instance->parts;
+    COPY(parts->coordinates, y, COORDINATES);
+    COPY(parts->velocities, y + COORDINATES, COORDINATES);
+    COPY(parts->states, y + 2 * COORDINATES, STATES);
+    COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
+    COPY(parts->references, instance->state.references, REFERENCES);
+    inputs_at(instance, time, BEFORE, parts->inputs);
+}
+
+/* y' at a time inside an interval without jumps. */
+static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+    const Parts *parts = &instance->parts;
+    load_y(instance, time, y);
+    factorize_constraints(parts);
+    if (!accelerate(instance)) return 0;
+    COPY(rates, y + COORDINATES, COORDINATES);
+    COPY(rates + COORDINATES, parts->accelerations, COORDINATES);
+    flow_rates(parts, rates + 2 * COORDINATES);
+    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    return 1;
+}
+
+static void pack(const State *state, double *y) {
+    COPY(y, state->coordinates, COORDINATES);
+    COPY(y + COORDINATES, state->velocities, COORDINATES);
+    COPY(y + 2 * COORDINATES, state->states, STATES);
+    COPY(y + 2 * COORDINATES + STATES, state->integrals, INTEGRALS);
+}
+
+/* Take the end of a step, moved onto the constraints, as the state. */
+static int commit(Instance *instance, double time, const double *y) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double rates[ROOM(STATES + INTEGRALS)];
+    load_y(instance, time, y);
+    if (!settle(instance)) return 0;
+    flow_rates(parts, rates);
+    COPY(parts->rates, rates, STATES);
+    keep(instance);
+    COPY(state->integrals, parts->integrals, INTEGRALS);
+    COPY(state->integral_rates, rates + STATES, INTEGRALS);
+    state->steps += 1.0;
+    recentre(instance);
+    return 1;
+}
+
+#endif

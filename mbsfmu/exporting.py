@@ -33,6 +33,8 @@ def export(
     relative_tolerance: float | None = None,
     absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
+    projections: bool = True,
+    penalty: float | None = None,
     step: float | None = None,
     needs_execution_tool: bool = True,
     force: bool = False,
@@ -61,7 +63,11 @@ def export(
     relative_tolerance, absolute_tolerance
         Of the adaptive solvers.
     stabilisation
-        Rate in 1/s at which `dca` brings back loops that have drifted open.
+        Rate in 1/s at which `dca`, and `dca-alm` without projections, bring back constraints that have drifted.
+    projections
+        Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+    penalty
+        Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     step
         Largest internal step in s.
     needs_execution_tool
@@ -95,6 +101,8 @@ def export(
         "relative_tolerance": relative_tolerance,
         "absolute_tolerance": absolute_tolerance,
         "stabilisation": stabilisation,
+        "projections": None if projections else False,
+        "penalty": penalty,
         "step": step,
     }
     options = {key: value for key, value in given.items() if value is not None}

@@ -52,6 +52,17 @@ def _fail(message: str, status: int) -> None:
     sys.exit(status)
 
 
+def _drift_options(command: Command) -> Command:
+    """Add the options on how constraints are kept."""
+    for option in (
+        click.option("--penalty", type=float, help="Penalty factor of penalty, or of dca-alm by the mean mass."),
+        click.option("--projections/--no-projections", default=True, help="Of dca-alm, after each step."),
+        click.option("--stabilisation", type=float, help="Rate in 1/s at which dca, dca-alm close drifted loops."),
+    ):
+        command = option(command)
+    return command
+
+
 def _common(command: Command) -> Command:
     """Add the options that every command has."""
     command = click.option("--quiet", is_flag=True, help="No progress and no notes on stderr.")(command)
@@ -98,7 +109,7 @@ def models(quiet: bool, debug: bool) -> None:  # noqa: ARG001
 @click.option("--solver", default="trapezoidal", show_default=True, help=f"One of {', '.join(SOLVERS)}.")
 @click.option("--rtol", type=float, default=1e-6, show_default=True, help="Relative, for explicit solvers.")
 @click.option("--atol", type=float, default=1e-6, show_default=True, help="Absolute, for explicit solvers.")
-@click.option("--stabilisation", type=float, default=0.0, help="Rate in 1/s at which dca closes drifted loops.")
+@_drift_options
 @click.option("-o", "--output", help="CSV file for all signals over time.")
 @click.option("--json", "json_file", help="JSON file for the facts of the run.")
 @_common
@@ -110,7 +121,9 @@ def simulate(
     solver: str,
     rtol: float,
     atol: float,
-    stabilisation: float,
+    stabilisation: float | None,
+    projections: bool,
+    penalty: float | None,
     output: str | None,
     json_file: str | None,
     quiet: bool,
@@ -130,6 +143,8 @@ def simulate(
         relative_tolerance=rtol,
         absolute_tolerance=atol,
         stabilisation=stabilisation,
+        projections=projections,
+        penalty=penalty,
     )
     with progress_bar("simulating", quiet) as progress:
         result = simulation.run(stop, progress=progress)
@@ -152,7 +167,7 @@ def simulate(
 @click.option("--solver", help="trapezoidal, rk4 or rk45; Python units have all of simulate.")
 @click.option("--rtol", type=float, help="Relative tolerance of rk45.")
 @click.option("--atol", type=float, help="Absolute tolerance of rk45.")
-@click.option("--stabilisation", type=float, help="Rate in 1/s at which dca closes drifted loops.")
+@_drift_options
 @click.option("--step", type=float, help="Largest internal step in s; the model's by default.")
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -169,6 +184,8 @@ def export_command(
     rtol: float | None,
     atol: float | None,
     stabilisation: float | None,
+    projections: bool,
+    penalty: float | None,
     step: float | None,
     no_execution_tool: bool,
     force: bool,
@@ -193,6 +210,8 @@ def export_command(
         relative_tolerance=rtol,
         absolute_tolerance=atol,
         stabilisation=stabilisation,
+        projections=projections,
+        penalty=penalty,
         step=step,
         needs_execution_tool=not no_execution_tool,
         force=force,

@@ -41,6 +41,7 @@ def make_simulation(
     absolute_tolerance: float = 1e-6,
     stabilisation: float | None = None,
     projections: bool = True,
+    penalty: float | None = None,
     tolerances: Tolerances | None = None,
     description: str = "",
     stop_time: float = 10.0,
@@ -70,6 +71,8 @@ def make_simulation(
         after Baumgarte; 0 for never. By default 0 with `dca` and 1/s with `dca-alm`.
     projections
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+    penalty
+        Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     tolerances
         Of the Newton iteration.
 
@@ -99,6 +102,10 @@ def make_simulation(
             f"stabilisation is for the formulations 'dca', and 'dca-alm' without projections, which close loops in "
             f"their accelerations; '{formulation}' needs none"
         )
+    if penalty is not None and not (penalty > 0 and math.isfinite(penalty)):
+        raise InputError(f"the penalty factor is {penalty:g}; it must be positive")
+    if penalty is not None and kind not in (Penalty, DcaAlm):
+        raise InputError(f"a penalty factor is for the formulations 'penalty' and 'dca-alm'; '{formulation}' has none")
     if not projections and kind is not DcaAlm:
         raise InputError(f"projections can be left out of the formulation 'dca-alm'; '{formulation}' has none")
     if kind is DcaAlm and projections and solver in _REMEMBERING:
@@ -115,11 +122,14 @@ def make_simulation(
     initialization = Initialization(system)
     functions = SystemFunctions(system, None if kind.absolute else initialization.rows)
     limits = tolerances or Tolerances()
+    given = {} if penalty is None else {"penalty": penalty}
     chosen: Formulation
     if kind is Dca:
         chosen = Dca(functions, limits, stabilisation or 0.0)
     elif kind is DcaAlm:
-        chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation)
+        chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation, **given)
+    elif kind is Penalty:
+        chosen = Penalty(functions, limits, **given)
     else:
         chosen = kind(functions, limits)
     made: Solver

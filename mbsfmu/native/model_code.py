@@ -203,7 +203,7 @@ class _ModelCode:
             yield from (functions.start_references, functions.placement)
         else:
             yield from (functions.start, functions.all_closure)
-        if not isinstance(formulation, FirstOrder):
+        if not isinstance(formulation, (FirstOrder, DcaAlm)):
             yield functions.quadratic
         if self._system.references:
             yield functions.recentred

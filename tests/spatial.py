@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.formulations.assembly import onto_velocity_constraints
 from mbsfmu.formulations.functions import SystemFunctions
@@ -28,6 +29,7 @@ KINDS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, F
 GRAVITY = (0.3, -9.81, 1.0)
 
 Random = np.random.Generator
+Floats = NDArray[np.float64]
 
 
 def vector(random: Random) -> tuple[float, float, float]:

@@ -15,8 +15,8 @@ import numpy as np
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
-from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
+from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
 

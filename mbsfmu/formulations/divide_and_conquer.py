@@ -151,9 +151,8 @@ class Factors:
     def count(tree: BinaryTree, bodies: int) -> int:
         """Return how many numbers `numbers` gives."""
         groups = [group for level in tree.levels for group in level.groups]
-        return 36 * bodies + sum(
-            elimination.rows.size * (2 * _handles(group) * 6 + 1) for group in groups for elimination in group.eliminations
-        )
+        eliminations = [(12 * _handles(group) + 1, each.rows.size) for group in groups for each in group.eliminations]
+        return 36 * bodies + sum(width * count for width, count in eliminations)
 
     @classmethod
     def from_numbers(cls, tree: BinaryTree, bodies: int, numbers: Array) -> Factors:

@@ -116,15 +116,16 @@ class Projection:
         if not len(functions.rows):
             return
         violation = self.violations[level]
-        for iteration in range(1, MOST_ITERATIONS + 1):
+        iterations, size, limit = 0, np.inf, 0.0
+        while size > limit and iterations < MOST_ITERATIONS:
             violation()
             increments, multipliers = self.correction()
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers
+            iterations += 1
             size = float(np.linalg.norm(increments))
-            if size <= TOLERANCES[level] * max(1.0, float(np.max(np.abs(values)))):
-                break
+            limit = TOLERANCES[level] * max(1.0, float(np.max(np.abs(values))))
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
-        self.iterations[level].join(IterationCount(1, iteration, iteration))
+        self.iterations[level].join(IterationCount(1, iterations, iterations))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -148,7 +149,7 @@ class System(ABC):
         """
         return np.zeros(0), np.zeros(0)
 
-    @property
+    @cached_property
     def start_system(self) -> System:
         """The system in whose coordinates the start is given."""
         return self

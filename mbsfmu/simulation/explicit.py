@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
 
@@ -120,8 +120,9 @@ class ExplicitSolver(Solver):
 
     def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:
         """Let a Runge–Kutta method, which remembers nothing but y and ẏ, go on from where the last step was moved."""
-        solver.y = flow.form.start
-        solver.f = flow(solver.t, solver.y)
+        method: Any = solver  # SciPy's types do not tell that these methods keep ẏ
+        method.y = flow.form.start
+        method.f = flow(solver.t, method.y)
 
     def _solver(self, flow: CountedRates, begin: float, end: float) -> OdeSolver:
         return self.METHODS[self.method](

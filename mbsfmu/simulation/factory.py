@@ -81,44 +81,9 @@ def make_simulation(
     InputError
         When a name is unknown, a number is out of range, or formulation and solver do not fit.
     """
-    if formulation not in FORMULATIONS:
-        raise InputError(f"there is no formulation '{formulation}'; there are {', '.join(FORMULATIONS)}")
-    if solver not in SOLVERS:
-        raise InputError(f"there is no solver '{solver}'; there are {', '.join(SOLVERS)}")
-    if jacobian not in list(Jacobian):
-        raise InputError(f"there is no jacobian '{jacobian}'; there are {', '.join(Jacobian)}")
-    for what, value in (
-        ("step", step),
-        ("relative tolerance", relative_tolerance),
-        ("absolute tolerance", absolute_tolerance),
-    ):
-        if not (value > 0 and math.isfinite(value)):
-            raise InputError(f"the {what} is {value:g}; it must be positive")
-    if stabilisation is not None and not (stabilisation >= 0 and math.isfinite(stabilisation)):
-        raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
-    kind = FORMULATIONS[formulation]
-    if stabilisation and not (kind is Dca or (kind is DcaAlm and not projections)):
-        raise InputError(
-            f"stabilisation is for the formulations 'dca', and 'dca-alm' without projections, which close loops in "
-            f"their accelerations; '{formulation}' needs none"
-        )
-    if penalty is not None and not (penalty > 0 and math.isfinite(penalty)):
-        raise InputError(f"the penalty factor is {penalty:g}; it must be positive")
-    if penalty is not None and kind not in (Penalty, DcaAlm):
-        raise InputError(f"a penalty factor is for the formulations 'penalty' and 'dca-alm'; '{formulation}' has none")
-    if not projections and kind is not DcaAlm:
-        raise InputError(f"projections can be left out of the formulation 'dca-alm'; '{formulation}' has none")
-    if kind is DcaAlm and projections and solver in _REMEMBERING:
-        raise InputError(
-            f"the solver '{solver}' remembers earlier steps, which projections change; "
-            f"take {', '.join(each for each in SOLVERS if each not in _REMEMBERING)}, or no projections"
-        )
-    if solver != "trapezoidal" and not kind.has_explicit_form:
-        fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
-        raise InputError(
-            f"the solver '{solver}' needs an explicit form, which '{formulation}' does not have; "
-            f"take the solver trapezoidal or the formulation {fitting}"
-        )
+    kind = _formulation(formulation, solver, jacobian)
+    _check_numbers(step, relative_tolerance, absolute_tolerance)
+    _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
     initialization = Initialization(system)
     functions = SystemFunctions(system, None if kind.absolute else initialization.rows)
     limits = tolerances or Tolerances()
@@ -148,3 +113,55 @@ def make_simulation(
             absolute_tolerance=absolute_tolerance,
         )
     return Simulation(name, initialization, made, signals, description=description, stop_time=stop_time)
+
+
+def _formulation(formulation: str, solver: str, jacobian: str) -> type[Formulation]:
+    """Return the formulation of a name; the solver and the Jacobian must be known and fit."""
+    if formulation not in FORMULATIONS:
+        raise InputError(f"there is no formulation '{formulation}'; there are {', '.join(FORMULATIONS)}")
+    if solver not in SOLVERS:
+        raise InputError(f"there is no solver '{solver}'; there are {', '.join(SOLVERS)}")
+    if jacobian not in list(Jacobian):
+        raise InputError(f"there is no jacobian '{jacobian}'; there are {', '.join(Jacobian)}")
+    kind = FORMULATIONS[formulation]
+    if solver != "trapezoidal" and not kind.has_explicit_form:
+        fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
+        raise InputError(
+            f"the solver '{solver}' needs an explicit form, which '{formulation}' does not have; "
+            f"take the solver trapezoidal or the formulation {fitting}"
+        )
+    return kind
+
+
+def _check_numbers(step: float, relative_tolerance: float, absolute_tolerance: float) -> None:
+    for what, value in (
+        ("step", step),
+        ("relative tolerance", relative_tolerance),
+        ("absolute tolerance", absolute_tolerance),
+    ):
+        if not (value > 0 and math.isfinite(value)):
+            raise InputError(f"the {what} is {value:g}; it must be positive")
+
+
+def _check_constraints(
+    kind: type[Formulation], solver: str, stabilisation: float | None, *, projections: bool, penalty: float | None
+) -> None:
+    """Check how the constraints are to be kept."""
+    if stabilisation is not None and not (stabilisation >= 0 and math.isfinite(stabilisation)):
+        raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
+    if stabilisation and not (kind is Dca or (kind is DcaAlm and not projections)):
+        raise InputError(
+            f"stabilisation is for the formulations 'dca', and 'dca-alm' without projections, which close loops in "
+            f"their accelerations; '{kind.name}' needs none"
+        )
+    if penalty is not None and not (penalty > 0 and math.isfinite(penalty)):
+        raise InputError(f"the penalty factor is {penalty:g}; it must be positive")
+    if penalty is not None and kind not in (Penalty, DcaAlm):
+        raise InputError(f"a penalty factor is for the formulations 'penalty' and 'dca-alm'; '{kind.name}' has none")
+    if not projections and kind is not DcaAlm:
+        raise InputError(f"projections can be left out of the formulation 'dca-alm'; '{kind.name}' has none")
+    if kind is DcaAlm and projections and solver in _REMEMBERING:
+        raise InputError(
+            f"the solver '{solver}' remembers earlier steps, which projections change; "
+            f"take {', '.join(each for each in SOLVERS if each not in _REMEMBERING)}, or no projections"
+        )

@@ -1,4 +1,4 @@
-"""Mechanisms in absolute coordinates against the same ones in joint coordinates, and the assembly against dense solutions."""
+"""Mechanisms in absolute coordinates against joint coordinates, and their assembly against dense solutions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from spatial_loops import LOOPS, loop_of
 import mbsfmu
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.system import starts
 from mbsfmu.model import Mechanism
 
-SEEDS = range(8)
+SEEDS = range(4)
 
 
 def absolute(joint_functions: SystemFunctions, mechanism: Mechanism) -> SystemFunctions:
@@ -57,7 +57,7 @@ def same(found: dict[str, float], expected: dict[str, float], tolerance: float) 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_places_and_measures_random_trees(seed: int) -> None:
-    mechanism = random_tree(seed, bodies=7)
+    mechanism = random_tree(seed, bodies=6)
     joints = in_motion(mechanism, np.random.default_rng(seed))
     bodies = absolute(joints, mechanism)
     assert np.max(np.abs(bodies.closure()[0]), initial=0.0) < 1e-12
@@ -70,7 +70,7 @@ def test_places_and_measures_random_trees(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_accelerations_and_reactions_of_random_trees(seed: int) -> None:
-    mechanism = random_tree(seed, bodies=7)
+    mechanism = random_tree(seed, bodies=6)
     joints = in_motion(mechanism, np.random.default_rng(seed))
     joints.accelerations[:] = accelerations(joints)[0]
     bodies = absolute(joints, mechanism)
@@ -87,10 +87,10 @@ def random_states(functions: SystemFunctions, random: Random) -> None:
     functions.velocities += random.normal(size=functions.velocities.shape)
 
 
-@pytest.mark.parametrize("name", ["four-bar", "quick-return", "double-pentagon", "R-S-weld-U-R"])
+@pytest.mark.parametrize("name", ["five-bar", "R-S-weld-U-R"])
 @pytest.mark.parametrize("penalty", [1e2, 1e6])
 def test_correction_is_the_dense_solution(name: str, penalty: float) -> None:
-    """M Δq + Φ_qᵀ Δλ = 0 with Δλ = α (Φ_q Δq + violation), off the constraints, whatever the rank [Malczyk2012, eq. 17]."""
+    """M Δq + Φ_qᵀ Δλ = 0 with Δλ = α (Φ_q Δq + violation), off the constraints, whatever the rank."""
     model = loop_of(name, 2) if name in LOOPS else mbsfmu.models.built_in(name)
     mechanism = model.systems["mechanism"]
     functions = SystemFunctions(AbsoluteSystem(mechanism))
@@ -104,23 +104,15 @@ def test_correction_is_the_dense_solution(name: str, penalty: float) -> None:
     violation = functions._memory["violation"]
     violation[:] = random.normal(size=len(violation))
     increments, multipliers = (part.copy() for part in projection.correction())
-    mass = dense_mass(functions)
+    mass = functions.equilibrium()[0]
     jacobian = functions.closure()[1]
     masses = [functions.parameters[i] for i, v in enumerate(functions.system.parameters) if v.name.endswith(".mass")]
     alpha = penalty * np.mean(masses)
     matrix = np.block([[mass, jacobian.T], [-jacobian, np.eye(len(violation)) / alpha]])
     expected = np.linalg.solve(matrix, np.concatenate([np.zeros(len(mass)), violation]))
     tolerance = 1e-9 if penalty < 1e4 else 1e-5
-    np.testing.assert_allclose(increments, expected[: len(mass)], atol=tolerance * np.max(np.abs(expected[: len(mass)])))
-    np.testing.assert_allclose(multipliers, expected[len(mass) :], atol=tolerance * np.max(np.abs(multipliers)))
-
-
-def dense_mass(functions: SystemFunctions) -> Floats:
-    """Inertia matrix of the bodies in their coordinates; slender beams have no inertia about their axes, but some."""
-    mass = functions.equilibrium()[0].copy()
-    values, vectors = np.linalg.eigh(mass)
-    lacking = values < 1e-9 * np.max(values)
-    return mass + (vectors[:, lacking] * 1.0) @ vectors[:, lacking].T if lacking.any() else mass
+    for found, wanted in zip((increments, multipliers), np.split(expected, [len(mass)]), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=tolerance * np.max(np.abs(wanted)))
 
 
 def test_free_bodies_move_as_inertia_and_loads_say() -> None:

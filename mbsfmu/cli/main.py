@@ -152,7 +152,9 @@ def simulate(
         result.to_csv(output)
     summary = result.summary()
     write_json(json_file, summary)
-    facts = {key: value for key, value in summary.items() if key != "final" and value is not None}
+    facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}
+    for level, count in result.statistics.iterations.items():
+        facts[f"{level} iterations"] = f"{count.mean:.2f} on average, {count.most} at most"
     print_table("run", ["fact", "value"], [[key, _shown(value)] for key, value in facts.items()])
 
 

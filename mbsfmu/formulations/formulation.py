@@ -48,6 +48,11 @@ class IterationCount:
     total: int = 0
     most: int = 0
 
+    @property
+    def mean(self) -> float:
+        """Iterations per solution."""
+        return self.total / self.solutions if self.solutions else 0.0
+
     def join(self, other: IterationCount) -> None:
         """Count what another one has counted."""
         self.solutions += other.solutions

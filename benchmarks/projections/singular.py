@@ -1,0 +1,111 @@
+"""A crank and a rod of equal lengths through their singular configuration, with all formulations.
+
+Run: python benchmarks/projections/singular.py
+
+Folded up, the slider's equation has no derivative: the motion can go on in two ways, and momentum decides. With the
+rod's angle the crank's with the other sign, the mechanism has one degree of freedom and Lagrange's equation in closed
+form; SciPy's DOP853 at 1e-12 integrates it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from mbsfmu import Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, SimulationError
+from mbsfmu.report import plots
+
+DOCS = Path(__file__).parents[2] / "docs"
+STOP, STEP = 5.0, 1e-3
+ADAPTIVE = {"solver": "rk45", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+RUNS: dict[str, dict[str, Any]] = {
+    "dca-alm, rk4": {"formulation": "dca-alm", "solver": "rk4"},
+    "dca-alm, rk45 at 1e-9": {"formulation": "dca-alm", **ADAPTIVE},
+    "dca-alm without projections, rk45 at 1e-9": {"formulation": "dca-alm", "projections": False, **ADAPTIVE},
+    "dca-alm, trapezoidal": {"formulation": "dca-alm"},
+    "penalty, trapezoidal": {"formulation": "penalty"},
+    "double-step, trapezoidal": {"formulation": "double-step"},
+    "double-step, rk45 at 1e-9": {"formulation": "double-step", **ADAPTIVE},
+    "dca, rk45 at 1e-9": {"formulation": "dca", **ADAPTIVE},
+    "hdca, rk45 at 1e-9": {"formulation": "hdca", **ADAPTIVE},
+}
+DRAWN = (
+    "dca-alm, rk4",
+    "dca-alm, rk45 at 1e-9",
+    "dca-alm, trapezoidal",
+    "double-step, trapezoidal",
+    "dca, rk45 at 1e-9",
+    "hdca, rk45 at 1e-9",
+)
+
+
+def folding() -> CoupledModel:
+    """Return the mechanism, thrown so that the crank turns over."""
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(
+            Beam(name="crank", length=1.0, mass=1.0),
+            Beam(name="rod", length=1.0, mass=1.0),
+            Cuboid(name="slider", length=0.1, mass=1.0),
+        ),
+        joints=(
+            Revolute(name="A", parent="ground.O", child="crank.start", angle=0.3, angular_velocity=4.0),
+            Revolute(name="B", parent="crank.end", child="rod.start", angle=-0.6, angular_velocity=-8.0),
+            Revolute(name="C", parent="rod.end", child="slider.centre", angle=0.3, angular_velocity=4.0),
+            Prismatic(name="slide", parent="ground.O", child="slider.centre", cut=True),
+        ),
+    )
+    return CoupledModel(name="folding", systems={"mechanism": mechanism})
+
+
+def crank_angle(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the exact angle in rad."""
+
+    def flow(_: float, y: NDArray[np.float64]) -> list[float]:
+        sine, cosine = np.sin(y[0]), np.cos(y[0])
+        inertia = 1.0 / 3.0 + 1.0 / 12.0 + 6.25 * sine**2 + 0.25 * cosine**2
+        return [y[1], (-6.0 * sine * cosine * y[1] ** 2 - 9.81 * cosine) / inertia]
+
+    found = solve_ivp(flow, (0.0, times[-1]), [0.3, 4.0], "DOP853", times, rtol=1e-12, atol=1e-12)
+    return np.asarray(found.y[0])
+
+
+def main() -> None:
+    """Print the errors; draw them over time."""
+    model = folding()
+    print("| | error of the crank's angle [rad] | constraints [m, rad] | energy error [J] | most iterations |")
+    print("|" + " --- |" * 5)
+    figure, axes = plots._figure(2, 5.6)
+    for number, (label, options) in enumerate(RUNS.items()):
+        try:
+            result = model.simulation(compiled=False, step=STEP, **options).run(STOP)
+        except SimulationError as error:
+            print(f"| {label} | fails: {error} | | | |", flush=True)
+            continue
+        exact = crank_angle(result.time)
+        errors = np.abs(result["crank.angle"] - exact)
+        iterations = [count.most for count in result.statistics.iterations.values()]
+        print(
+            f"| {label} | {errors.max():.1e} | {result.largest('constraint.position'):.1e}"
+            f" | {result.largest('energy.drift'):.1e} | {max(iterations, default='')} |",
+            flush=True,
+        )
+        if number == 0:
+            axes[0].plot(result.time, exact, color=plots.REFERENCE, linewidth=1.6)
+        if label in DRAWN:
+            colour = plots.COLOURS[DRAWN.index(label)]
+            axes[1].semilogy(result.time[10::10], errors[10::10] + 1e-16, color=colour, linewidth=1.2, label=label)
+    axes[0].set_ylabel("crank's angle [rad]")
+    axes[0].set_yticks([0.5 * np.pi, 1.5 * np.pi, 2.5 * np.pi, 3.5 * np.pi], ["π/2", "3π/2", "5π/2", "7π/2"])
+    axes[1].set_ylabel("error [rad]")
+    axes[1].set_xlabel("time [s]")
+    axes[1].legend(fontsize=8, frameon=False, ncols=2, labelcolor=plots._INK)
+    (DOCS / "dca-alm-singular.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -90,6 +90,8 @@ class AbsoluteSystem(MechanismSystem):
         )
         self.integrals = (*self.integrals, *turning_variables(self.coordinates[index] for index in self._turns))
         self.coordinates, self.velocities, self.accelerations = absolute_variables(self._bodies)
+        shared = "; of least norm where constraints are redundant"
+        self.reactions = tuple(replace(each, description=each.description + shared) for each in self.reactions)
         self.references = len(self._bodies)
         self._turning = list(self._absolute.joints)
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 from spatial import Random, in_motion, random_tree
 from spatial_loops import LOOPS, loop_of
 
@@ -14,7 +15,7 @@ from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.system import starts
-from mbsfmu.model import Mechanism
+from mbsfmu.model import Mechanism, Revolute, RigidBody
 
 SEEDS = range(4)
 
@@ -123,6 +124,35 @@ def test_free_bodies_move_as_inertia_and_loads_say() -> None:
     mass, rest, _, _ = functions.equilibrium()
     found = functions.traced("free", [functions.expressions.free_accelerations])()[0]
     np.testing.assert_allclose(mass @ found, -rest, atol=1e-10 * np.max(np.abs(rest)))
+
+
+@pytest.mark.parametrize("name", ["five-bar", "double-pentagon"])
+def test_multipliers_have_least_norm(name: str) -> None:
+    """They have no part that leaves all bodies alone, of which there are three dimensions a loop."""
+    simulation = mbsfmu.models.built_in(name).simulation(formulation="dca-alm", compiled=False)
+    simulation.set("link_2.angular_velocity_start", 1.0)
+    simulation.initialize()
+    functions = simulation.functions
+    idle = null_space(functions.closure()[1].T, rcond=1e-9)
+    assert idle.shape[1] == (3 if name == "five-bar" else 6)
+    assert np.linalg.norm(functions.multipliers) > 1.0
+    np.testing.assert_allclose(idle.T @ functions.multipliers, 0.0, atol=1e-9)
+
+
+def test_doubled_hinges_share_the_load() -> None:
+    """A bar on two hinges of the same axis, one on each side at the same distance: each carries half of its weight."""
+    bar = RigidBody(name="bar", mass=2.0, inertia=(0.1, 0.2, 0.2), points={"a": (-1, 0, 0.3), "b": (-1, 0, -0.3)})
+    hinges = (
+        Revolute(name="A", parent="ground.A", child="bar.a", angle=-0.5 * np.pi),
+        Revolute(name="B", parent="ground.B", child="bar.b", cut=True),
+    )
+    mechanism = Mechanism(ground={"A": (0, 0, 0.3), "B": (0, 0, -0.3)}, bodies=(bar,), joints=hinges)
+    model = mbsfmu.CoupledModel(name="door", systems={"mechanism": mechanism})
+    simulation = model.simulation(formulation="dca-alm", compiled=False)
+    simulation.initialize()
+    for hinge in "AB":
+        assert simulation.get(f"{hinge}.force.y") == pytest.approx(9.81, rel=1e-9)
+        assert simulation.get(f"{hinge}.force.z") == pytest.approx(0.0, abs=1e-9)
 
 
 def test_numbers_leave_out_constants() -> None:

@@ -64,16 +64,17 @@ static int rank_of(const Assembly *assembly, const Closure *closure) {
     );
 }
 
-/* Close the loops near the given coordinates; independent ones keep their values where that is possible. Writes a
- * reason and returns 0 where it is impossible. */
-static int close_loops(const Assembly *assembly, const Parts *parts, double *coordinates, char *reason, size_t room) {
+/* Close the loops near the given coordinates; independent ones keep their values where that is possible, the others
+ * are marked as moving. Writes a reason and returns 0 where it is impossible. */
+static int close_loops(
+    const Assembly *assembly, const Parts *parts, double *coordinates, int *moving, char *reason, size_t room
+) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double nearest[ROOM(MOST_COORDINATES)];
-    int moving[ROOM(MOST_COORDINATES)];
     Closure closure;
+    for (int j = 0; j < n; j++) moving[j] = m > 0;
     if (m == 0) return 1;
     memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
-    for (int j = 0; j < n; j++) moving[j] = 1;
     approach(assembly, parts, nearest, moving, &closure);
     const double gap = largest_magnitude(closure.violation, m);
     if (!(gap < ASSEMBLED)) {
@@ -96,6 +97,7 @@ static int close_loops(const Assembly *assembly, const Parts *parts, double *coo
     approach(assembly, parts, coordinates, moving, &closure);
     if (!(largest_magnitude(closure.violation, m) < ASSEMBLED)) {
         memcpy(coordinates, nearest, sizeof(double) * (size_t)n);
+        for (int j = 0; j < n; j++) moving[j] = 1;
     }
     return 1;
 }

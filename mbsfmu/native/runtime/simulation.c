@@ -199,10 +199,11 @@ static void refresh(Instance *instance) {
 /* Put one system together at the parameters of the state; what it finds stands in the arguments of the functions. */
 static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) {
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    int moving[ROOM(MOST_COORDINATES)];
     parts->parameters = instance->state.parameters + assembly->first_parameter;
     parts->references = instance->unturned;
     assembly->start(parts, coordinates, velocities, states);
-    if (!close_loops(assembly, parts, coordinates, instance->reason, sizeof instance->reason)) return 0;
+    if (!close_loops(assembly, parts, coordinates, moving, instance->reason, sizeof instance->reason)) return 0;
     close_rates(assembly, parts, coordinates, velocities);
     COPY(parts->coordinates, coordinates, assembly->coordinates);
     COPY(parts->velocities, velocities, assembly->coordinates);

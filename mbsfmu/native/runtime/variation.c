@@ -34,9 +34,16 @@ static void follow(
 /* Directions of z, z' and x at the start, from the direction of the parameters; returns the rank of the loops. */
 static int vary_start(const Assembly *assembly, const Parts *parts) {
     const int n = assembly->coordinates, m = assembly->constraints;
-    int dependent[ROOM(MOST_COORDINATES)];
+    double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)];
+    char reason[sizeof ((Instance *)NULL)->reason];
     Variation found;
     Closure closed;
+    /* Which coordinates closed the loops was chosen where they first were closed, not where they are now. */
+    assembly->start(parts, coordinates, velocities, states);
+    if (close_loops(assembly, parts, coordinates, moving, reason, sizeof reason)) {
+        memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)n);
+    }
     for (int j = 0; j < n; j++) {
         dependent[j] = 0;
         parts->d_coordinates[j] = parts->d_velocities[j] = parts->d_accelerations[j] = 0.0;
@@ -53,10 +60,10 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
         rank = rank_of(assembly, &closed);
         choose(m, n, closed.jacobian, rank, dependent);
     }
-    for (int j = 0; j < n; j++) parts->d_coordinates[j] = dependent[j] ? 0.0 : start.coordinates[j];
+    for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];
     if (rank > 0) {
         vary(assembly, parts, &found);
-        follow(m, n, closed.jacobian, dependent, found.closure, parts->d_coordinates);
+        follow(m, n, closed.jacobian, moving, found.closure, parts->d_coordinates);
     }
     for (int j = 0; j < n; j++) parts->d_velocities[j] = dependent[j] ? 0.0 : start.velocities[j];
     if (rank > 0) {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
+from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System, starts
@@ -25,9 +26,11 @@ def randomized(system: System, seed: int) -> SystemFunctions:
     return functions
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_values_agree_to_round_off(name: str) -> None:
-    system = mbsfmu.models.built_in(name).system()
+@pytest.mark.parametrize(
+    ("name", "absolute"), [*((name, False) for name in MODELS), ("quick-return", True), ("pendulum-3", True)]
+)
+def test_values_agree_to_round_off(name: str, absolute: bool) -> None:
+    system = mbsfmu.models.built_in(name).system(absolute=absolute)
     for seed in range(3):
         functions = randomized(system, seed)
         equations = functions.traced("equations", [functions.expressions.residual, functions.expressions.rates])
@@ -57,9 +60,24 @@ def test_divide_and_conquer_agrees_to_round_off(name: str) -> None:
         np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
 
 
+def test_corrections_agree_to_round_off() -> None:
+    system = mbsfmu.models.built_in("five-bar").system(absolute=True)
+    functions = randomized(system, 1)
+    given, instant = functions.expressions, functions.numeric_instant()
+    symbol, violation = functions.add_part("given_violation", len(functions.rows))
+    violation[:] = np.random.default_rng(3).normal(size=violation.shape)
+    expressions = [given.free_accelerations, *given.correction(given.correction_numbers(1e6), symbol)]
+    traced = functions.traced("corrections", expressions)()
+    numbers = system.correction_numbers(instant, 1e6)
+    direct = [system.free_accelerations(instant), *system.correction(numbers, violation)]
+    for ours, expected in zip(traced, direct, strict=True):
+        np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
+
+
 @pytest.mark.parametrize(
     ("name", "formulation"),
     [
+        ("pendulum-3", "dca-alm"),
         *((name, formulation) for name in MODELS for formulation in ("double-step", "penalty")),
         *(("pendulum-3", formulation) for formulation in ("dca", "hdca")),
         *(pytest.param("four-bar", formulation, marks=pytest.mark.slow) for formulation in ("dca", "hdca")),
@@ -74,7 +92,7 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
     state = simulation._state
     assert state is not None
     chosen = simulation.formulation
-    if isinstance(chosen, Penalty):
+    if isinstance(chosen, (Penalty, DcaAlm)):
         chosen.equations.penalty[0] = 1e6  # with 1e11 the springs would hide all else
     problem = chosen.problem(state, 0.02)
     unknowns = problem.guess.copy()

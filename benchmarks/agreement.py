@@ -1,10 +1,11 @@
 """Native units, Python units and runs in process beside each other over 10 s, monolithic and coupled.
 
-Run: python benchmarks/agreement.py
+Run: python benchmarks/agreement.py [FORMULATION ...]
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,7 +42,7 @@ def main() -> None:
     times = "times: interpreter, compiled, Python unit, native unit"
     print(f"| model | formulation | {columns} | {times} |\n|" + " --- |" * 7)
     for name, names in OUTPUTS.items():
-        for formulation in ("double-step", "penalty"):
+        for formulation in sys.argv[1:] or ("double-step", "penalty", "dca-alm"):
             model = mbsfmu.models.built_in(name)
             slow = model.simulation(formulation=formulation, compiled=False).run(STOP)
             fast = model.simulation(formulation=formulation).run(STOP)

@@ -18,14 +18,74 @@ from numpy.typing import NDArray
 Scalar = Any  # a casadi.SX of shape 1 x 1, or a Python number that was folded
 
 
+def _folded(value: ca.SX) -> Scalar:
+    """Return what has become a constant as a number."""
+    return float(value) if value.is_constant() else value
+
+
 def _elementwise(function: Callable[..., Any], arguments: int) -> np.ufunc:
     def apply(*elements: Scalar) -> Scalar:
-        return function(*(ca.SX(element) for element in elements))
+        return _folded(function(*(ca.SX(element) for element in elements)))
 
     return np.frompyfunc(apply, arguments, 1)
 
 
+# CasADi folds zeros and ones too, but a call of it takes longer than all that is done here: in a planar mechanism most
+# sums and products have such a number in them.
+
+
+def _is(value: Scalar, number: float) -> bool:
+    return not isinstance(value, ca.SX) and value == number
+
+
+def _product(one: Scalar, other: Scalar) -> Scalar:
+    if _is(one, 1.0):
+        return other
+    if _is(other, 1.0):
+        return one
+    if isinstance(one, ca.SX) != isinstance(other, ca.SX) and (_is(one, 0.0) or _is(other, 0.0)):
+        return 0.0
+    return one * other
+
+
+def _sum(one: Scalar, other: Scalar) -> Scalar:
+    if _is(one, 0.0):
+        return other
+    if _is(other, 0.0):
+        return one
+    result = one + other
+    return _folded(result) if isinstance(result, ca.SX) else result
+
+
+def _difference(one: Scalar, other: Scalar) -> Scalar:
+    if _is(other, 0.0):
+        return one
+    result = -other if _is(one, 0.0) else one - other
+    return _folded(result) if isinstance(result, ca.SX) else result
+
+
+_PRODUCT = np.frompyfunc(_product, 2, 1)
+_SUM = np.frompyfunc(_sum, 2, 1, identity=0.0)
+
+
+def _matrix_product(one: Any, other: Any) -> Any:
+    """Return `one @ other` of arrays of scalars."""
+    left, right = np.asarray(one, dtype=object), np.asarray(other, dtype=object)
+    rows = left if left.ndim > 1 else left[np.newaxis]
+    columns = right if right.ndim > 1 else right[:, np.newaxis]
+    if rows.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"shapes {left.shape} and {right.shape} do not fit a matrix product")
+    products = _PRODUCT(rows[..., :, :, np.newaxis], columns[..., np.newaxis, :, :])
+    result = _SUM.reduce(products, axis=-2)
+    if left.ndim == 1:
+        result = result[..., 0, :]
+    return result if right.ndim > 1 else result[..., 0]
+
+
 _UFUNCS: dict[np.ufunc, np.ufunc] = {
+    np.add: _SUM,
+    np.subtract: np.frompyfunc(_difference, 2, 1),
+    np.multiply: _PRODUCT,
     **{
         ufunc: _elementwise(function, 1)
         for ufunc, function in {
@@ -54,6 +114,7 @@ _UFUNCS: dict[np.ufunc, np.ufunc] = {
             np.minimum: ca.fmin,
             np.arctan2: ca.atan2,
             np.hypot: ca.hypot,
+            np.true_divide: lambda dividend, divisor: dividend / divisor,
             np.power: lambda base, exponent: base**exponent,
             np.greater: ca.gt,
             np.greater_equal: ca.ge,
@@ -77,6 +138,8 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
         if kwargs.get("out") is not None or method == "at":
             return NotImplemented  # equations are pure functions: nothing is written in place
         plain = [_plain(value) for value in inputs]
+        if ufunc is np.matmul and method == "__call__":
+            return _wrap(_matrix_product(*plain))
         return _wrap(getattr(_UFUNCS.get(ufunc, ufunc), method)(*plain, **kwargs))
 
     def __array_function__(
@@ -105,8 +168,8 @@ def _plain(value: Any) -> Any:
 
 
 def _wrap(value: Any) -> Any:
-    """Give arrays of objects, and single CasADi scalars, the symbolic type."""
-    if isinstance(value, ca.SX):
+    """Give arrays of objects, and single scalars, the symbolic type."""
+    if isinstance(value, (ca.SX, float)):
         array = np.empty((), dtype=object)
         array[()] = value
         return array.view(SymbolicArray)

@@ -414,3 +414,34 @@ def test_symbols_cannot_be_added_to_in_place() -> None:
     _, x = symbols("x", 2)
     with pytest.raises(TypeError):
         np.add.at(x, 0, 1.0)
+
+
+def test_numbers_fold_before_casadi_is_called() -> None:
+    """Zeros and ones leave numbers or the symbols themselves, differences that vanish a number."""
+    _, array = symbols("x", 2)
+    kept = [type(each) for each in (array * np.array([0.0, 1.0])).view(np.ndarray)]
+    assert kept == [float, ca.SX]
+    planar = np.array([[1.0, 0.0], [0.0, 0.0]]) @ array
+    assert [type(each) for each in planar.view(np.ndarray)] == [ca.SX, float]
+    assert (array - array).view(np.ndarray).tolist() == [0.0, 0.0]
+    assert np.cos(0.0 * array).view(np.ndarray).tolist() == [1.0, 1.0]
+
+
+def test_division_of_folded_numbers_is_that_of_floats() -> None:
+    _, array = symbols("x", 1)
+    assert np.isinf(float(expression(np.ones(1) / (0.0 * array))))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((4, 2, 3), (3,))]
+)
+def test_matrix_products_of_any_shape_are_numpy_s(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    one, other = random.normal(size=left), random.normal(size=right)
+    agrees(lambda given: given @ other, one)
+
+
+def test_matrix_products_that_do_not_fit_are_refused() -> None:
+    _, array = symbols("x", 3)
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(2, 2\) do not fit"):
+        array @ np.eye(2)

@@ -94,7 +94,7 @@ class CoupledSystem(System):
         for source, target in self._connections:
             self._connect(source, target)
         self._kept: tuple[Instant, list[Instant]] | None = None
-        self._sweeps = self._count_sweeps()
+        self._levels = self._sorted_wires()
         self._name_variables()
 
     # -- structure ------------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ class CoupledSystem(System):
         if given.unit != taken.unit:
             raise DataError(f"connection: '{source}' is in {given.unit}, but '{target}' is in {taken.unit}")
 
-    def _count_sweeps(self) -> int:
-        """Return how often outputs must be passed on until all inputs are right.
+    def _sorted_wires(self) -> list[list[Wire]]:
+        """Return the wires by level: what those of one level carry depends on inputs of lower levels alone.
 
         Raises
         ------
@@ -165,7 +165,10 @@ class CoupledSystem(System):
         depth: dict[Wire, int] = {}
         for wire in order:
             depth[wire] = 1 + max((depth[each] for each in graph[wire]), default=0)
-        return max(depth.values(), default=0)
+        return [
+            [wire for wire in self._wires if depth[wire] == level]
+            for level in range(1, 1 + max(depth.values(), default=0))
+        ]
 
     def _name_variables(self) -> None:
         driven = {(wire.target, self.parts[wire.target].inputs[wire.input].name) for wire in self._wires}
@@ -290,9 +293,9 @@ class CoupledSystem(System):
                 momenta=momenta[part],
             )
 
-        for _ in range(self._sweeps):
-            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in self._wires}}
-            for wire in self._wires:
+        for wires in self._levels:
+            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in wires}}
+            for wire in wires:
                 entries[wire.target][wire.input] = readings[wire.source][wire.output]
         return [at(part) for part in range(len(self.parts))]
 

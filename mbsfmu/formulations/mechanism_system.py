@@ -63,7 +63,7 @@ class MechanismSystem(System):
         self._kinematics = Kinematics(tree_joints(topology, points))
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
         self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
-        self._kept: tuple[Instant, Motion] | None = None
+        self._kept: tuple[tuple[Array, ...], Motion] | None = None
         self._articulations: dict[tuple[int, ...], Articulation] = {}
         self._variables = CoordinateVariables(topology, properties)
         self.coordinates = self._variables.coordinates
@@ -165,9 +165,10 @@ class MechanismSystem(System):
         return None if index is None else instant.inputs[index]
 
     def _motion(self, instant: Instant) -> Motion:
-        """Return positions and velocities of the bodies; kept until another instant comes."""
-        if self._kept is None or self._kept[0] is not instant:
-            self._kept = instant, self._moved(instant)
+        """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
+        given = (instant.coordinates, instant.velocities, instant.references, instant.parameters)
+        if self._kept is None or any(now is not before for now, before in zip(given, self._kept[0], strict=True)):
+            self._kept = given, self._moved(instant)
         return self._kept[1]
 
     def _moved(self, instant: Instant) -> Motion:

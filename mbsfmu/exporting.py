@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mbsfmu.cosim import Connection, write_ssp
 from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
@@ -122,6 +121,8 @@ def export(
             )
         paths.append(path)
     if layout != "monolithic":
+        from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which units alone do without
+
         connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
         members = {system: path for system, path in wanted.items() if system is not None}
         paths.append(write_ssp(package, model.name, members, connections, model.stop_time))

@@ -1,41 +1,16 @@
-"""What the commands print: results on stdout, progress and log on stderr."""
+"""What the commands write besides tables: the log on stderr, and results as JSON."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from mbsfmu.files import complete_file
-
-
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; as wide as it needs to be where stdout is no terminal."""
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160)
-    table = Table(*columns, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
-@contextmanager
-def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """Show a bar on stderr where that is a terminal; give the function that moves it, None where it is quiet."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(text, total=1.0)
-        yield lambda share: progress.update(task, completed=share)
 
 
 def log_to_stderr(quiet: bool) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from scipy.integrate import ode
+from typing import TYPE_CHECKING, Any
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.explicit import CountedRates
 from mbsfmu.simulation.solver import Inputs, Solver
+
+if TYPE_CHECKING:
+    from scipy.integrate import ode
 
 _MOST_STEPS = 100_000  # between two output times; far above what a run that goes well needs
 _STEPS_TAKEN = 10  # where VODE's integer work array says how many steps it has taken
@@ -41,6 +42,8 @@ class Adams(Solver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, from the method's interpolant."""
+        from scipy.integrate import ode  # noqa: PLC0415 - takes long to load, and the trapezoidal rule does without
+
         begin, last = float(times[0]), float(times[-1])
 
         def inside(time: float) -> Floats:

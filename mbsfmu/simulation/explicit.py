@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
-
-from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.solver import Inputs, Solver, substeps
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
 
 
 class CountedRates:
@@ -50,14 +51,15 @@ class ExplicitSolver(Solver):
         Tolerances of the local error; the absolute one is scaled by nominal values of the states.
     """
 
-    METHODS: ClassVar[dict[str, Callable[..., OdeSolver]]] = {
-        "rk45": RK45,
-        "rk23": RK23,
-        "dop853": DOP853,
-        "radau": Radau,
-        "bdf": BDF,
-        "lsoda": LSODA,
+    METHODS: ClassVar[dict[str, str]] = {
+        "rk45": "RK45",
+        "rk23": "RK23",
+        "dop853": "DOP853",
+        "radau": "Radau",
+        "bdf": "BDF",
+        "lsoda": "LSODA",
     }
+    """Names of SciPy's classes by ours."""
 
     method: str = "rk45"
     relative_tolerance: float = 1e-6
@@ -125,7 +127,10 @@ class ExplicitSolver(Solver):
         method.f = flow(solver.t, method.y)
 
     def _solver(self, flow: CountedRates, begin: float, end: float) -> OdeSolver:
-        return self.METHODS[self.method](
+        import scipy.integrate  # noqa: PLC0415 - takes long to load, and the trapezoidal rule does without
+
+        make: Any = getattr(scipy.integrate, self.METHODS[self.method])
+        return make(
             flow,
             begin,
             flow.form.start,

@@ -24,6 +24,14 @@ def test_models_lists_every_built_in() -> None:
         assert name in done.stdout
 
 
+def test_an_export_loads_no_library_that_it_does_without() -> None:
+    code = "import sys, mbsfmu.cli.export; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "mbsfmu.exporting" in loaded
+    assert loaded.isdisjoint({"fmpy", "rich", "matplotlib", "jinja2", "scipy.integrate", "scipy.optimize"})
+
+
 def test_simulate_writes_what_it_promises(tmp_path: Path) -> None:
     done = call("simulate", "four-bar", "--stop", "0.05", "-o", "run.csv", "--json", "run.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,97 @@
+"""The command `mbsfmu compare`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.options import check_folders, common_options, formulation_option, words
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.terminal import print_table, progress_bar, shown
+from mbsfmu.comparison import CHOICES, Comparison, compare
+from mbsfmu.errors import SimulationError
+from mbsfmu.exporting import BACKENDS
+
+
+def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
+    try:
+        return [float(each) for each in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
+
+
+@click.command("compare")
+@click.argument("model")
+@formulation_option
+@click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
+@click.option(
+    "--steps",
+    default="2e-3,1e-3,5e-4",
+    show_default=True,
+    callback=_numbers,
+    help="Communication steps in s.",
+)
+@click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=words, help="Some of these.")
+@click.option("--stop", type=float, help="End in s; the model's by default.")
+@click.option("--report", help="HTML file for the report page.")
+@click.option("--json", "json_file", help="JSON file for all numbers.")
+@common_options
+def command(
+    model: str,
+    formulation: str | None,
+    backend: str,
+    steps: list[float],
+    algorithms: list[str],
+    stop: float | None,
+    report: str | None,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Run MODEL monolithically and coupled, and say what coupling costs.
+
+    \b
+    Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
+    """
+    log_to_stderr(quiet)
+    check_folders(report, json_file)
+    with progress_bar("comparing", quiet) as progress:
+        comparison = compare(
+            find_model(model),
+            steps=steps,
+            algorithms=algorithms,
+            formulation=formulation,
+            backend=backend,
+            stop=stop,
+            workers=min(os.cpu_count() or 1, len(steps) * len(algorithms)),
+            progress=progress,
+        )
+    write_json(json_file, comparison.to_dict())
+    if report:
+        from mbsfmu.report import write_report  # noqa: PLC0415 - its plots take longest to load, and few need them
+
+        write_report(comparison.to_dict(curves=True), report)
+    _print_comparison(comparison)
+    if all(run.status != "ok" for run in comparison.runs):
+        raise SimulationError("every coupled run diverged; take smaller steps")
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    rows = [
+        [
+            run.algorithm,
+            shown(run.step),
+            run.status,
+            shown(run.worst_error),
+            shown(run.energy_residual),
+            shown(run.wall_seconds),
+            run.message,
+        ]
+        for run in comparison.runs
+    ]
+    columns = ["algorithm", "step [s]", "status", "error [relative]", "energy residual [J]", "wall [s]", ""]
+    print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
+    rows = [[name, shown(order)] for name, order in comparison.order.items()]
+    print_table("observed order", ["algorithm", "order"], rows)

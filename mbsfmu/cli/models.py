@@ -1,0 +1,21 @@
+"""The command `mbsfmu models`."""
+
+from __future__ import annotations
+
+import click
+
+from mbsfmu.cli.options import common_options
+from mbsfmu.cli.terminal import print_table
+from mbsfmu.models import BUILT_IN
+
+
+@click.command("models")
+@common_options
+def command(quiet: bool, debug: bool) -> None:  # noqa: ARG001
+    """List the built-in models.
+
+    \b
+    Example: mbsfmu models
+    """
+    rows = [[name, BUILT_IN[name]().description] for name in BUILT_IN]
+    print_table("built-in models", ["name", "what it is"], [*rows, ["pendulum-N", "open chain of N links"]])

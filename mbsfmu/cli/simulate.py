@@ -1,0 +1,68 @@
+"""The command `mbsfmu simulate`."""
+
+from __future__ import annotations
+
+import click
+
+from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.options import check_folders, common_options, drift_options, formulation_option
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.terminal import print_table, progress_bar, shown
+from mbsfmu.simulation.factory import SOLVERS
+
+
+@click.command("simulate")
+@click.argument("model")
+@formulation_option
+@click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
+@click.option("--stop", type=float, help="End in s; the model's by default.")
+@click.option("--solver", default="trapezoidal", show_default=True, help=f"One of {', '.join(SOLVERS)}.")
+@click.option("--rtol", type=float, default=1e-6, show_default=True, help="Relative, for explicit solvers.")
+@click.option("--atol", type=float, default=1e-6, show_default=True, help="Absolute, for explicit solvers.")
+@drift_options
+@click.option("-o", "--output", help="CSV file for all signals over time.")
+@click.option("--json", "json_file", help="JSON file for the facts of the run.")
+@common_options
+def command(
+    model: str,
+    formulation: str | None,
+    step: float | None,
+    stop: float | None,
+    solver: str,
+    rtol: float,
+    atol: float,
+    stabilisation: float | None,
+    projections: bool,
+    penalty: float | None,
+    output: str | None,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Simulate MODEL monolithically, in process.
+
+    \b
+    Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
+    """
+    log_to_stderr(quiet)
+    check_folders(output, json_file)
+    simulation = find_model(model).simulation(
+        formulation=formulation,
+        solver=solver,
+        step=step,
+        relative_tolerance=rtol,
+        absolute_tolerance=atol,
+        stabilisation=stabilisation,
+        projections=projections,
+        penalty=penalty,
+    )
+    with progress_bar("simulating", quiet) as progress:
+        result = simulation.run(stop, progress=progress)
+    if output:
+        result.to_csv(output)
+    summary = result.summary()
+    write_json(json_file, summary)
+    facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}
+    for level, count in result.statistics.iterations.items():
+        facts[f"{level} iterations"] = f"{count.mean:.2f} on average, {count.most} at most"
+    print_table("run", ["fact", "value"], [[key, shown(value)] for key, value in facts.items()])

@@ -1,12 +1,14 @@
 """What a step of 1 ms of the four-bar costs, in every way to make it and in Exudyn; what an export costs.
 
 Needs gcc and, for its comparison, Exudyn: pip install exudyn. All ways take turns, so that what else runs on the
-machine disturbs them alike; ratios are taken within a turn. Run: python benchmarks/speed.py
+machine disturbs them alike; ratios are taken within a turn. Run: python benchmarks/speed.py [--rounds 42] [--exports 7]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,7 +29,7 @@ from mbsfmu.native.compiler import PLATFORMS
 
 MODEL, STOP, STEP = "four-bar", 10.0, 1e-3
 STEPS = round(STOP / STEP)
-ROUNDS, SLOW_EVERY, HOST_RUNS, EXPORTS = 42, 6, 9, 7
+SLOW_EVERY, HOST_RUNS = 6, 9
 FORMULATIONS = ("double-step", "penalty")
 SLOW = ("Python FMU", "in process, interpreter")
 HERE = Path(__file__).parent
@@ -42,7 +44,7 @@ CLOSE = 1e-6
 _TIMED_COMMAND = """
 import sys, time
 from mbsfmu.cli.main import cli
-import mbsfmu.exporting
+import mbsfmu.cli.export
 begin = time.perf_counter()
 cli.main(sys.argv[1:], standalone_mode=False)
 print(time.perf_counter() - begin)
@@ -156,12 +158,12 @@ def exudyn_title(modified: bool, tolerance: float) -> str:
     return f"Exudyn, {'modified' if modified else 'full'} Newton, {tolerance:.0e}"
 
 
-def time_steps() -> dict[str, Times]:
+def time_steps(rounds: int) -> dict[str, Times]:
     """Let all ways take turns, those in Python seldom; return the times of each."""
     with tempfile.TemporaryDirectory() as folder:
         timed = ways(Path(folder))
         times: dict[str, Times] = {name: {} for name in timed}
-        for turn in range(ROUNDS):
+        for turn in range(rounds):
             for name, way in timed.items():
                 if turn % SLOW_EVERY == 0 or not name.startswith(SLOW):
                     times[name][turn] = way()
@@ -224,17 +226,17 @@ def print_sizes() -> int:
     return max(sizes[each] for each in PLATFORMS if each in sizes)
 
 
-def time_export() -> float:
+def time_export(exports: int) -> float:
     """Print what an export takes with nothing kept from earlier ones; return the median of the whole command in s."""
-    whole, inside = [], []
-    for _ in range(EXPORTS):
+    whole, computed, inside = [], [], []
+    for _ in range(exports):
         for command, seconds in ((["-m", "mbsfmu"], whole), (["-c", _TIMED_COMMAND], inside)):
             with tempfile.TemporaryDirectory() as folder:
                 cache = {"XDG_CACHE_HOME": folder, "LOCALAPPDATA": folder}
                 # The first call of zig makes its C library, which takes minutes and is not what is measured.
                 zig = {"ZIG_GLOBAL_CACHE_DIR": str(Path.home() / ".cache" / "zig")}
                 arguments = ["export", MODEL, "-o", str(Path(folder) / "out"), "--layout", "monolithic", "--quiet"]
-                begin = time.perf_counter()
+                before, begin = _processor_time(), time.perf_counter()
                 done = subprocess.run(
                     [sys.executable, *command, *arguments],
                     check=True,
@@ -244,10 +246,19 @@ def time_export() -> float:
                 )
                 taken = time.perf_counter() - begin
             seconds.append(float(done.stdout.split()[-1]) if seconds is inside else taken)
+            if seconds is whole:
+                computed.append(_processor_time() - before)
     print("\n| export, monolithic, nothing kept | median [s] | least – most [s] |\n| --- | --- | --- |")
-    for title, seconds in (("whole command", whole), ("without start and imports", inside)):
+    rows = {"whole command": whole, "its processor time": computed, "without start and imports": inside}
+    for title, seconds in rows.items():
         print(f"| {title} | {statistics.median(seconds):.2f} | {min(seconds):.2f} – {max(seconds):.2f} |")
     return statistics.median(whole)
+
+
+def _processor_time() -> float:
+    """Return what all ended children have used, in s; what else runs on the machine counts little in it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def print_floors(times: dict[str, Times], deviations: dict[str, float], size: int, export: float) -> None:
@@ -272,12 +283,16 @@ def _verdict(met: bool) -> str:
 
 def main() -> None:
     """Measure and print everything."""
-    print(f"Exudyn {exu.__version__}; {ROUNDS} rounds\n")
-    times = time_steps()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=42, help="of all ways; those in Python in every sixth")
+    parser.add_argument("--exports", type=int, default=7)
+    given = parser.parse_args()
+    print(f"Exudyn {exu.__version__}; {given.rounds} rounds\n")
+    times = time_steps(given.rounds)
     print_steps(times)
     deviations = compare_motion()
     size = print_sizes()
-    print_floors(times, deviations, size, time_export())
+    print_floors(times, deviations, size, time_export(given.exports))
 
 
 if __name__ == "__main__":

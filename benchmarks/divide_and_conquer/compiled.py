@@ -25,7 +25,7 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism, Revolute
 from mbsfmu.models import built_in, pendulum
 from mbsfmu.native.compiler import compile_library, host_platform
-from mbsfmu.native.model_code import unit_sources
+from mbsfmu.native.model_code import step_sources
 
 HERE = Path(__file__).parent
 LINKS, ROUNDS, REPETITIONS = 16, 200, 500
@@ -42,8 +42,8 @@ def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
 
 def compiled_rates(flow: Flow) -> ctypes.CDLL:
     """Compile a right-hand side with the flags of native units, for this machine."""
-    sources = unit_sources(flow.simulation, "") | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
-    return ctypes.CDLL(str(compile_library(sources, host_platform(), main="timed.c", portable=False)))
+    sources = step_sources(flow.simulation) | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
+    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2"}, host_platform(), portable=False)))
 
 
 def point(flow: Flow) -> Floats:

@@ -1,5 +1,5 @@
 /* The generated right-hand side, many times in one call; another point each time, so that none can be left out. */
-#include "fmu.c"
+#include "steps.c"
 
 FMI2_EXPORT void timed(const double *parameters, const double *z, const double *w, int repetitions, double *rates) {
     static Instance instance;

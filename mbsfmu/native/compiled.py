@@ -20,7 +20,7 @@ from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.native.compiler import compile_library, content_key, has_compiler, host_platform, kept_library
-from mbsfmu.native.model_code import LOOP, unit_sources
+from mbsfmu.native.model_code import LOOP, step_sources
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Inputs, substeps
@@ -173,7 +173,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     name = content_key(key, _fingerprint())
     library = kept_library(name, host_platform())
     if not library.exists():
-        library = compile_library(unit_sources(simulation, ""), host_platform(), main=LOOP, key=name, portable=False)
+        library = compile_library(step_sources(simulation), LOOP, host_platform(), key=name, portable=False)
     loop = CompiledLoop(library, simulation)
     simulation.solver = CompiledTrapezoidalRule(solver.formulation, solver.step, solver.statistics, loop=loop)
 

@@ -9,14 +9,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.errors import InputError
 
 # No contraction to fused operations: every compiler then rounds alike.
-_FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off")
+_FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,23 @@ def content_key(*contents: object) -> str:
 
 
 def compile_library(
-    sources: Mapping[str, str], platform: str, *, main: str = "fmu.c", key: str | None = None, portable: bool = True
+    sources: Mapping[str, str],
+    mains: Mapping[str, str],
+    platform: str,
+    *,
+    key: str | None = None,
+    portable: bool = True,
 ) -> Path:
-    """Compile a main source and what it includes into a shared library; keep it, and use it when it is there.
+    """Compile sources, all at the same time, into one shared library; keep it, and use it when it is there.
 
     Parameters
     ----------
     sources
-        Texts by file name.
+        Texts by file name, those that are included being among them.
+    mains
+        Names of the files to compile, with how much each is optimized, such as `-O2`.
     platform
         A key of `PLATFORMS`.
-    main
-        The file to compile.
     key
         Name to keep it under; made from the content by default.
     portable
@@ -90,24 +96,31 @@ def compile_library(
         When the compiler refuses the sources; that is an error of this toolkit.
     """
     command = _command(platform, portable)
-    kept = kept_library(key or content_key(command, _FLAGS, main, sorted(sources.items())), platform)
+    kept = kept_library(key or content_key(command, _FLAGS, sorted(mains.items()), sorted(sources.items())), platform)
     if kept.exists():
         return kept
     with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        library = Path(folder) / f"unit{PLATFORMS[platform].suffix}"
+        objects = [f"{main}.o" for main in mains]
+        calls = [[*command, *_FLAGS, level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
+        with ThreadPoolExecutor(len(calls)) as pool:
+            list(pool.map(lambda call: _run(call, folder), calls))
+        library = f"unit{PLATFORMS[platform].suffix}"
         link = {"win64": ("-s",), "linux64": ("-s", "-lm"), "darwin64": ("-lm",)}[platform]
-        call = [*command, *_FLAGS, main, "-o", str(library), *link]
-        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"the C compiler refuses the generated sources:\n{done.stderr}")
-        content = library.read_bytes()
+        _run([*command, "-shared", *objects, "-o", library, *link], folder)
+        content = (Path(folder) / library).read_bytes()
     kept.parent.mkdir(parents=True, exist_ok=True)
     partial = kept.with_suffix(f".{os.getpid()}.part")
     partial.write_bytes(content)
     partial.replace(kept)
     return kept
+
+
+def _run(call: Sequence[str], folder: str) -> None:
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the C compiler refuses the generated sources:\n{done.stderr}")
 
 
 def _command(platform: str, portable: bool) -> list[str]:

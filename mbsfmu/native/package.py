@@ -11,10 +11,8 @@ from pathlib import Path
 from mbsfmu.fmu.description import Capabilities, describe
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.native.compiler import PLATFORMS, compile_library
-from mbsfmu.native.model_code import LOOP, unit_sources
+from mbsfmu.native.model_code import LOOP, UNIT, unit_sources
 from mbsfmu.simulation.simulation import Simulation
-
-MAIN_SOURCE = "fmu.c"
 
 CAPABILITIES = Capabilities(
     needsExecutionTool=False,
@@ -60,10 +58,11 @@ def export_native(
     target = Path(path)
     refuse_to_overwrite(target, force)
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
-    description = describe(simulation, CAPABILITIES, tool, source_files=[MAIN_SOURCE] if sources else [])
+    description = describe(simulation, CAPABILITIES, tool, source_files=list(UNIT) if sources else [])
     texts = unit_sources(simulation, description.guid)
-    texts.pop(LOOP)
-    libraries = {platform: compile_library(texts, platform).read_bytes() for platform in platforms}
+    for name in LOOP:
+        texts.pop(name)
+    libraries = {platform: compile_library(texts, UNIT, platform).read_bytes() for platform in platforms}
     identifier = description.model_identifier
     binaries = (
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)

@@ -22,7 +22,7 @@ _LONG = 5000  # statements from which on a function is cut
 _PIECE = 400  # statements
 
 
-def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "", *, often: bool = True) -> str:
+def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "") -> str:
     """Write a traced function; CasADi's C is used with the arguments' names instead of its pointers to pointers.
 
     Parameters
@@ -33,8 +33,6 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
         Gets the functions of CasADi that it calls.
     prefix
         Of its name.
-    often
-        Whether it is called in every step; compilers need not take pains with others.
     """
     generator = ca.CodeGenerator("unit", {"casadi_int": "int", "with_header": False})
     generator.add(traced.function)
@@ -52,14 +50,13 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
             helpers[found[1]] = "static " + found[0].replace("casadi_real", "double")
     unused = [name for name in ("p", *targets[:own]) if not re.search(rf"\b{name}\b", body)]
     ignored = "".join(f"  (void){name};\n" for name in unused)
-    how = "" if often else "SELDOM "
     name, arguments = f"{prefix}{traced.function.name()}", ["p", *targets[:own]]
     if body.count("\n") > _LONG:
-        return _in_pieces(name, arguments, body, ignored, how)
-    return f"static {how}void {name}({_declared(arguments)}) {{\n{ignored}{body}}}"
+        return _in_pieces(name, arguments, body, ignored)
+    return f"static void {name}({_declared(arguments)}) {{\n{ignored}{body}}}"
 
 
-def _in_pieces(name: str, arguments: list[str], body: str, ignored: str, how: str) -> str:
+def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
     """Write a function as a sequence of functions that share what is still needed of their local variables."""
     lines = [line for line in body.splitlines() if not _DECLARATION.match(line)]
     pieces = [lines[start : start + _PIECE] for start in range(0, len(lines), _PIECE)]
@@ -79,9 +76,9 @@ def _in_pieces(name: str, arguments: list[str], body: str, ignored: str, how: st
         own = [each for each in arguments if any(re.search(rf"\b{each}\b", line) for line in piece)]
         idle = "".join(f"  (void){each};\n" for each in ["w"] if not stored and not (before & used))
         text = "\n".join([f"  double {', '.join(declared)};" if declared else "", *piece, *stored])
-        functions.append(f"static PIECE {how}void {name}_{number}({_declared([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
+        functions.append(f"static PIECE void {name}_{number}({_declared([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
         calls.append(f"  {name}_{number}({', '.join([*own, 'w'])});\n")
-    whole = f"static {how}void {name}({_declared(arguments)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
+    whole = f"static void {name}({_declared(arguments)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
     return "\n".join(functions) + whole + "".join(calls) + "}"
 
 

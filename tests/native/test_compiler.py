@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import pytest
 
 import mbsfmu
 from mbsfmu.native import compiler
+
+HALF = "int half(void) { return 21; }\n"
 
 
 def test_without_a_compiler_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,11 +34,26 @@ def test_foreign_platform_needs_the_cross_compiler(tmp_path: Path, monkeypatch: 
 
 def test_what_was_built_is_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    sources = {"fmu.c": "int answer(void) { return 42; }\n"}
-    first = compiler.compile_library(sources, compiler.host_platform())
+    sources = {
+        "answer.c": 'int half(void);\n__attribute__((visibility("default"))) int answer(void) { return 2 * half(); }\n',
+        "half.c": HALF,
+    }
+    mains = {"answer.c": "-O1", "half.c": "-O2"}
+    first = compiler.compile_library(sources, mains, compiler.host_platform())
+    assert ctypes.CDLL(str(first)).answer() == 42
     written = first.stat().st_mtime_ns
-    assert compiler.compile_library(sources, compiler.host_platform()) == first
+    assert compiler.compile_library(sources, mains, compiler.host_platform()) == first
     assert first.stat().st_mtime_ns == written
-    changed = compiler.compile_library({"fmu.c": sources["fmu.c"].replace("42", "43")}, compiler.host_platform())
+    other = {**sources, "half.c": HALF.replace("21", "22")}
+    changed = compiler.compile_library(other, mains, compiler.host_platform())
     assert changed != first
     assert sorted((tmp_path / "mbsfmu").iterdir()) == sorted([first, changed])
+
+
+def test_sources_that_are_refused_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"refuses the generated sources:(.|\n)*wrong\.c"):
+        compiler.compile_library(
+            {"half.c": HALF, "wrong.c": "int wrong(\n"}, {"half.c": "-O1", "wrong.c": "-O1"}, compiler.host_platform()
+        )
+    assert list(tmp_path.iterdir()) == []

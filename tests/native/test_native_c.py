@@ -17,7 +17,7 @@ from fmpy.build import build_platform_binary
 from native_units import Exported, model_of
 
 import mbsfmu
-from mbsfmu.native.model_code import unit_sources
+from mbsfmu.native.model_code import UNIT, unit_sources
 
 Native = Callable[[str, str], Exported]
 HERE = Path(__file__).parent
@@ -87,7 +87,7 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
     folder, _ = unpack(native(name, formulation), tmp_path)
     for standard in ("c99", "c17"):
         flags = (f"-std={standard}", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
-        run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=folder / "sources")
+        run("gcc", *flags, *UNIT, cwd=folder / "sources")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_sanitizers_find_nothing(native: Native, tmp_path: Path, name: str, form
     folder, guid = unpack(native(name, formulation), tmp_path)
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
     library = tmp_path / "checked.so"
-    run("gcc", "-std=c99", *flags, "-fPIC", "-shared", "fmu.c", "-o", str(library), "-lm", cwd=folder / "sources")
+    run("gcc", "-std=c99", *flags, "-fPIC", "-shared", *UNIT, "-o", str(library), "-lm", cwd=folder / "sources")
     assert hosted(folder, guid, library=library, host=compiled_host(folder, *flags)).shape == (STEPS, VARIABLES + 1)
 
 
@@ -138,15 +138,31 @@ def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, fo
     for file, text in unit_sources(simulation, "{guid}").items():
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
-    run("gcc", *flags, "fmu.c", "-o", "fmu.o", cwd=tmp_path)
+    run("gcc", *flags, *UNIT, cwd=tmp_path)
 
 
 def test_no_global_is_mutable(tmp_path: Path) -> None:
     for file, text in unit_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
         (tmp_path / file).write_text(text)
-    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", "fmu.c", "-o", "fmu.o", cwd=tmp_path)
-    sizes = dict(
-        re.findall(r"^(\.(?:data|bss|tdata|tbss))\s+(\d+)", run("size", "-A", str(tmp_path / "fmu.o")), re.MULTILINE)
-    )
-    assert set(sizes) >= {".data", ".bss"}
-    assert set(sizes.values()) == {"0"}
+    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT, cwd=tmp_path)
+    for source in UNIT:
+        sections = run("size", "-A", str((tmp_path / source).with_suffix(".o")))
+        sizes = dict(re.findall(r"^(\.(?:data|bss|tdata|tbss))\s+(\d+)", sections, re.MULTILINE))
+        assert set(sizes) >= {".data", ".bss"}
+        assert set(sizes.values()) == {"0"}
+
+
+def test_units_can_be_linked_into_one_program(tmp_path: Path) -> None:
+    """Sources of two units, each with its prefix as the standard has it, define nothing twice."""
+    objects = []
+    for name in ("pendulum-1", "pendulum-2"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, text in unit_sources(model_of(name).simulation(), "{guid}").items():
+            (folder / file).write_text(text)
+        prefix = name.replace("-", "_")
+        run("gcc", "-std=c99", "-O0", "-fPIC", "-c", f"-DFMI2_FUNCTION_PREFIX={prefix}_", *UNIT, cwd=folder)
+        objects += [str((folder / source).with_suffix(".o")) for source in UNIT]
+    run("gcc", "-shared", *objects, "-o", str(tmp_path / "both.so"), "-lm")
+    defined = re.findall(r" [A-Z] (\S+)", run("nm", "--defined-only", "--extern-only", *objects))
+    assert all(name.startswith("pendulum_") for name in defined)

@@ -53,7 +53,6 @@ static int place(Instance *instance, const int *dependent, const double *coordin
     return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
 }
 
-/* Choose the coordinates; returns 0 with a reason in a singular configuration. */
 static int partition(Instance *instance, int *dependent) {
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
     for (int j = 0; j < COORDINATES; j++) dependent[j] = 0;

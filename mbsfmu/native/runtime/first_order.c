@@ -8,6 +8,8 @@
 #define MOVING_RATES accelerations
 #endif
 
+static void motion(Instance *instance) { first_order_motion(&instance->parts); }
+
 #if SOLVER == TRAPEZOIDAL
 
 /* One step of the trapezoidal rule. */
@@ -58,7 +60,7 @@ static void updated(Instance *instance, const double *unknowns) { (void)instance
 /* Bring velocities, accelerations, multipliers and rates to the solution. */
 static int finish(Instance *instance, Problem *problem) {
     (void)problem;
-    first_order_motion(&instance->parts);
+    motion(instance);
     return 1;
 }
 
@@ -92,7 +94,7 @@ static int commit(Instance *instance, double time, const double *y) {
     State *state = &instance->state;
     double rates[ROOM(SIZE)];
     if (!rates_of(instance, time, y, rates)) return 0;
-    first_order_motion(&instance->parts);
+    motion(instance);
     keep(instance);
     COPY(state->integrals, y + UNKNOWNS, INTEGRALS);
     COPY(state->integral_rates, rates + UNKNOWNS, INTEGRALS);

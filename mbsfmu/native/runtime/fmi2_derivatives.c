@@ -13,7 +13,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
         if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
         if (!instance->state.held[variable->index]) {
             double now[ROOM(INPUTS)] = {0.0};
-            inputs_at(instance, instance->state.time, AFTER, now);
+            step_functions.inputs_at(instance, instance->state.time, AFTER, now);
             instance->state.inputs[variable->index] = now[variable->index];
             instance->state.held[variable->index] = 1;
         }
@@ -97,7 +97,7 @@ static fmi2Status direct_derivative(
     for (int j = 0; j < INPUTS; j++) {
         for (int i = 0; i < COORDINATES; i++) turned[i] -= forcing[i + COORDINATES * j] * d_inputs[j];
     }
-    solve_saddle(&instance->parts, mass, turned);
+    step_functions.solve_saddle(&instance->parts, mass, turned);
     for (size_t k = 0; k < count; k++) {
         const Variable *unknown = find(instance, unknowns[k]);
         if (!unknown) return fmi2Error;

@@ -28,54 +28,6 @@ static void report(Instance *instance, fmi2Status status, const char *format, ..
 
 /* -- life cycle -------------------------------------------------------------------------------------------------- */
 
-static void connect_memory(Instance *instance) {
-    Parts *parts = &instance->parts;
-    double *next = instance->memory;
-#define TAKE(part, size) parts->part = next, next += ROOM(size)
-    TAKE(coordinates, COORDINATES);
-    TAKE(velocities, COORDINATES);
-    TAKE(accelerations, COORDINATES);
-    TAKE(states, STATES);
-    TAKE(integrals, INTEGRALS);
-    TAKE(inputs, INPUTS);
-    TAKE(parameters, PARAMETERS);
-    TAKE(references, REFERENCES);
-    TAKE(momenta, COORDINATES);
-    TAKE(multipliers, CONSTRAINTS);
-    TAKE(rates, STATES);
-    TAKE(momentum_rates, COORDINATES);
-    TAKE(unknowns, UNKNOWNS);
-    TAKE(begin, UNKNOWNS);
-    TAKE(begin_rates, UNKNOWNS);
-    TAKE(begin_accelerations, COORDINATES);
-    TAKE(step, 1);
-    TAKE(basis, COORDINATES * FREEDOM);
-    TAKE(lift, COORDINATES * CONSTRAINTS);
-    TAKE(independent_velocities, COORDINATES);
-    TAKE(independent_accelerations, COORDINATES);
-    TAKE(estimates, CONSTRAINTS);
-    TAKE(penalty, 1);
-    TAKE(correction_numbers, CORRECTION_NUMBERS);
-    TAKE(violation, CONSTRAINTS);
-    TAKE(start_coordinates, START_COORDINATES);
-    TAKE(start_velocities, START_COORDINATES);
-    TAKE(d_start_coordinates, START_COORDINATES);
-    TAKE(d_start_velocities, START_COORDINATES);
-    TAKE(integral_rates, INTEGRALS);
-    TAKE(input_rates, INPUTS);
-    TAKE(d_coordinates, COORDINATES);
-    TAKE(d_velocities, COORDINATES);
-    TAKE(d_accelerations, COORDINATES);
-    TAKE(d_states, STATES);
-    TAKE(d_integrals, INTEGRALS);
-    TAKE(d_inputs, INPUTS);
-    TAKE(d_parameters, PARAMETERS);
-#undef TAKE
-    *parts->penalty = PENALTY;
-    instance->unturned = next;
-    for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
-}
-
 static void reset(Instance *instance) {
     State *state = &instance->state;
     memset(state, 0, sizeof *state);
@@ -203,7 +155,7 @@ static int up_to_date(Instance *instance) {
     refresh(instance);
     if (instance->known == NOTHING) {
         load(instance);
-        outputs(&instance->parts, instance->outputs, instance->violation);
+        step_functions.outputs(&instance->parts, instance->outputs, instance->violation);
         instance->known = OUTPUTS_KNOWN;
     }
     return 1;

@@ -50,7 +50,70 @@ typedef struct {
     char name[128];
 } Instance;
 
-static void report(Instance *instance, fmi2Status status, const char *format, ...);
+#define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+
+/* Give every argument of the traced functions its place. */
+static inline void connect_memory(Instance *instance) {
+    Parts *parts = &instance->parts;
+    double *next = instance->memory;
+#define TAKE(part, size) parts->part = next, next += ROOM(size)
+    TAKE(coordinates, COORDINATES);
+    TAKE(velocities, COORDINATES);
+    TAKE(accelerations, COORDINATES);
+    TAKE(states, STATES);
+    TAKE(integrals, INTEGRALS);
+    TAKE(inputs, INPUTS);
+    TAKE(parameters, PARAMETERS);
+    TAKE(references, REFERENCES);
+    TAKE(momenta, COORDINATES);
+    TAKE(multipliers, CONSTRAINTS);
+    TAKE(rates, STATES);
+    TAKE(momentum_rates, COORDINATES);
+    TAKE(unknowns, UNKNOWNS);
+    TAKE(begin, UNKNOWNS);
+    TAKE(begin_rates, UNKNOWNS);
+    TAKE(begin_accelerations, COORDINATES);
+    TAKE(step, 1);
+    TAKE(basis, COORDINATES * FREEDOM);
+    TAKE(lift, COORDINATES * CONSTRAINTS);
+    TAKE(independent_velocities, COORDINATES);
+    TAKE(independent_accelerations, COORDINATES);
+    TAKE(estimates, CONSTRAINTS);
+    TAKE(penalty, 1);
+    TAKE(correction_numbers, CORRECTION_NUMBERS);
+    TAKE(violation, CONSTRAINTS);
+    TAKE(start_coordinates, START_COORDINATES);
+    TAKE(start_velocities, START_COORDINATES);
+    TAKE(d_start_coordinates, START_COORDINATES);
+    TAKE(d_start_velocities, START_COORDINATES);
+    TAKE(integral_rates, INTEGRALS);
+    TAKE(input_rates, INPUTS);
+    TAKE(d_coordinates, COORDINATES);
+    TAKE(d_velocities, COORDINATES);
+    TAKE(d_accelerations, COORDINATES);
+    TAKE(d_states, STATES);
+    TAKE(d_integrals, INTEGRALS);
+    TAKE(d_inputs, INPUTS);
+    TAKE(d_parameters, PARAMETERS);
+#undef TAKE
+    *parts->penalty = PENALTY;
+    instance->unturned = next;
+    for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
+}
+
+/* Take over what the traced functions have as the state; integrals apart. */
+static inline void keep(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    COPY(state->velocities, parts->velocities, COORDINATES);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    COPY(state->states, parts->states, STATES);
+    COPY(state->rates, parts->rates, STATES);
+    COPY(state->momenta, parts->momenta, COORDINATES);
+    COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
+}
 
 /* Return 0 and keep the reason. */
 static int fail(Instance *instance, const char *format, ...) {

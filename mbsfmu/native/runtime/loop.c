@@ -1,5 +1,5 @@
-/* The unit with one function more: many steps in one call, for runs in process. */
-#include "fmu.c"
+/* The steps alone: many of them in one call, for runs in process. */
+#include "steps.c"
 
 #define WIDTH (5 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS + REFERENCES)
 
@@ -30,7 +30,6 @@ FMI2_EXPORT fmi2Component mbsfmu_create(void) {
     Instance *instance = calloc(1, sizeof(Instance));
     if (!instance) return NULL;
     connect_memory(instance);
-    reset(instance);
     return instance;
 }
 
@@ -43,7 +42,7 @@ FMI2_EXPORT int mbsfmu_steps(
     fmi2Component component, const double *parameters, double *row, const int *choice, int count, const double *steps,
     const double *inputs, double *rows, int *choices, double *statistics
 ) {
-    Instance *instance = INSTANCE;
+    Instance *instance = component;
     State *state = &instance->state;
     copy_row(state, row, READ);
     memcpy(state->dependent, choice, sizeof(int) * COORDINATES);

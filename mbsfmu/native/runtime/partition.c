@@ -1,7 +1,5 @@
 /* Coordinate partitioning: which joint coordinates are independent. */
 
-#define RANK_TOLERANCE 1e-8
-
 /* Choose by Gaussian elimination with full pivoting; marks dependent coordinates. Returns 0 where rank is missing. */
 static int choose(int rows, int columns, const double *jacobian, int rank, int *dependent) {
     double matrix[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];

@@ -44,6 +44,15 @@ static int accelerate(Instance *instance) {
     return iterate(instance, 2, parts->accelerations, parts->multipliers);
 }
 
+static void motion(Instance *instance) {
+    const Parts *parts = &instance->parts;
+    double rates[ROOM(STATES + INTEGRALS)];
+    factorize_constraints(parts);
+    accelerate(instance);
+    flow_rates(parts, rates);
+    COPY(parts->rates, rates, STATES);
+}
+
 /* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
 static int settle(Instance *instance) {
     const Parts *parts = &instance->parts;

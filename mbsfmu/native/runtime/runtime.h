@@ -1,4 +1,4 @@
-/* What the runtime and the generated model share. The generated model.c defines the sizes before it includes this. */
+/* What the runtime and the generated model share. The generated model.h defines the sizes before it includes this. */
 #ifndef MBSFMU_RUNTIME_H
 #define MBSFMU_RUNTIME_H
 
@@ -12,20 +12,22 @@
 #include "fmi2.h"
 
 /* PIECE: of a function that is long because it is generated; compilers must not put it together again.
- * SELDOM: a function that is not called in every step.
- * FLAT: a function that is to be compiled anew for the sizes at each place where it is called. */
+ * FLAT: a function that is to be compiled anew for the sizes at each place where it is called.
+ * INTERNAL: what one source file gives to the other and to nobody else. */
 #if defined(__GNUC__)
 #define PIECE __attribute__((noinline))
-#define SELDOM __attribute__((cold))
 #define FLAT inline __attribute__((always_inline))
 #elif defined(_MSC_VER)
 #define PIECE __declspec(noinline)
-#define SELDOM
 #define FLAT __forceinline
 #else
 #define PIECE
-#define SELDOM
 #define FLAT
+#endif
+#if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
+#define INTERNAL __attribute__((visibility("hidden")))
+#else
+#define INTERNAL
 #endif
 
 /* The larger and the smaller of two numbers, without the calls that fmax and fmin cost. */

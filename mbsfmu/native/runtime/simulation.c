@@ -1,49 +1,8 @@
-/* Inputs over time, the consistent start, and steps. */
+/* The consistent start, and simulation over intervals in which inputs may jump. */
 
 #define SAME_TIME 1e-6   /* times that differ by less than this share of a step are the same */
-#define ROUND_OFF 1e-9   /* a difference of two times may exceed the internal step by this share */
 
-#define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
-
-/* -- inputs ------------------------------------------------------------------------------------------------------ */
-
-typedef enum { BEFORE, AFTER } Side;
-
-static double signal_value(const Signal *signal, double time, Side side) {
-    int passed = 0;
-    const double *times = signal->times, *values = signal->values;
-    if (signal->kind == SIGNAL_STEPS) {
-        while (passed < signal->count && (times[passed] < time || (side == AFTER && times[passed] == time))) passed++;
-        return passed ? values[passed - 1] : signal->initial;
-    }
-    while (passed < signal->count && times[passed] <= time) passed++;
-    if (passed == 0) return values[0];
-    if (passed == signal->count) return values[passed - 1];
-    const double slope = (values[passed] - values[passed - 1]) / (times[passed] - times[passed - 1]);
-    return slope * (time - times[passed - 1]) + values[passed - 1];
-}
-
-/* The values of all inputs just before or from a time on. */
-static void inputs_at(const Instance *instance, double time, Side side, double *values) {
-    const State *state = &instance->state;
-    for (int i = 0; i < INPUTS; i++) values[i] = state->inputs[i] + state->slopes[i] * (time - state->slope_time);
-    for (int k = 0; k < SIGNALS; k++) {
-        if (!state->held[signals[k].input]) values[signals[k].input] = signal_value(&signals[k], time, side);
-    }
-}
-
-/* The next time inside (begin, end) at which a followed signal jumps or bends; `end` where there is none. */
-static double next_event(const Instance *instance, double begin, double end, double same) {
-    double next = end;
-    for (int k = 0; k < SIGNALS; k++) {
-        if (instance->state.held[signals[k].input]) continue;
-        for (int i = 0; i < signals[k].count; i++) {
-            const double time = signals[k].times[i];
-            if (time > begin + same && time < end - same && time < next) next = time;
-        }
-    }
-    return next;
-}
+static void report(Instance *instance, fmi2Status status, const char *format, ...);
 
 /* -- states ------------------------------------------------------------------------------------------------------ */
 
@@ -66,105 +25,14 @@ static void load(Instance *instance) {
     COPY(parts->inputs, state->effective, INPUTS);
 }
 
-/* Take over what the traced functions have as the state; integrals apart. */
-static void keep(Instance *instance) {
-    State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-    COPY(state->coordinates, parts->coordinates, COORDINATES);
-    COPY(state->velocities, parts->velocities, COORDINATES);
-    COPY(state->accelerations, parts->accelerations, COORDINATES);
-    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
-    COPY(state->states, parts->states, STATES);
-    COPY(state->rates, parts->rates, STATES);
-    COPY(state->momenta, parts->momenta, COORDINATES);
-    COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
-}
-
-#if REFERENCES > 0
-
-#define STEEP_ANGLE 1.0 /* in rad: beyond it a reference moves to the present orientation */
-
-/* Move the references along where an angle has become large; the motion stays the same. */
-static void recentre(Instance *instance) {
-    State *state = &instance->state;
-    Parts *parts = &instance->parts;
-    int steep = 0;
-    for (int k = 0; k < REFERENCES / 4; k++) {
-        if (fabs(state->coordinates[steep_coordinates[k]]) > STEEP_ANGLE) steep = 1;
-    }
-    if (!steep) return;
-    COPY(parts->coordinates, state->coordinates, COORDINATES);
-    COPY(parts->velocities, state->velocities, COORDINATES);
-    COPY(parts->accelerations, state->accelerations, COORDINATES);
-    COPY(parts->momenta, state->momenta, COORDINATES);
-    recentred(
-        parts, state->coordinates, state->velocities, state->accelerations, state->momenta, state->references
-    );
-#if FORMULATION == FIRST_ORDER
-    COPY(parts->coordinates, state->coordinates, COORDINATES);
-    COPY(parts->velocities, state->velocities, COORDINATES);
-    COPY(parts->momenta, state->momenta, COORDINATES);
-    COPY(parts->references, state->references, REFERENCES);
-    first_order_motion(parts);
-    keep(instance);
-#endif
-}
-
-#else
-
-static void recentre(Instance *instance) { (void)instance; }
-
-#endif
-
-#define SADDLE (COORDINATES + CONSTRAINTS)
-
-/* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
- * shortest solution where that is singular. `load` has the turn behind it. */
-static void solve_saddle(const Parts *parts, const double *mass, double *load) {
-    double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    int pivots[ROOM(SADDLE)];
-    closure(parts, violation, jacobian);
-    for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
-    for (int j = 0; j < COORDINATES; j++) {
-        COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
-        for (int i = 0; i < CONSTRAINTS; i++) {
-            matrix[COORDINATES + i + SADDLE * j] = jacobian[i + CONSTRAINTS * j];
-            matrix[j + SADDLE * (COORDINATES + i)] = jacobian[i + CONSTRAINTS * j];
-        }
-    }
-    COPY(kept, matrix, SADDLE * SADDLE);
-    /* Where all constraints are in use some may be redundant, which pivots do not tell. */
-    if (FORMULATION != PROJECTED && factorize(SADDLE, matrix, pivots)) {
-        substitute(SADDLE, matrix, pivots, load);
-    } else {
-        double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
-        int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
-        COPY(right, load, SADDLE);
-        const double tolerance = FORMULATION == PROJECTED ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
-        least_squares(SADDLE, SADDLE, kept, right, load, tolerance, work, orders);
-    }
-}
-
-#if FORMULATION == PROJECTED
-static int accelerate(Instance *instance);
-#endif
-
 /* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
 static void make_consistent(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    inputs_at(instance, state->time, AFTER, state->effective);
+    step_functions.inputs_at(instance, state->time, AFTER, state->effective);
     load(instance);
-#if FORMULATION == FIRST_ORDER
-    first_order_motion(parts);
-    keep(instance);
-#elif FORMULATION == PROJECTED
-    double rates[ROOM(STATES + INTEGRALS)];
-    factorize_constraints(parts);
-    accelerate(instance); /* where it fails, the state is not finite */
-    flow_rates(parts, rates);
-    COPY(parts->rates, rates, STATES);
+#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+    step_functions.motion(instance); /* where it fails, the state is not finite */
     keep(instance);
 #else
     double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
@@ -173,19 +41,19 @@ static void make_consistent(Instance *instance) {
     quadratic(parts, turn);
     for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
     for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
-    solve_saddle(parts, mass, right);
+    step_functions.solve_saddle(parts, mass, right);
     COPY(state->accelerations, right, COORDINATES);
     COPY(state->multipliers, right + COORDINATES, CONSTRAINTS);
     COPY(parts->accelerations, right, COORDINATES);
 #endif
-    integral_rates(parts, state->integral_rates);
+    step_functions.integral_rates(parts, state->integral_rates);
     instance->known = NOTHING;
 }
 
 /* Where an input has jumped, let accelerations and rates jump too. */
 static void refresh(Instance *instance) {
     double values[ROOM(INPUTS)];
-    inputs_at(instance, instance->state.time, AFTER, values);
+    step_functions.inputs_at(instance, instance->state.time, AFTER, values);
     for (int i = 0; i < INPUTS; i++) {
         if (values[i] != instance->state.effective[i]) {
             make_consistent(instance);
@@ -271,11 +139,11 @@ static int initialize(Instance *instance) {
     COPY(state->velocities, parts.velocities, COORDINATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
     for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
-    inputs_at(instance, state->time, AFTER, state->effective);
+    step_functions.inputs_at(instance, state->time, AFTER, state->effective);
     load(instance);
     initial_integrals(&instance->parts, state->integrals);
 #if FORMULATION == DOUBLE_STEP
-    if (!partition(instance, state->dependent)) return 0;
+    if (!step_functions.partition(instance, state->dependent)) return 0;
 #endif
 #if HAMILTONIAN
     initial_momenta(&instance->parts);
@@ -295,8 +163,6 @@ static int initialize(Instance *instance) {
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
-static int advance(Instance *instance, double begin_time, double end);
-
 /* Advance from the state's time to an end; on failure the state is as it was. */
 static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
@@ -304,15 +170,15 @@ static int simulate(Instance *instance, double end) {
     const double same = SAME_TIME * (end - state->time);
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     while (state->time < end) {
-        const double stop = next_event(instance, state->time, end, same);
+        const double stop = step_functions.next_event(instance, state->time, end, same);
         refresh(instance);
-        if (!advance(instance, state->time, stop)) {
+        if (!step_functions.advance(instance, state->time, stop)) {
             *state = before;
             instance->known = NOTHING;
             return 0;
         }
         state->time = stop;
-        inputs_at(instance, stop, BEFORE, state->effective);
+        step_functions.inputs_at(instance, stop, BEFORE, state->effective);
     }
     for (int i = 0; i < INPUTS; i++) {
         state->inputs[i] += state->slopes[i] * (end - state->slope_time);

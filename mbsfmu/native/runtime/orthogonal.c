@@ -1,0 +1,106 @@
+/* Dense systems of any rank, by orthogonal decompositions. Matrices are stored as in linear.c. */
+
+#define RANK_TOLERANCE 1e-8
+
+/* Householder QR with column pivoting, in place; returns the rank: pivots below tolerance * the first count as zero.
+ * The reflectors stand below the diagonal, their factors in `scales`. */
+static int orthogonalize(int rows, int columns, double *a, double *scales, int *order, double tolerance) {
+    const int most = rows < columns ? rows : columns;
+    double first = 0.0;
+    for (int j = 0; j < columns; j++) order[j] = j;
+    for (int k = 0; k < most; k++) {
+        int best = k;
+        double size = -1.0;
+        for (int j = k; j < columns; j++) {
+            const double candidate = magnitude(a + k + rows * j, rows - k);
+            if (candidate > size) {
+                size = candidate;
+                best = j;
+            }
+        }
+        if (k == 0) first = size;
+        if (!(size > tolerance * first) || size == 0.0) return k;
+        if (best != k) {
+            const int kept = order[k];
+            order[k] = order[best];
+            order[best] = kept;
+            for (int i = 0; i < rows; i++) {
+                const double value = a[i + rows * k];
+                a[i + rows * k] = a[i + rows * best];
+                a[i + rows * best] = value;
+            }
+        }
+        const double diagonal = a[k + rows * k] > 0.0 ? -size : size;
+        const double head = a[k + rows * k] - diagonal;
+        scales[k] = -head / diagonal;
+        for (int i = k + 1; i < rows; i++) a[i + rows * k] /= head;
+        a[k + rows * k] = diagonal;
+        for (int j = k + 1; j < columns; j++) {
+            double sum = a[k + rows * j];
+            for (int i = k + 1; i < rows; i++) sum += a[i + rows * k] * a[i + rows * j];
+            sum *= scales[k];
+            a[k + rows * j] -= sum;
+            for (int i = k + 1; i < rows; i++) a[i + rows * j] -= a[i + rows * k] * sum;
+        }
+    }
+    return most;
+}
+
+/* Apply reflector k of the factors to a vector. */
+static void reflect(int rows, const double *a, const double *scales, int k, double *vector) {
+    double sum = vector[k];
+    for (int i = k + 1; i < rows; i++) sum += a[i + rows * k] * vector[i];
+    sum *= scales[k];
+    vector[k] -= sum;
+    for (int i = k + 1; i < rows; i++) vector[i] -= a[i + rows * k] * sum;
+}
+
+/* Number of doubles and ints that `least_squares` and `null_space` need at most. */
+#define SQUARES_WORK(rows, columns) \
+    ((rows) * (columns) + (columns) * (columns) + 4 * (columns) + 2 * (rows))
+#define SQUARES_ORDERS(rows, columns) ((rows) + 2 * (columns))
+
+/* The shortest x with the least |a x - b|, by complete orthogonal decomposition. */
+static void least_squares(
+    int rows, int columns, const double *a, const double *b, double *x, double tolerance, double *work, int *orders
+) {
+    double *factors = work, *scales = factors + rows * columns, *right = scales + columns;
+    double *turned = right + (rows > columns ? rows : columns), *turned_scales = turned + columns * columns;
+    int *order = orders, *unused = orders + columns;
+    memcpy(factors, a, sizeof(double) * (size_t)(rows * columns));
+    memcpy(right, b, sizeof(double) * (size_t)rows);
+    const int rank = orthogonalize(rows, columns, factors, scales, order, tolerance);
+    for (int k = 0; k < rank; k++) reflect(rows, factors, scales, k, right);
+    /* [R11 R12] y = c with the shortest y: the transpose is decomposed once more. */
+    for (int k = 0; k < rank; k++) {
+        for (int j = 0; j < columns; j++) turned[j + columns * k] = j >= k ? factors[k + rows * j] : 0.0;
+    }
+    orthogonalize(columns, rank, turned, turned_scales, unused, 0.0);
+    /* The pivoting of this second decomposition permutes the equations of c. */
+    double *y = turned_scales + columns;
+    for (int k = 0; k < columns; k++) y[k] = 0.0;
+    for (int k = 0; k < rank; k++) {
+        double value = right[unused[k]];
+        for (int i = 0; i < k; i++) value -= turned[i + columns * k] * y[i];
+        y[k] = value / turned[k + columns * k];
+    }
+    for (int k = rank - 1; k >= 0; k--) reflect(columns, turned, turned_scales, k, y);
+    for (int j = 0; j < columns; j++) x[order[j]] = y[j];
+}
+
+/* An orthonormal basis of all x with a x = 0, columns of `basis`; returns their number. */
+static inline int null_space(
+    int rows, int columns, const double *a, double *basis, double tolerance, double *work, int *orders
+) {
+    double *turned = work, *scales = turned + rows * columns;
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) turned[j + columns * i] = a[i + rows * j];
+    }
+    const int rank = rows == 0 ? 0 : orthogonalize(columns, rows, turned, scales, orders, tolerance);
+    for (int j = rank; j < columns; j++) {
+        double *vector = basis + columns * (j - rank);
+        for (int i = 0; i < columns; i++) vector[i] = i == j ? 1.0 : 0.0;
+        for (int k = rank - 1; k >= 0; k--) reflect(columns, turned, scales, k, vector);
+    }
+    return columns - rank;
+}

@@ -1,0 +1,27 @@
+/* The equations of motion with multipliers, solved at an instant. */
+
+static void solve_saddle(const Parts *parts, const double *mass, double *load) {
+    double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    int pivots[ROOM(SADDLE)];
+    closure(parts, violation, jacobian);
+    for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
+    for (int j = 0; j < COORDINATES; j++) {
+        COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            matrix[COORDINATES + i + SADDLE * j] = jacobian[i + CONSTRAINTS * j];
+            matrix[j + SADDLE * (COORDINATES + i)] = jacobian[i + CONSTRAINTS * j];
+        }
+    }
+    COPY(kept, matrix, SADDLE * SADDLE);
+    /* Where all constraints are in use some may be redundant, which pivots do not tell. */
+    if (FORMULATION != PROJECTED && factorize(SADDLE, matrix, pivots)) {
+        substitute(SADDLE, matrix, pivots, load);
+    } else {
+        double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
+        int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
+        COPY(right, load, SADDLE);
+        const double tolerance = FORMULATION == PROJECTED ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
+        least_squares(SADDLE, SADDLE, kept, right, load, tolerance, work, orders);
+    }
+}

@@ -1,0 +1,52 @@
+/* The steps: what a run spends its time in, in a translation unit of its own that is optimized most. It needs nothing
+ * of the rest of the unit. */
+#include "model_steps.c"
+
+#include "steps.h"
+
+#define ROUND_OFF 1e-9   /* a difference of two times may exceed the internal step by this share */
+
+#include "linear.c"
+#include "orthogonal.c"
+#include "saddle.c"
+#if FORMULATION == DOUBLE_STEP
+#include "partition.c"
+#include "dependent.c"
+#endif
+#include "inputs.c"
+#include "recentre.c"
+#if FORMULATION == FIRST_ORDER
+#include "first_order.c"
+#elif FORMULATION == PENALTY_BASED
+#include "penalty.c"
+#elif FORMULATION == PROJECTED
+#if SOLVER == TRAPEZOIDAL
+#include "penalty.c"
+#endif
+#include "projection.c"
+#elif SOLVER == TRAPEZOIDAL
+#include "double_step.c"
+#else
+#include "reduced_form.c"
+#endif
+#if SOLVER == TRAPEZOIDAL
+#include "newton.c"
+#include "trapezoidal.c"
+#else
+#include "explicit.c"
+#endif
+
+const StepFunctions step_functions = {
+    advance,
+    inputs_at,
+    next_event,
+    solve_saddle,
+    closure,
+    integral_rates,
+    outputs,
+#if FORMULATION == DOUBLE_STEP
+    partition,
+#elif FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+    motion,
+#endif
+};

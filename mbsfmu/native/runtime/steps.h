@@ -1,0 +1,37 @@
+/* What the steps, compiled for themselves, give to the rest of the unit. */
+#ifndef MBSFMU_STEPS_H
+#define MBSFMU_STEPS_H
+
+#include "instance.h"
+
+#define SADDLE (COORDINATES + CONSTRAINTS)
+
+typedef enum { BEFORE, AFTER } Side;
+
+typedef struct {
+    /* Advance over an interval without jumps of inputs; returns 0 with a reason. */
+    int (*advance)(Instance *, double begin_time, double end);
+    /* The values of all inputs just before or from a time on. */
+    void (*inputs_at)(const Instance *, double time, Side, double *values);
+    /* The next time inside (begin, end) at which a followed signal jumps or bends; `end` where there is none. */
+    double (*next_event)(const Instance *, double begin, double end, double same);
+    /* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
+     * shortest solution where that is singular. `load` has the turn behind it. */
+    void (*solve_saddle)(const Parts *, const double *mass, double *load);
+    /* Traced functions that are not for steps alone. */
+    void (*closure)(const Parts *, double *violation, double *jacobian);
+    void (*integral_rates)(const Parts *, double *rates);
+    void (*outputs)(const Parts *, double *outputs, double *violation);
+#if FORMULATION == DOUBLE_STEP
+    /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
+    int (*partition)(Instance *, int *dependent);
+#elif FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+    /* Bring accelerations, multipliers and rates to the arguments' positions, velocities or momenta, and states. */
+    void (*motion)(Instance *);
+#endif
+} StepFunctions;
+
+#define step_functions FMI2_NAME(mbsfmu_step_functions)
+extern INTERNAL const StepFunctions step_functions;
+
+#endif

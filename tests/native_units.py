@@ -11,6 +11,9 @@ import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.simulation.simulation import Simulation
 
+TIGHT = 1e-12
+"""Tolerance of adaptive solvers, so that two of them agree."""
+
 
 @dataclass(frozen=True)
 class Exported:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from native_units import Exported, model_of
+from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.exporting import export
 from mbsfmu.native.compiler import has_compiler
-
-TIGHT = 1e-12
-"""Tolerance of adaptive solvers, so that two of them agree."""
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 

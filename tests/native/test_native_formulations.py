@@ -8,10 +8,9 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
-from conftest import TIGHT
 from fmpy.fmi2 import FMU2Slave
 from importer import Importer
-from native_units import Exported, model_of
+from native_units import TIGHT, Exported, model_of
 
 import mbsfmu
 

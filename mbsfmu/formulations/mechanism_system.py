@@ -166,7 +166,8 @@ class MechanismSystem(System):
 
     def _motion(self, instant: Instant) -> Motion:
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
-        given = (instant.coordinates, instant.velocities, instant.references, instant.parameters)
+        # Where angles are measured, their full turns are in the integrals.
+        given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
         if self._kept is None or any(now is not before for now, before in zip(given, self._kept[0], strict=True)):
             self._kept = given, self._moved(instant)
         return self._kept[1]

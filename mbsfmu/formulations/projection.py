@@ -24,6 +24,10 @@ PENALTY = 1e6
 MOST_ITERATIONS = 10
 """Iterations at each level; where a configuration is singular, the motion found until then is taken."""
 
+STAGNATION = 0.5
+"""Share of the increments before above which accelerations do not converge: between projections, constraints that
+depend on each other contradict each other by the error of the positions, and going on would only follow it."""
+
 TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
 """Norms of the last increments at which an iteration ends, in SI units, or as shares of values that exceed one."""
 
@@ -116,8 +120,11 @@ class Projection:
         if not len(functions.rows):
             return
         violation = self.violations[level]
-        iterations, size, limit = 0, np.inf, 0.0
+        iterations, before, size, limit = 0, np.inf, np.inf, 0.0
         while size > limit and iterations < MOST_ITERATIONS:
+            if level == "acceleration" and size > STAGNATION * before:
+                break
+            before = size
             violation()
             increments, multipliers = self.correction()
             values += increments

@@ -2,20 +2,23 @@
  * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
 
 #define CORRECTION_ITERATIONS 10
+#define STAGNATION 0.5 /* of the increments before: contradictions of accelerations between projections */
 
 static const double correction_tolerances[LEVELS] = {1e-14, 1e-12, 1e-10};
 static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
 
-/* Iterate at one level until the increments are negligible; multipliers are added up where there is room for them. */
+/* Iterate at one level until the increments are negligible; multipliers, which accelerations have, are added up. */
 static int iterate(Instance *instance, int level, double *values, double *multipliers) {
     const Parts *parts = &instance->parts;
-    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = 0.0;
+    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL;
     double *const count = instance->state.iterations[level];
     int iteration = 0;
     if (CONSTRAINTS == 0) return 1;
     while (iteration < CORRECTION_ITERATIONS) {
+        if (multipliers && size > STAGNATION * before) break;
+        before = size;
         violations[level](parts);
         correction(parts, increments, pushes);
         for (int j = 0; j < COORDINATES; j++) values[j] += increments[j];

@@ -70,10 +70,11 @@ class Algorithm(ABC):
         """
         sources = member.source_of_entry
         if len(sources):
-            member.applied = begin[sources] + 0.5 * step * slope[sources]
+            slopes = member.continuous * slope[sources]
+            member.applied = begin[sources] + 0.5 * step * slopes
             if self.extrapolation is Extrapolation.LINEAR and member.instance.interpolates:
                 member.entries.write(begin[sources])
-                member.entries.write_derivatives(slope[sources])
+                member.entries.write_derivatives(slopes)
             else:
                 member.entries.write(member.applied)
         member.instance.step(time, step)

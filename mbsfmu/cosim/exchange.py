@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.graph import Connection
-from mbsfmu.cosim.instance import Floats, Instance
+from mbsfmu.cosim.graph import Connection, value_map
+from mbsfmu.cosim.instance import Floats, Instance, Port
+from mbsfmu.variables import Variability
 
 
 class Member:
@@ -19,11 +20,14 @@ class Member:
     instance
         The instance.
     entries
-        Names of the inputs that are driven.
+        Access to the inputs that are driven; it converts the values of their sources.
     outputs
         Names of the outputs that drive others or are recorded.
     source_of_entry
         For each entry, its place among the outputs of all members.
+    continuous
+        For each entry, 1 where its source is a continuous Real variable and 0 where it jumps: only the former are
+        continued over a step.
     first_output
         Place of the first output among the outputs of all members.
     """
@@ -31,18 +35,20 @@ class Member:
     def __init__(
         self,
         instance: Instance,
-        entries: Sequence[str],
+        entries: Port,
         outputs: Sequence[str],
         source_of_entry: NDArray[np.intp],
+        continuous: Floats,
         first_output: int,
     ) -> None:
         self.instance = instance
-        self.entries = instance.port(entries)
+        self.entries = entries
         self.outputs = instance.port(outputs)
         self.source_of_entry = source_of_entry
+        self.continuous = continuous
         self.place = slice(first_output, first_output + len(outputs))
-        self.applied = np.zeros(len(entries))
-        """Mean value of each entry over the last step."""
+        self.applied = np.zeros(len(source_of_entry))
+        """Mean value of each entry over the last step, in the unit of its source."""
 
 
 class Exchange:
@@ -53,7 +59,7 @@ class Exchange:
     instances
         Instances by name.
     connections
-        Connections between outputs and inputs.
+        Connections between outputs and inputs; those of texts are left to `Texts`.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class Exchange:
     """
 
     def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
+        connections = [each for each in connections if instances[each.source[0]].kinds[each.source[1]] != "String"]
         outputs: dict[str, list[str]] = {name: [] for name in instances}
         for name, instance in instances.items():
             driving = [each.source[1] for each in connections if each.source[0] == name]
@@ -77,8 +84,14 @@ class Exchange:
         for name, instance in instances.items():
             taken = [each for each in connections if each.target[0] == name]
             sources = np.array([place[each.source] for each in taken], dtype=np.intp)
-            entries = [each.target[1] for each in taken]
-            self.members.append(Member(instance, entries, outputs[name], sources, first))
+            maps = [value_map(each, instances) for each in taken]
+            entries = instance.port(
+                [each.target[1] for each in taken],
+                np.array([each.factor for each in maps]),
+                np.array([each.offset for each in maps]),
+            )
+            continuous = np.array([_is_continuous(instances[each.source[0]], each.source[1]) for each in taken])
+            self.members.append(Member(instance, entries, outputs[name], sources, continuous.astype(float), first))
             first += len(outputs[name])
 
     def read(self) -> Floats:
@@ -87,3 +100,7 @@ class Exchange:
         for member in self.members:
             values[member.place] = member.outputs.read()
         return values
+
+
+def _is_continuous(instance: Instance, name: str) -> bool:
+    return instance.kinds[name] == "Real" and instance.variables[name].variability is Variability.CONTINUOUS

@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mbsfmu.cosim.instance import NUMERIC, Instance
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.units import IDENTITY, LinearMap, conversion
 from mbsfmu.errors import InputError
 from mbsfmu.variables import Causality
+
+_CONVERTED_KINDS = {
+    ("Integer", "Real"),
+    ("Boolean", "Real"),
+    ("Boolean", "Integer"),
+    ("Enumeration", "Integer"),
+    ("Integer", "Enumeration"),
+}
+"""Kinds of source and target that may differ: none of them rounds."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +30,16 @@ class Connection:
     ----------
     source, target
         Each as (instance, variable).
+    transformation
+        What becomes of a Real value, after its conversion to the unit of the target.
+    convert_units
+        Whether the value is converted to the unit of the target at all.
     """
 
     source: tuple[str, str]
     target: tuple[str, str]
+    transformation: LinearMap = IDENTITY
+    convert_units: bool = True
 
     @classmethod
     def parse(cls, text: str) -> Connection:
@@ -85,8 +101,8 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
             raise InputError(f"connection {connection}: {output} of {from_name} is no output")
         if target.causality not in (Causality.INPUT, Causality.PARAMETER):
             raise InputError(f"connection {connection}: {entry} of {to_name} is neither input nor parameter")
-        if source.unit != target.unit and "1" not in (source.unit, target.unit):
-            raise InputError(f"connection {connection}: {output} is in {source.unit}, but {entry} is in {target.unit}")
+        _check_kinds(connection, instances)
+        value_map(connection, instances)
         if connection.target in driven:
             raise InputError(f"connection {connection}: {entry} of {to_name} is driven twice")
         driven.add(connection.target)
@@ -98,6 +114,32 @@ def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[
         raise InputError(f"connection {connection}: there is no unit '{name}'; units are {', '.join(instances)}")
     if variable not in instances[name].variables:
         raise InputError(f"connection {connection}: {name} has no variable '{variable}'")
-    if instances[name].kinds[variable] not in NUMERIC:
-        kind = instances[name].kinds[variable]
-        raise InputError(f"connection {connection}: {variable} of {name} is a {kind} and cannot be connected")
+
+
+def _check_kinds(connection: Connection, instances: Mapping[str, Instance]) -> None:
+    (from_name, output), (to_name, entry) = connection.source, connection.target
+    kinds = instances[from_name].kinds[output], instances[to_name].kinds[entry]
+    if kinds[0] != kinds[1] and kinds not in _CONVERTED_KINDS:
+        raise InputError(f"connection {connection}: {output} is of type {kinds[0]}, but {entry} of type {kinds[1]}")
+    if connection.transformation != IDENTITY and kinds != ("Real", "Real"):
+        raise InputError(f"connection {connection} has a linear transformation, but is not from Real to Real")
+
+
+def value_map(connection: Connection, instances: Mapping[str, Instance]) -> LinearMap:
+    """Return what becomes of a value on a connection: the conversion of its unit, then the transformation.
+
+    Raises
+    ------
+    InputError
+        When the units cannot be converted.
+    """
+    if not connection.convert_units:
+        return connection.transformation
+    (from_name, output), (to_name, entry) = connection.source, connection.target
+    source, target = instances[from_name].units[output], instances[to_name].units[entry]
+    try:
+        return conversion(source, target).then(connection.transformation)
+    except InputError as error:
+        raise InputError(
+            f"connection {connection}: {output} is in {source.name}, but {entry} is in {target.name}: {error}"
+        ) from None

@@ -8,6 +8,7 @@ import tempfile
 from collections import deque
 from collections.abc import Sequence
 from ctypes import byref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,6 +20,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
 from numpy.typing import NDArray
 
+from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.variables import Causality, Variability, Variable
 
@@ -28,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
-NUMERIC = ("Real", "Integer", "Boolean", "Enumeration")
 _KEPT_MESSAGES = 5
 
 
@@ -92,7 +93,7 @@ class Instance:
     Attributes
     ----------
     variables
-        Variables by name, with their units; `kinds` has their FMI types.
+        Variables by name; `kinds` has their FMI types, `units` their units with the definitions.
     interpolates
         Whether inputs may be given with derivatives.
     """
@@ -105,6 +106,7 @@ class Instance:
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
         self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
+        self.units = _units(self._description)
         co_simulation = self._description.coSimulation
         if co_simulation is None:
             raise InputError(f"{name} is no co-simulation unit")
@@ -197,28 +199,30 @@ class Instance:
     # -- values ---------------------------------------------------------------------------------------------
 
     def set_start(self, name: str, value: Any) -> None:
-        """Set a parameter or start value, by the type of the variable.
+        """Set a parameter, start value or String input, by the type of the variable.
 
         Raises
         ------
         InputError
-            When there is no such variable.
+            When there is no such variable, or the value is none of its type.
         """
         if name not in self._by_name:
             raise InputError(f"{self.name} has no variable '{name}'")
-        reference, kind = [self._by_name[name].valueReference], self.kinds[name]
-        if kind == "Real":
-            self._call("setReal", reference, [float(value)])
-        elif kind in ("Integer", "Enumeration"):
-            self._call("setInteger", reference, [int(value)])
-        elif kind == "Boolean":
-            self._call("setBoolean", reference, [_truth(value)])
-        else:
-            self._call("setString", reference, [str(value).encode()])
+        described = self._by_name[name]
+        try:
+            typed = typed_value(described, value)
+        except ValueError:
+            raise InputError(f"{self.name}.{name} is {value!r}; it must be {_ALLOWED[described.type]}") from None
+        function = "Integer" if described.type == "Enumeration" else described.type
+        self._call(f"set{function}", [described.valueReference], [typed])
 
-    def port(self, names: Sequence[str]) -> Port:
-        """Return fast access to numeric variables."""
-        return Port(self, names)
+    def read_text(self, name: str) -> str:
+        """Return the value of a String variable."""
+        return self._call("getString", [self._by_name[name].valueReference])[0].decode()
+
+    def port(self, names: Sequence[str], factors: Floats | float = 1.0, offsets: Floats | float = 0.0) -> Port:
+        """Return fast access to numeric variables, values being converted on their way in."""
+        return Port(self, names, factors, offsets)
 
 
 class Port:
@@ -230,11 +234,17 @@ class Port:
         The instance.
     names
         Names of Real, Integer, Enumeration or Boolean variables.
+    factors, offsets
+        What becomes of the values that are written: factor · value + offset.
     """
 
-    def __init__(self, instance: Instance, names: Sequence[str]) -> None:
+    def __init__(
+        self, instance: Instance, names: Sequence[str], factors: Floats | float = 1.0, offsets: Floats | float = 0.0
+    ) -> None:
         self.instance = instance
         self.names = tuple(names)
+        self.factors, self.offsets = np.broadcast_to(factors, len(names)), np.broadcast_to(offsets, len(names))
+        self._converts = bool(np.any(self.factors != 1.0) or np.any(self.offsets != 0.0))
         self._groups = []
         for kind, function, element in (
             (("Real",), "Real", fmi2.fmi2Real),
@@ -262,14 +272,18 @@ class Port:
         return values
 
     def write(self, values: Floats) -> None:
-        """Set the values."""
+        """Set the values, converted."""
+        if self._converts:
+            values = self.factors * values + self.offsets
         for function, chosen, references, buffer in self._groups:
             for position, index in enumerate(chosen):
                 buffer[position] = values[index] if function == "Real" else round(float(values[index]))
             self._do(f"fmi2Set{function}", references, buffer)
 
     def write_derivatives(self, values: Floats) -> None:
-        """Set the first derivatives of Real inputs by time."""
+        """Set the first derivatives of Real inputs by time, converted."""
+        if self._converts:
+            values = self.factors * values
         for function, chosen, references, buffer in self._groups:
             if function == "Real":
                 derivatives = type(buffer)(*values[chosen])
@@ -292,10 +306,66 @@ def _variable(described: Any) -> Variable:
         described.name,
         Causality(causality),
         Variability(variability),
-        described.unit or (described.declaredType.unit if described.declaredType else None) or "1",
+        _unit_name(described),
         description=described.description or "",
     )
 
 
-def _truth(value: Any) -> bool:
-    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
+def _units(description: Any) -> dict[str, Unit]:
+    """Return the unit of each variable, with its definition where the description has one."""
+    defined = {
+        each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
+        for each in description.unitDefinitions
+        if each.baseUnit is not None
+    }
+    units = {}
+    for each in description.modelVariables:
+        name = _unit_name(each)
+        unit = defined.get(name, Unit(name))
+        # The offset of a difference of two values falls out of its conversion.
+        units[each.name] = replace(unit, offset=0.0) if _is_difference(each) else unit
+    return units
+
+
+def _unit_name(described: Any) -> str:
+    return described.unit or (described.declaredType.unit if described.declaredType else None) or "1"
+
+
+def _is_difference(described: Any) -> bool:
+    declared = described.declaredType
+    return bool(described.relativeQuantity or (declared is not None and declared.relativeQuantity))
+
+
+_ALLOWED = {
+    "Real": "a number",
+    "Integer": "an integer",
+    "Boolean": "true or false",
+    "Enumeration": "an item of the enumeration or its integer",
+}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def typed_value(described: Any, value: Any) -> float | int | bool | bytes:
+    """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
+
+    Raises
+    ------
+    ValueError
+        When it is none of that type.
+    """
+    kind = described.type
+    if kind == "String":
+        return str(value).encode()
+    if kind == "Real":
+        return float(value)
+    if kind == "Boolean":
+        if str(value).lower() not in _TRUTHS:
+            raise ValueError(value)
+        return _TRUTHS[str(value).lower()]
+    items = described.declaredType.items if kind == "Enumeration" and described.declaredType else None
+    for item in items or ():
+        if item.name == value:
+            return int(item.value)
+    if float(value) != int(float(value)):
+        raise ValueError(value)
+    return int(float(value))

@@ -20,6 +20,7 @@ from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections
 from mbsfmu.cosim.instance import Archive, Floats, Instance
 from mbsfmu.cosim.ssp import read_ssp
+from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.trajectory import Trajectory
 from mbsfmu.variables import Causality
@@ -43,6 +44,8 @@ class CosimulationResult(Trajectory):
         Time that the stepping took.
     energy_residual
         Residual energy of each power bond at the end in J; the signals `energy_residual.<bond>` have it over time.
+    texts
+        For each String output, the times in s at which it changed, with the text from then on.
     """
 
     algorithm: str = ""
@@ -51,6 +54,7 @@ class CosimulationResult(Trajectory):
     steps: int = 0
     wall_seconds: float = 0.0
     energy_residual: dict[str, float]
+    texts: dict[str, list[tuple[float, str]]]
 
     @property
     def energy_residual_max(self) -> float | None:
@@ -144,9 +148,10 @@ def cosimulate(
         end, macro = _experiment(graph, instances, stop, step)
         driven = _Inputs(inputs or {}, instances, graph.connections)
         values = {**graph.parameters, **_by_instance(parameters or {}, instances)}
-        exchange = _initialize(instances, graph.connections, values, driven, graph.start, end)
+        texts = Texts(instances, graph.connections)
+        exchange = _initialize(instances, graph.connections, texts, values, driven, graph.start, end)
         run = _Run(exchange, find_bonds(exchange, _between_outputs(graph.connections, instances)), graph.start)
-        run.facts = {"algorithm": algorithm, "extrapolation": extrapolation, "step": macro}
+        run.facts = {"algorithm": algorithm, "extrapolation": extrapolation, "step": macro, "texts": texts.changes}
         count = max(1, math.ceil((end - graph.start) / macro - _ROUND_OFF))
         begin = clock.perf_counter()
         try:
@@ -154,10 +159,12 @@ def cosimulate(
                 time = graph.start + index * macro
                 length = (end if index == count - 1 else graph.start + (index + 1) * macro) - time
                 driven.write(time)
+                texts.pass_on(time)
                 outputs = chosen.step(exchange, run.history, time, length)
                 run.record(graph.start + index * macro + length if index < count - 1 else end, outputs, length)
                 if progress is not None and index % 100 == 0:
                     progress((index + 1) / count)
+            texts.pass_on(end)
         except SimulationError as error:
             raise CosimulationError(str(error), run.result(clock.perf_counter() - begin)) from error
         except KeyboardInterrupt:
@@ -200,7 +207,7 @@ class _Run:
         result = CosimulationResult(np.array(self._times), np.array(self._rows), names, units)
         result.algorithm, result.extrapolation = self.facts["algorithm"], self.facts["extrapolation"]
         result.step, result.steps = self.facts["step"], len(self._times) - 1
-        result.wall_seconds = wall_seconds
+        result.wall_seconds, result.texts = wall_seconds, self.facts["texts"]
         result.energy_residual = {bond.name: bond.residual for bond in self._bonds}
         return result
 
@@ -302,6 +309,7 @@ def _between_outputs(connections: Sequence[Connection], instances: Mapping[str, 
 def _initialize(
     instances: Mapping[str, Instance],
     connections: Sequence[Connection],
+    texts: Texts,
     parameters: Mapping[tuple[str, str], Any],
     driven: _Inputs,
     start: float,
@@ -316,17 +324,18 @@ def _initialize(
         instance.enter_initialization()
     driven.write(start)
     everything = Exchange(instances, connections)
-    before = everything.read()
+    before, words = everything.read(), texts.read()
     moved = np.ones(len(before), dtype=bool)
     for _ in range(_MOST_SWEEPS):
         for member in everything.members:
             if len(member.source_of_entry):
                 member.entries.write(before[member.source_of_entry])
-        after = everything.read()
+        texts.hand_on(words)
+        after, new_words = everything.read(), texts.read()
         moved = np.abs(after - before) > _SETTLED * np.maximum(np.abs(after), 1.0)
-        if not moved.any():
+        if not moved.any() and new_words == words:
             break
-        before = after
+        before, words = after, new_words
     else:
         names = ", ".join(".".join(everything.names[index]) for index in np.flatnonzero(moved))
         raise SimulationError(f"initialization does not settle: {names} still change after {_MOST_SWEEPS} sweeps")

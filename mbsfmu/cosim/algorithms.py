@@ -70,11 +70,10 @@ class Algorithm(ABC):
         """
         sources = member.source_of_entry
         if len(sources):
-            slopes = member.continuous * slope[sources]
-            member.applied = begin[sources] + 0.5 * step * slopes
+            member.applied = begin[sources] + 0.5 * step * slope[sources]
             if self.extrapolation is Extrapolation.LINEAR and member.instance.interpolates:
                 member.entries.write(begin[sources])
-                member.entries.write_derivatives(slopes)
+                member.entries.write_derivatives(slope[sources])
             else:
                 member.entries.write(member.applied)
         member.instance.step(time, step)
@@ -86,7 +85,7 @@ class Jacobi(Algorithm):
     def step(self, exchange: Exchange, history: History, time: float, step: float) -> Floats:
         """Advance all members and return all outputs at the end."""
         linear = self.extrapolation is Extrapolation.LINEAR
-        slope = history.slope() if linear else np.zeros_like(history.now)
+        slope = history.slope() * exchange.continuous if linear else np.zeros_like(history.now)
         for member in exchange.members:
             self._advance(member, history.now, slope, time, step)
         return exchange.read()
@@ -113,17 +112,16 @@ class GaussSeidel(Algorithm):
         """Advance all members and return all outputs at the end."""
         linear = self.extrapolation is Extrapolation.LINEAR
         begin = history.now.copy()
-        slope = history.slope() if linear else np.zeros_like(begin)
+        slope = history.slope() * exchange.continuous if linear else np.zeros_like(begin)
         end = history.now.copy()
         member_by_name = {member.instance.name: member for member in exchange.members}
         for name in self._order:
             member = member_by_name[name]
             self._advance(member, begin, slope, time, step)
             end[member.place] = member.outputs.read()
-            if linear:
-                slope[member.place] = (end[member.place] - history.now[member.place]) / step
-            else:
-                begin[member.place] = end[member.place]
+            straight = exchange.continuous[member.place] & linear
+            slope[member.place] = np.where(straight, (end[member.place] - history.now[member.place]) / step, 0.0)
+            begin[member.place] = np.where(straight, begin[member.place], end[member.place])
         return end
 
 

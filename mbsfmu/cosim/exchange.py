@@ -25,9 +25,6 @@ class Member:
         Names of the outputs that drive others or are recorded.
     source_of_entry
         For each entry, its place among the outputs of all members.
-    continuous
-        For each entry, 1 where its source is a continuous Real variable and 0 where it jumps: only the former are
-        continued over a step.
     first_output
         Place of the first output among the outputs of all members.
     """
@@ -38,14 +35,12 @@ class Member:
         entries: Port,
         outputs: Sequence[str],
         source_of_entry: NDArray[np.intp],
-        continuous: Floats,
         first_output: int,
     ) -> None:
         self.instance = instance
         self.entries = entries
         self.outputs = instance.port(outputs)
         self.source_of_entry = source_of_entry
-        self.continuous = continuous
         self.place = slice(first_output, first_output + len(outputs))
         self.applied = np.zeros(len(source_of_entry))
         """Mean value of each entry over the last step, in the unit of its source."""
@@ -67,6 +62,8 @@ class Exchange:
         The members, in the order of the instances.
     names
         (instance, variable) of each element of the vector of outputs.
+    continuous
+        Whether each of them is a continuous Real variable; the others jump, and are not continued over a step.
     """
 
     def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
@@ -78,6 +75,7 @@ class Exchange:
             numeric = [each for each in outs if instance.kinds[each] != "String"]
             outputs[name] = list(dict.fromkeys([*numeric, *driving]))
         self.names = [(name, variable) for name, variables in outputs.items() for variable in variables]
+        self.continuous = np.array([_is_continuous(instances[name], each) for name, each in self.names], dtype=bool)
         place = {name: index for index, name in enumerate(self.names)}
         self.members: list[Member] = []
         first = 0
@@ -90,8 +88,7 @@ class Exchange:
                 np.array([each.factor for each in maps]),
                 np.array([each.offset for each in maps]),
             )
-            continuous = np.array([_is_continuous(instances[each.source[0]], each.source[1]) for each in taken])
-            self.members.append(Member(instance, entries, outputs[name], sources, continuous.astype(float), first))
+            self.members.append(Member(instance, entries, outputs[name], sources, first))
             first += len(outputs[name])
 
     def read(self) -> Floats:

@@ -345,7 +345,7 @@ _ALLOWED = {
 _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
-def typed_value(described: Any, value: Any) -> float | int | bool | bytes:
+def typed_value(described: Any, value: Any) -> float | int | bool | str:
     """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
 
     Raises
@@ -355,7 +355,7 @@ def typed_value(described: Any, value: Any) -> float | int | bool | bytes:
     """
     kind = described.type
     if kind == "String":
-        return str(value).encode()
+        return str(value)
     if kind == "Real":
         return float(value)
     if kind == "Boolean":

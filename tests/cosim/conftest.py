@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
 from pythonfmu import FmuBuilder
 
 import mbsfmu
@@ -23,3 +25,19 @@ def oscillators(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def four_bar_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("four-bar-package")
     return mbsfmu.export(mbsfmu.models.four_bar(), folder, layout="separate")[-1]
+
+
+@pytest.fixture(scope="session")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that builds a unit that is not ours, once."""
+    folder = tmp_path_factory.mktemp("foreign")
+    made: dict[str, Path] = {}
+
+    def unit(name: str) -> Path:
+        if name in C_UNITS and compiler() is None:
+            pytest.skip("needs a C compiler")
+        if name not in made:
+            made[name] = build_c_unit(name, folder) if name in C_UNITS else build_python_unit(name, folder)
+        return made[name]
+
+    return unit

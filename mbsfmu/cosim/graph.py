@@ -30,16 +30,22 @@ class Connection:
     ----------
     source, target
         Each as (instance, variable).
-    transformation
-        What becomes of a Real value, after its conversion to the unit of the target.
+    factor, offset
+        What becomes of a Real value after its conversion to the unit of the target: factor · value + offset.
     convert_units
         Whether the value is converted to the unit of the target at all.
     """
 
     source: tuple[str, str]
     target: tuple[str, str]
-    transformation: LinearMap = IDENTITY
+    factor: float = 1.0
+    offset: float = 0.0
     convert_units: bool = True
+
+    @property
+    def transformation(self) -> LinearMap:
+        """Factor and offset as a map."""
+        return LinearMap(self.factor, self.offset)
 
     @classmethod
     def parse(cls, text: str) -> Connection:

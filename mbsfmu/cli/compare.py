@@ -11,6 +11,7 @@ from mbsfmu.cli.options import check_folders, common_options, formulation_option
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import CHOICES, Comparison, compare
+from mbsfmu.comparison.comparison import ACCURACY
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
 
@@ -34,6 +35,8 @@ def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
     help="Communication steps in s.",
 )
 @click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=words, help="Some of these.")
+@click.option("--accuracy", type=float, default=ACCURACY, show_default=True, help="Wanted, relative to a range.")
+@click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("--report", help="HTML file for the report page.")
 @click.option("--json", "json_file", help="JSON file for all numbers.")
@@ -44,6 +47,8 @@ def command(
     backend: str,
     steps: list[float],
     algorithms: list[str],
+    accuracy: float,
+    stability: bool,
     stop: float | None,
     report: str | None,
     json_file: str | None,
@@ -65,6 +70,8 @@ def command(
             formulation=formulation,
             backend=backend,
             stop=stop,
+            accuracy=accuracy,
+            stability=stability,
             workers=min(os.cpu_count() or 1, len(steps) * len(algorithms)),
             progress=progress,
         )
@@ -95,3 +102,7 @@ def _print_comparison(comparison: Comparison) -> None:
     print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items()]
     print_table("observed order", ["algorithm", "order"], rows)
+    if comparison.stability:
+        rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
+        print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
+    click.echo(comparison.verdict)

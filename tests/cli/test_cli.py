@@ -73,6 +73,8 @@ def test_compare_reports(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert [run["status"] for run in numbers["runs"]] == ["ok", "ok"]
+    assert done.stdout.splitlines()[-1] == numbers["verdict"]
+    assert "cheapest is gauss-seidel" in numbers["verdict"] or "No run reaches" in numbers["verdict"]
     assert numbers["order"]["gauss-seidel"] == pytest.approx(1.0, abs=0.4)
     page = (tmp_path / "page.html").read_text()
     assert "gauss-seidel is off by at most" in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
@@ -26,7 +28,23 @@ class InlineExecutor(Executor):
 
 def local_executor(workers: int) -> Executor:
     """Return an executor for this machine: worker processes, or this process where one worker is enough."""
-    return InlineExecutor() if workers <= 1 else ProcessPoolExecutor(workers)
+    return InlineExecutor() if workers <= 1 else process_pool(workers)
+
+
+def process_pool(workers: int) -> ProcessPoolExecutor:
+    """Return worker processes that end when this process does, even when it is killed."""
+    return ProcessPoolExecutor(workers, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Shares:

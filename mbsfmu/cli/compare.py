@@ -7,20 +7,13 @@ import os
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, common_options, formulation_option, words
+from mbsfmu.cli.options import check_folders, common_options, formulation_option, numbers, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import CHOICES, Comparison, compare
 from mbsfmu.comparison.comparison import ACCURACY
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
-
-
-def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
-    try:
-        return [float(each) for each in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
 
 
 @click.command("compare")
@@ -31,7 +24,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
     "--steps",
     default="2e-3,1e-3,5e-4",
     show_default=True,
-    callback=_numbers,
+    callback=numbers,
     help="Communication steps in s.",
 )
 @click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=words, help="Some of these.")

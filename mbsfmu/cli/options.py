@@ -41,6 +41,14 @@ def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str]
     return None if value is None else [each.strip() for each in value.split(",")]
 
 
+def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[float] | None:
+    """Read numbers between commas, as `2e-3,1e-3`."""
+    try:
+        return None if value is None else [float(each) for each in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
+
+
 def check_folders(*paths: str | None) -> None:
     """Refuse files in folders that are not there before the work is done, not after it."""
     for path in paths:

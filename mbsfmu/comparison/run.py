@@ -102,10 +102,7 @@ def make_run(task: Task) -> Run:
     spent = clock.process_time() - begin
     reference = load_reference(task.reference)
     errors = reference.errors(result)
-    if not message:
-        lost = [output for output, error in errors.items() if not error <= LOST]
-        if lost:
-            message = f"{lost[0]} is off by {100 * errors[lost[0]]:.0f} % of its range"
+    message = message or lost_output(errors)
     return Run(
         task.algorithm,
         task.step,
@@ -118,6 +115,12 @@ def make_run(task: Task) -> Run:
         cpu_seconds=spent,
         curves=_curves(result, curve_times(reference.time), list(errors)),
     )
+
+
+def lost_output(errors: Mapping[str, float]) -> str:
+    """Say which output left the range of the reference; nothing where none did."""
+    lost = [output for output, error in errors.items() if not error <= LOST]
+    return f"{lost[0]} is off by {100 * errors[lost[0]]:.0f} % of its range" if lost else ""
 
 
 def curve_times(time: NDArray[np.float64]) -> NDArray[np.float64]:

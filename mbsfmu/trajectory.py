@@ -85,6 +85,21 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         """Return the unit of a signal."""
         return self._unit_by_name[self.full_name(name)]
 
+    def add(self, name: str, values: NDArray[np.float64], unit: str) -> None:
+        """Add a signal, shape (k,).
+
+        Raises
+        ------
+        InputError
+            When there is one of that name.
+        """
+        if name in self._column_by_name:
+            raise InputError(f"there is a signal '{name}' already")
+        self.values_by_column = np.column_stack([self.values_by_column, values])
+        self._column_by_name[name] = len(self.names)
+        self.names = (*self.names, name)
+        self._unit_by_name[name] = unit
+
     def final(self) -> dict[str, float]:
         """Return the last value of every signal."""
         return {name: float(self.values_by_column[-1, column]) for column, name in enumerate(self.names)}

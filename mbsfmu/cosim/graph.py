@@ -67,6 +67,28 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Exposed:
+    """A connector of the whole system, and the variable behind it.
+
+    Attributes
+    ----------
+    name
+        Name of the connector.
+    end
+        The variable as (instance, variable).
+    map
+        What becomes of a value on its way, from the connector to an input, from an output to the connector.
+    unit
+        Unit of an output's connector.
+    """
+
+    name: str
+    end: tuple[str, str]
+    map: LinearMap
+    unit: str
+
+
+@dataclass(frozen=True)
 class SystemGraph:
     """Units and their connections.
 
@@ -80,6 +102,8 @@ class SystemGraph:
         Values by (instance, variable), set before initialization.
     start, stop
         Default experiment in s; None where nothing is said.
+    inputs, outputs
+        Connectors of the whole system: inputs and parameters, which may drive several variables, and outputs.
     """
 
     units: Mapping[str, Path]
@@ -87,6 +111,8 @@ class SystemGraph:
     parameters: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     start: float = 0.0
     stop: float | None = None
+    inputs: tuple[Exposed, ...] = ()
+    outputs: tuple[Exposed, ...] = ()
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:

@@ -106,7 +106,7 @@ class Instance:
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
         self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
-        self.units = _units(self._description)
+        self.units = described_units(self._description)
         co_simulation = self._description.coSimulation
         if co_simulation is None:
             raise InputError(f"{name} is no co-simulation unit")
@@ -311,8 +311,8 @@ def _variable(described: Any) -> Variable:
     )
 
 
-def _units(description: Any) -> dict[str, Unit]:
-    """Return the unit of each variable, with its definition where the description has one."""
+def described_units(description: Any) -> dict[str, Unit]:
+    """Return the unit of each variable of a description that FMPy read, with its definition where that has one."""
     defined = {
         each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
         for each in description.unitDefinitions

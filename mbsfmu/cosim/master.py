@@ -17,6 +17,7 @@ import numpy as np
 from mbsfmu.cosim.algorithms import History, make_algorithm
 from mbsfmu.cosim.energy import PowerBond, find_bonds
 from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.exposed import add_outputs, behind_connectors
 from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections
 from mbsfmu.cosim.instance import Archive, Floats, Instance
 from mbsfmu.cosim.ssp import read_ssp
@@ -122,10 +123,10 @@ def cosimulate(
     connections
         `a.y=b.u`, beside those of the package.
     parameters
-        Start values by `unit.variable`, set before initialization.
+        Start values by `unit.variable` or connector of the system, set before initialization.
     inputs
-        Functions of time by `unit.variable`, for inputs that no connection drives; each step takes the value
-        at its beginning.
+        Functions of time by `unit.variable` or connector of the system, for inputs that no connection drives; each
+        step takes the value at its beginning.
     progress
         Called with the share that is done.
 
@@ -146,11 +147,12 @@ def cosimulate(
         check_connections(graph, instances)
         chosen = make_algorithm(algorithm, extrapolation, order, list(instances))
         end, macro = _experiment(graph, instances, stop, step)
-        driven = _Inputs(inputs or {}, instances, graph.connections)
-        values = {**graph.parameters, **_by_instance(parameters or {}, instances)}
+        driven = _Inputs(behind_connectors(inputs or {}, graph), instances, graph.connections)
+        values = {**graph.parameters, **_by_instance(behind_connectors(parameters or {}, graph), instances)}
         texts = Texts(instances, graph.connections)
         exchange = _initialize(instances, graph.connections, texts, values, driven, graph.start, end)
         run = _Run(exchange, find_bonds(exchange, _between_outputs(graph.connections, instances)), graph.start)
+        run.graph = graph
         run.facts = {"algorithm": algorithm, "extrapolation": extrapolation, "step": macro, "texts": texts.changes}
         count = max(1, math.ceil((end - graph.start) / macro - _ROUND_OFF))
         begin = clock.perf_counter()
@@ -179,6 +181,7 @@ class _Run:
         self._exchange = exchange
         self._bonds = bonds
         self.facts: dict[str, Any] = {}
+        self.graph = SystemGraph({})
         self.history = History(exchange.read())
         self._times = [start]
         self._rows = [self._row(self.history.now)]
@@ -209,6 +212,7 @@ class _Run:
         result.step, result.steps = self.facts["step"], len(self._times) - 1
         result.wall_seconds, result.texts = wall_seconds, self.facts["texts"]
         result.energy_residual = {bond.name: bond.residual for bond in self._bonds}
+        add_outputs(result, self.graph)
         return result
 
 

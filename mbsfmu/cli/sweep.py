@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, common_options, numbers, words
+from mbsfmu.cli.options import assignment, check_folders, common_options, numbers, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
@@ -68,12 +68,12 @@ def command(
         raise InputError(f"the number of workers is {workers}; it must be at least 1")
     lists = {"formulation": formulation, "algorithm": algorithm, "step": step}
     settings: dict[str, list[Any]] = {name: list(values) for name, values in lists.items() if values}
-    for name, text in map(_assignment, assignments):
+    for name, text in map(assignment, assignments):
         if name in settings:
             raise InputError(f"the setting {name} is given twice")
         settings[name] = [_plain(each) for each in text.split(",")]
     parameters: dict[str, list[float]] = {}
-    for name, text in map(_assignment, vary):
+    for name, text in map(assignment, vary):
         if name in parameters:
             raise InputError(f"the parameter {name} is varied twice")
         parameters[name] = parse_values(text)
@@ -116,13 +116,6 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
         raise InputError("--scheduler needs Dask: pip install 'mbsfmu[dask]'") from None
     with Client(scheduler) as client:
         yield client.get_executor()
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip() or not value.strip():
-        raise InputError(f"'{text}' is refused: it must read name=values")
-    return name.strip(), value.strip()
 
 
 def _plain(word: str) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.units import IDENTITY, LinearMap
+from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 
 
@@ -34,25 +35,11 @@ def add_outputs(result: Trajectory, graph: SystemGraph) -> None:
             result.add(exposed.name, np.asarray(values), exposed.unit)
 
 
-class _MappedSignal:
-    """A signal in the unit of a connector, as the variable behind it takes it; its events stay."""
-
-    def __init__(self, signal: Any, way: LinearMap) -> None:
-        self._signal, self._way = signal, way
-        self.events = signal.events
-
-    def before(self, time: float) -> float:
-        return self._way(self._signal.before(time))
-
-    def after(self, time: float) -> float:
-        return self._way(self._signal.after(time))
-
-
 def _mapped(value: Any, way: LinearMap) -> Any:
     if way == IDENTITY:
         return value
-    if hasattr(value, "events"):
-        return _MappedSignal(value, way)
+    if isinstance(value, (StepSignal, LinearSignal)):
+        return value.mapped(way.factor, way.offset)
     if callable(value):
         return _mapped_function(value, way)
     return way(float(value))

@@ -23,10 +23,11 @@ from mbsfmu.cosim.instance import Archive, Floats, Instance
 from mbsfmu.cosim.ssp import read_ssp
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 from mbsfmu.variables import Causality
 
-Signal = Callable[[float], float]
+Signal = Callable[[float], float] | StepSignal | LinearSignal
 _ROUND_OFF = 1e-6  # a stop time that misses the grid by less than this share of a step is on it
 _SETTLED = 1e-12
 _MOST_SWEEPS = 100
@@ -237,7 +238,8 @@ class _Inputs:
     def write(self, time: float) -> None:
         """Set all of them to their values at a time in s."""
         for port, signal in self._ports:
-            port.write(np.array([signal(time)]))
+            value = signal.after(time) if isinstance(signal, (StepSignal, LinearSignal)) else signal(time)
+            port.write(np.array([value]))
 
 
 def _load(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:

@@ -202,7 +202,7 @@ def test_input_of_the_system_drives_several_units(make: Make) -> None:
         outside=connectors(connector("drive", "input", unit="V"), connector("echo", "output", unit="V")),
     )
     step = StepSignal(times=(0.35,), values=(2.0,), initial=0.0)
-    result = run(make(body), inputs={"drive": step.after}, parameters={"lag.x_start": 0.0})
+    result = run(make(body), inputs={"drive": step}, parameters={"lag.x_start": 0.0})
     assert set(result["through.real_out"]) == {0.0, 2000.0}
     assert 0.0 < result["lag.x"][-1] < 2.0
 

@@ -14,18 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
-from mbsfmu.cosim.algorithms import ALGORITHMS, Extrapolation
+from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.exporting import export
 from mbsfmu.simulation.result import Result
 from mbsfmu.variables import Causality
 
-CHOICES = tuple(
-    name if extrapolation is Extrapolation.ZERO else f"{name}-{extrapolation}"
-    for name in ALGORITHMS
-    for extrapolation in Extrapolation
-)
+CHOICES = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
 LOST = 1.0
 """A run whose error exceeds the whole range of the reference counts as diverged."""

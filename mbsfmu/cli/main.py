@@ -14,7 +14,8 @@ from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, write_json
 from mbsfmu.comparison import CHOICES, Comparison, compare
 from mbsfmu.cosim import cosimulate
-from mbsfmu.cosim.algorithms import ALGORITHMS, Extrapolation
+from mbsfmu.cosim.algorithms import ALGORITHMS
+from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.fmu.validation import validate

@@ -35,25 +35,19 @@ class PowerBond:
         Name of the bond.
     giver, taker
         Both sides; positive residual energy was brought in by the coupling, as seen by the taker.
-
-    Attributes
-    ----------
-    residual
-        Residual energy since the start in J.
     """
 
     def __init__(self, name: str, giver: _Side, taker: _Side) -> None:
         self.name = name
         self._giver, self._taker = giver, taker
-        self.residual = 0.0
 
-    def add(self, before: Floats, after: Floats, step: float) -> None:
-        """Add the residual energy of a step in s, with all outputs before and after it."""
-        energies = []
-        for side in (self._taker, self._giver):
-            mean = 0.5 * (before[side.output] + after[side.output])
-            energies.append(step * side.member.applied[side.entry] * mean)
-        self.residual += energies[0] - energies[1]
+    def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
+        """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
+        got, given = (
+            0.5 * step * float(side.member.applied[side.entry]) * float(before[side.output] + after[side.output])
+            for side in (self._taker, self._giver)
+        )
+        return got, given
 
 
 def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:

@@ -20,10 +20,14 @@ class Connection:
     ----------
     source, target
         Each as (instance, variable).
+    factor, offset
+        The target gets factor · source + offset.
     """
 
     source: tuple[str, str]
     target: tuple[str, str]
+    factor: float = 1.0
+    offset: float = 0.0
 
     @classmethod
     def parse(cls, text: str) -> Connection:

@@ -79,11 +79,16 @@ class Algorithm(ABC):
         self.exchange = exchange
         self.settings = settings
         self.sweeps = self.rollbacks = 0
-        self._order = [exchange.member(name) for name in settings.order]
+        order = [exchange.member(name) for name in settings.order]
+        self._turns = [
+            (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
+            for index, member in enumerate(order)
+        ]
         self._resources = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
         if settings.threads > 1:
             self._pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
+        self._is_driven = len(exchange.driven) > 0
         self._gives_rates = settings.extrapolation is Extrapolation.DERIVATIVES
         self._corrected = np.setdiff1d(np.arange(len(exchange.names)), exchange.held)
         self._improves_start = settings.extrapolation.degree > 1 and not exchange.without_states()
@@ -133,9 +138,9 @@ class Algorithm(ABC):
 
     def _complete(self, polynomials: Floats, time: float, step: float) -> Floats:
         """Add the columns of signals: their value at the beginning, or the line through both ends of the step."""
-        driven = self.exchange.driven
-        if not len(driven):
+        if not self._is_driven:
             return polynomials
+        driven = self.exchange.driven
         columns = np.zeros((len(polynomials), len(driven)))
         columns[0] = driven.after(time)
         if len(columns) > 1:
@@ -145,15 +150,16 @@ class Algorithm(ABC):
     def _in_parallel(self, polynomials: Floats, time: float, step: float, integral: Floats | None = None) -> Floats:
         """Let all members step with the same polynomials; return the outputs, which the next sweep overwrites."""
         self.sweeps += 1
-
-        def advance(member: Member) -> None:
-            correction = None if integral is None else integral[member.entry_place] / step
-            member.advance(polynomials, correction, time, step)
-
         if self._pool is None:
             for member in self.exchange.members:
-                advance(member)
+                correction = None if integral is None else integral[member.entry_place] / step
+                member.advance(polynomials, correction, time, step)
         else:
+
+            def advance(member: Member) -> None:
+                correction = None if integral is None else integral[member.entry_place] / step
+                member.advance(polynomials, correction, time, step)
+
             list(self._pool.map(advance, self.exchange.members))
         return self.exchange.read()
 
@@ -165,11 +171,12 @@ class Algorithm(ABC):
         Returns the outputs, which the next sweep overwrites; the polynomials are overwritten too.
         """
         self.sweeps += 1
-        for member in self._order:
+        for member, drives_later in self._turns:
             correction = None if integral is None else integral[member.entry_place] / step
             member.advance(polynomials, correction, time, step)
-            if member.place.stop > member.place.start:
-                polynomials[:, member.place] = history.interpolate(step, member.outputs.read(), member.place)
+            found = member.outputs.read()
+            if drives_later:
+                polynomials[:, member.place] = history.interpolate(step, found, member.place)
         return self.exchange.outputs
 
     def _return(self) -> None:
@@ -237,7 +244,12 @@ class GaussSeidel(Algorithm):
         return self._explicit(history, time, step)
 
     def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
-        return self._in_turn(history, polynomials, time, step, history.correction)
+        return self._in_turn(history, polynomials.copy(), time, step, history.correction)
+
+
+def _columns(member: Member) -> list[int]:
+    """Return the columns of a member's outputs."""
+    return list(range(member.place.start, member.place.stop))
 
 
 def predicted(history: History, step: float) -> Floats:

@@ -43,11 +43,11 @@ class PowerBond:
 
     def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
         """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
-        got, given = (
-            0.5 * step * float(side.member.applied[side.entry]) * float(before[side.output] + after[side.output])
-            for side in (self._taker, self._giver)
-        )
-        return got, given
+        taker, giver = self._taker, self._giver
+        half = 0.5 * step
+        got = taker.member.mean_of(taker.entry) * (before.item(taker.output) + after.item(taker.output))
+        given = giver.member.mean_of(giver.entry) * (before.item(giver.output) + after.item(giver.output))
+        return half * got, half * given
 
 
 def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import mean, part
 from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Instance, UnitError
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.port import Floats, Port
 
 
 class Member:
@@ -32,13 +33,13 @@ class Member:
         Names of its outputs.
     rate
         Number of steps that it makes in a communication step.
+    rows
+        Number of coefficients of the polynomials.
 
     Attributes
     ----------
     sources
         For each entry, its column in the polynomials.
-    applied
-        Mean value of each entry over the last communication step.
     """
 
     def __init__(
@@ -50,20 +51,36 @@ class Member:
         outputs: Floats,
         names: Sequence[str],
         rate: int,
+        rows: int,
     ) -> None:
         self.instance = instance
-        self.entries = instance.port([*(each.target[1] for each in connections), *driven])
         self.outputs = instance.port(names, outputs)
         self.rate = rate
         sources = [each.source for each in connections] + [(instance.name, name) for name in driven]
         self.sources = np.array([columns[source] for source in sources], dtype=np.intp)
         self.place = slice(0, 0)
         self.entry_place = slice(0, 0)
-        self.applied = np.zeros(len(sources))
         self.factors = np.array([*(each.factor for each in connections), *[1.0] * len(driven)])
         self.offsets = np.array([*(each.offset for each in connections), *[0.0] * len(driven)])
         self._converts = bool((self.factors != 1.0).any() or self.offsets.any())
-        self._ramps = instance.interpolates and self.entries.all_real
+        self._taken = np.zeros((rows, len(sources)))
+        shared = self._taken[0] if rows == 1 and rate == 1 else None
+        self.entries = instance.port([*(each.target[1] for each in connections), *driven], shared)
+        self._shares = shared is not None
+        self._ramps = rows > 1 and instance.interpolates and self.entries.all_real
+        self._line_step, self._line = 0.0, np.zeros((2, rows))
+
+    @property
+    def applied(self) -> Floats:
+        """Mean value of each entry over the last communication step."""
+        return mean(self._taken)
+
+    def mean_of(self, entry: int) -> float:
+        """Return the mean value of one entry over the last communication step."""
+        result = self._taken.item(0, entry)
+        for power in range(1, len(self._taken)):
+            result += self._taken.item(power, entry) / (power + 1)
+        return result
 
     def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
         """Set the inputs to polynomials over a communication step in s, and make it.
@@ -77,11 +94,8 @@ class Member:
         time, step
             Beginning and length of the communication step in s.
         """
-        if not len(self.sources):
-            for index in range(self.rate):
-                self.instance.step(time + index * step / self.rate, step / self.rate)
-            return
-        taken = polynomials[:, self.sources]
+        taken = self._taken
+        polynomials.take(self.sources, 1, taken, "clip")
         if self._converts:
             taken *= self.factors
             taken[0] += self.offsets
@@ -90,12 +104,10 @@ class Member:
         if self.rate == 1:
             self._set(taken, step)
             self.instance.step(time, step)
-        else:
-            for index in range(self.rate):
-                piece = part(taken, index / self.rate, (index + 1) / self.rate)
-                self._set(piece, step / self.rate)
-                self.instance.step(time + index * step / self.rate, step / self.rate)
-        self.applied = taken[0] if len(taken) == 1 else mean(taken)
+            return
+        for index in range(self.rate):
+            self._set(part(taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
+            self.instance.step(time + index * step / self.rate, step / self.rate)
 
     def _set(self, polynomials: Floats, step: float) -> None:
         """Set the inputs for one step of the instance.
@@ -106,19 +118,15 @@ class Member:
         order: the standard does not allow to set the end value and read again without a step.
         """
         entries = self.entries
-        if len(polynomials) == 1:
-            entries.values[:] = polynomials[0]
-        elif self._ramps:
-            entries.values[:] = polynomials[0]
-            slopes = polynomials[1]
-            if len(polynomials) > 2:
-                entries.values -= polynomials[2] / 6.0
-                slopes = slopes + polynomials[2]
-            np.divide(slopes, step, out=entries.slopes)
+        if self._ramps:
+            if step != self._line_step:
+                self._line_step = step
+                self._line = np.array([[1.0, 0.0, -1.0 / 6.0], [0.0, 1.0 / step, 1.0 / step]])[:, : len(polynomials)]
+            np.dot(self._line, polynomials, entries.lines)
             entries.write()
             entries.write_slopes()
             return
-        else:
+        if not self._shares:
             entries.values[:] = mean(polynomials)
         entries.write()
 
@@ -136,6 +144,8 @@ class Exchange:
         Inputs that follow signals.
     rates
         Number of steps in a communication step, by instance; 1 where nothing is said.
+    rows
+        Number of coefficients of the polynomials that inputs run along.
 
     Attributes
     ----------
@@ -157,6 +167,7 @@ class Exchange:
         connections: Sequence[Connection],
         driven: DrivenInputs,
         rates: Mapping[str, int] | None = None,
+        rows: int = 1,
     ) -> None:
         names: dict[str, list[str]] = {}
         for name, instance in instances.items():
@@ -181,6 +192,7 @@ class Exchange:
                 self.outputs[place],
                 names[name],
                 (rates or {}).get(name, 1),
+                rows,
             )
             member.place = place
             member.entry_place = slice(first_entry, first_entry + len(member.sources))
@@ -190,7 +202,8 @@ class Exchange:
         self.held = [
             index for index, (name, variable) in enumerate(self.names) if instances[name].kinds[variable] != "Real"
         ]
-        self._rates: list[tuple[int, Member, str]] = []
+        self._rates = np.full(len(self.names), np.nan)
+        self._rate_ports: list[tuple[NDArray[np.intp], Port]] = []
 
     def member(self, name: str) -> Member:
         """Return the member of an instance."""
@@ -230,6 +243,7 @@ class Exchange:
             Names of the driving outputs that give none.
         """
         missing = []
+        given: dict[Member, list[str]] = {}
         for source in dict.fromkeys(each.source for each in self.connections):
             member = self.member(source[0])
             port = member.instance.port([source[1]])
@@ -239,21 +253,20 @@ class Exchange:
                 except UnitError:
                     missing.append(".".join(source))
                 else:
-                    self._rates.append((self.columns[source], member, source[1]))
+                    given.setdefault(member, []).append(source[1])
             else:
                 missing.append(".".join(source))
         self._rate_ports = [
             (
-                np.array([column for column, owner, _ in self._rates if owner is member], dtype=np.intp),
-                member.instance.port([variable for _, owner, variable in self._rates if owner is member]),
+                np.array([self.columns[member.instance.name, name] for name in names], dtype=np.intp),
+                member.instance.port(names),
             )
-            for member in dict.fromkeys(owner for _, owner, _ in self._rates)
+            for member, names in given.items()
         ]
         return missing
 
     def read_rates(self) -> Floats:
-        """Return the derivatives of the outputs by time, NaN where none is given; shape (outputs,)."""
-        rates = np.full(len(self.names), np.nan)
+        """Return the derivatives of the outputs by time, NaN where none is given; the next reading overwrites them."""
         for columns, port in self._rate_ports:
-            rates[columns] = port.read_rates()
-        return rates
+            self._rates[columns] = port.read_rates()
+        return self._rates

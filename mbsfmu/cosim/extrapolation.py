@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from enum import StrEnum
 
 import numpy as np
 
 from mbsfmu.cosim.port import Floats
+
+_MEAN = np.array([1.0, 1.0 / 2.0, 1.0 / 3.0])
 
 
 class Extrapolation(StrEnum):
@@ -26,12 +30,18 @@ class Extrapolation(StrEnum):
         """Degree of the polynomial that extrapolates."""
         return {"zero": 0, "linear": 1, "quadratic": 2, "derivatives": 1}[self]
 
+    @property
+    def rows(self) -> int:
+        """Number of coefficients; derivatives at the beginning and the value at the end make a parabola."""
+        return 3 if self is Extrapolation.DERIVATIVES else self.degree + 1
+
 
 class History:
     """Outputs at the last communication points, and the polynomials through them.
 
     A polynomial y(θ) = c₀ + c₁ θ + c₂ θ² over a step, θ running from 0 to 1, is an array of its coefficients of
-    shape (`rows`, number of outputs).
+    shape (rows, number of outputs). Coefficients are linear in what is known: a small matrix, which changes with the
+    lengths of the steps only, times the known values.
 
     Parameters
     ----------
@@ -46,8 +56,8 @@ class History:
 
     Attributes
     ----------
-    now, rates
-        Outputs at the last communication point, and their derivatives by time.
+    now
+        Outputs at the last communication point.
     correction
         Integral over the last step of what the inputs missed, one element an entry; None where nothing is corrected.
     """
@@ -55,51 +65,61 @@ class History:
     def __init__(self, extrapolation: Extrapolation, now: Floats, rates: Floats | None, held: list[int]) -> None:
         self.extrapolation = extrapolation
         self.now = now
-        self.rates = rates
         self.correction: Floats | None = None
         self._held = held
-        self._past: list[tuple[Floats, float]] = []
-        self.rows = 3 if extrapolation is Extrapolation.DERIVATIVES else extrapolation.degree + 1
+        self._rows = extrapolation.rows
+        self._most = 0 if extrapolation is Extrapolation.DERIVATIVES else extrapolation.degree
+        self._lengths: tuple[float, ...] = ()
+        self._known = np.zeros((2 + max(self._most, 1 if rates is not None else 0), len(now)))
+        """Rows: the end of the step, the present, then earlier points or the derivatives by time."""
+        self._known[1] = now
+        self._unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
+        if rates is not None:
+            self._known[2] = np.nan_to_num(rates)
+        self._weights: dict[str, tuple[tuple[float, ...], Floats]] = {}
 
     def copy(self) -> History:
         """Return a history that goes on by itself."""
-        twin = History(self.extrapolation, self.now, self.rates, self._held)
-        twin.correction = self.correction
-        twin._past = list(self._past)
+        twin = copy(self)
+        twin._known = self._known.copy()
+        twin._weights = dict(self._weights)
         return twin
 
     def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
-        """Take the outputs at the end of a step in s; the array is kept, not copied."""
-        if self.extrapolation.degree:
-            self._past = [(self.now, step), *self._past[: self.extrapolation.degree - 1]]
-        self.now, self.rates = now, rates
+        """Take the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
+        known = self._known
+        if self._most:
+            known[2:] = known[1:-1]
+            self._lengths = (step, *self._lengths[: self._most - 1])
+        elif rates is not None:
+            known[2] = rates
+            unknown = self._unknown
+            if len(unknown):
+                known[2, unknown] = (now[unknown] - self.now[unknown]) / step
+        known[1] = now
+        self.now = now
 
     def restart(self) -> None:
         """Forget the past: at a jump of an input it says nothing of what comes."""
-        self._past = []
+        self._lengths = ()
+        if len(self._unknown):
+            self._known[2, self._unknown] = 0.0
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing but the present is known."""
-        return not self._past
+        return not self._lengths
+
+    @property
+    def rates(self) -> Floats | None:
+        """Derivatives of the outputs by time, from differences where a unit gives none; None unless they are used."""
+        return self._known[2] if self.extrapolation is Extrapolation.DERIVATIVES else None
 
     def extrapolate(self, step: float) -> Floats:
-        """Return the polynomials over the coming step in s."""
-        result = np.zeros((self.rows, len(self.now)))
-        result[0] = self.now
-        if self.rows == 1:
-            return result
-        if self.rates is not None:
-            np.multiply(self._known_rates(slice(None)), step, out=result[1])
-        elif self._past:
-            before, last = self._past[0]
-            slope = (self.now - before) / last
-            if len(self._past) == 2:
-                earlier, second = self._past[1]
-                bend = (slope - (before - earlier) / second) / (last + second)
-                result[2] = bend * (step * step)
-                slope = slope + bend * last
-            np.multiply(slope, step, out=result[1])
+        """Return the polynomials over the coming step in s; not to be written to where there is one row."""
+        if self._rows == 1:
+            return self.now.reshape(1, -1)
+        result = self._matrix("extrapolate", step, self._extrapolation_matrix).dot(self._known)
         if self._held:
             result[1:, self._held] = 0.0
         return result
@@ -116,47 +136,60 @@ class History:
         place
             Which outputs; `end` has these alone.
         """
-        if self.rows == 1:
+        if self._rows == 1:
             return end.reshape(1, -1)
-        now = self.now[place]
-        result = np.zeros((self.rows, len(now)))
-        result[0] = now
-        np.subtract(end, now, out=result[1])
-        if self.rates is not None:
-            slope = self._known_rates(place) * step
-            np.subtract(result[1], slope, out=result[2])
-            result[1] = slope
-        elif self.rows == 3 and self._past:
-            before, last = self._past[0]
-            rise = result[1] / step
-            bend = (rise - (now - before[place]) / last) / (step + last)
-            np.multiply(bend, step * step, out=result[2])
-            result[1] -= result[2]
+        self._known[0, place] = end
+        result = self._matrix("interpolate", step, self._interpolation_matrix).dot(self._known[:, place])
         if self._held:
-            held = [index for index in self._held if index in range(*place.indices(len(self.now)))]
-            local = [index - (place.start or 0) for index in held]
+            inside = range(*place.indices(len(self.now)))
+            local = [index - inside.start for index in self._held if index in inside]
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 
-    def _known_rates(self, place: slice) -> Floats:
-        """Return derivatives by time, from differences where a unit gives none."""
-        assert self.rates is not None
-        rates = self.rates[place]
-        unknown = np.isnan(rates)
-        if not unknown.any():
-            return rates
-        if not self._past:
-            return np.where(unknown, 0.0, rates)
-        before, last = self._past[0]
-        return np.where(unknown, (self.now[place] - before[place]) / last, rates)
+    def _matrix(self, kind: str, step: float, make: Callable[[float], Floats]) -> Floats:
+        """Return the matrix for these lengths of steps, made anew only where they have changed."""
+        lengths = (step, *self._lengths)
+        found = self._weights.get(kind)
+        if found is None or found[0] != lengths:
+            found = self._weights[kind] = (lengths, make(step))
+        return found[1]
+
+    def _extrapolation_matrix(self, step: float) -> Floats:
+        """Return how c₀, c₁, c₂ follow from the known rows, for what is known of the past."""
+        matrix = np.zeros((self._rows, len(self._known)))
+        matrix[0, 1] = 1.0
+        if self.extrapolation is Extrapolation.DERIVATIVES:
+            matrix[1, 2] = step
+        elif len(self._lengths) == 1:
+            matrix[1, 1:3] = np.array([1.0, -1.0]) * step / self._lengths[0]
+        elif len(self._lengths) == 2:
+            last, second = self._lengths
+            slope, earlier = np.array([1.0, -1.0, 0.0]) / last, np.array([0.0, 1.0, -1.0]) / second
+            bend = (slope - earlier) / (last + second)
+            matrix[1, 1:4] = step * (slope + last * bend)
+            matrix[2, 1:4] = step * step * bend
+        return matrix
+
+    def _interpolation_matrix(self, step: float) -> Floats:
+        """Return how c₀, c₁, c₂ follow from the known rows and the end."""
+        matrix = np.zeros((self._rows, len(self._known)))
+        matrix[0, 1] = 1.0
+        matrix[1, :2] = 1.0, -1.0
+        if self.extrapolation is Extrapolation.DERIVATIVES:
+            matrix[1, :3] = 0.0, 0.0, step
+            matrix[2, :3] = 1.0, -1.0, -step
+        elif self._rows == 3 and self._lengths:
+            last = self._lengths[0]
+            slope, earlier = np.array([1.0, -1.0, 0.0]) / step, np.array([0.0, 1.0, -1.0]) / last
+            bend = (slope - earlier) / (step + last)
+            matrix[1, :3] = step * (slope - step * bend)
+            matrix[2, :3] = step * step * bend
+        return matrix
 
 
 def mean(polynomials: Floats) -> Floats:
     """Return the mean of polynomials over their step, shape (number of columns,)."""
-    result = polynomials[0].copy()
-    for power in range(1, len(polynomials)):
-        result += polynomials[power] / (power + 1)
-    return result
+    return _MEAN[: len(polynomials)].dot(polynomials)
 
 
 def part(polynomials: Floats, begin: float, end: float) -> Floats:

@@ -151,7 +151,9 @@ def cosimulate(
         _check_control(control, instances)
         driven = DrivenInputs(by_instance(inputs or {}, instances), instances, graph.connections)
         values = {**graph.parameters, **by_instance(parameters or {}, instances)}
-        exchange = _initialize(instances, graph.connections, values, driven, rates or {}, graph.start, end)
+        exchange = _initialize(
+            instances, graph.connections, values, driven, rates or {}, settings.extrapolation.rows, graph.start, end
+        )
         facts = Facts(algorithm, extrapolation, control, macro)
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
@@ -244,6 +246,7 @@ def _initialize(
     parameters: Mapping[tuple[str, str], Any],
     driven: DrivenInputs,
     rates: Mapping[str, int],
+    rows: int,
     start: float,
     stop: float,
 ) -> Exchange:
@@ -262,7 +265,7 @@ def _initialize(
         instance, variable = connection.target
         return instances[instance].variables[variable].causality is Causality.INPUT
 
-    return Exchange(instances, [each for each in connections if lasts(each)], driven, rates)
+    return Exchange(instances, [each for each in connections if lasts(each)], driven, rates, rows)
 
 
 def _make_controller(

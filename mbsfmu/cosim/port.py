@@ -51,15 +51,16 @@ class Port:
 
     Attributes
     ----------
-    values, slopes
-        What was read or is to be written, and first derivatives by time of Real inputs in 1/s.
+    lines
+        Rows: `values`, what was read or is to be written; `slopes`, first derivatives of Real inputs by time.
     """
 
     def __init__(self, instance: Instance, names: Sequence[str], values: Floats | None = None) -> None:
         self.instance = instance
         self.names = tuple(names)
-        self.values = np.zeros(len(names)) if values is None else values
-        self.slopes = np.zeros(len(names))
+        self.lines = np.zeros((2, len(names)))
+        self.values = self.lines[0] if values is None else values
+        self.slopes = self.lines[1]
         self._groups: list[_Group] = []
         for kinds, kind, element in _KINDS:
             chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kinds]
@@ -67,30 +68,38 @@ class Port:
                 shared = element is np.float64 and len(chosen) == len(names)
                 buffer = self.values if shared else np.zeros(len(chosen), dtype=element)
                 self._groups.append(_Group(instance, names, kind, chosen, buffer))
-        self._direct = len(self._groups) == 1 and self._groups[0].buffer is self.values
-        self._rates = _Rates(self) if self._direct else None
+        self._only = self._groups[0] if len(self._groups) == 1 and self._groups[0].buffer is self.values else None
+        self._rates = _Rates(self) if self._only else None
 
     @property
     def all_real(self) -> bool:
         """Whether all variables are Real."""
-        return self._direct
+        return self._only is not None
 
     def read(self) -> Floats:
         """Read the variables into `values` and return it."""
+        if self._only is not None:
+            status = self._only.get(*self._only.arguments)
+            if status > 1:
+                self.instance.fail("fmi2GetReal", status)
+            return self.values
         for group in self._groups:
             status = group.get(*group.arguments)
             if status > 1:
                 self.instance.fail(f"fmi2Get{group.kind}", status)
-            if not self._direct:
-                self.values[group.chosen] = group.buffer
+            self.values[group.chosen] = group.buffer
         return self.values
 
     def write(self) -> None:
         """Set the variables to `values`; whole numbers are rounded."""
+        if self._only is not None:
+            status = self._only.set(*self._only.arguments)
+            if status > 1:
+                self.instance.fail("fmi2SetReal", status)
+            return
         for group in self._groups:
-            if not self._direct:
-                chosen = self.values[group.chosen]
-                group.buffer[:] = chosen if group.real else np.rint(chosen)
+            chosen = self.values[group.chosen]
+            group.buffer[:] = chosen if group.real else np.rint(chosen)
             status = group.set(*group.arguments)
             if status > 1:
                 self.instance.fail(f"fmi2Set{group.kind}", status)

@@ -129,15 +129,15 @@ class Record:
         self._rows[0, : self._width] = outputs
         self._times = [start]
 
-    def add(self, time: float, outputs: Floats, residuals: Sequence[float]) -> None:
-        """Take the outputs at the end of a step, and the residual energy in J that each bond got in it."""
-        row = len(self._times)
-        if row == len(self._rows):
+    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
+        """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
+        if len(self._times) == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[row, : self._width] = outputs
-        for index, residual in enumerate(residuals):
-            self._residuals[index] += residual
-            self._rows[row, self._width + index] = self._residuals[index]
+        row = self._rows[len(self._times)]
+        row[: self._width] = outputs
+        for index, (got, given) in enumerate(energies):
+            self._residuals[index] += got - given
+            row[self._width + index] = self._residuals[index]
         self._times.append(time)
 
     def result(self, facts: Facts) -> CosimulationResult:

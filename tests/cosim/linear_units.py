@@ -26,7 +26,7 @@ class LinearSystem(System):
 
     def __init__(self, name, matrices, start, inputs, outputs):
         self.name = name
-        self._a, self._b, self._c, self._d = matrices
+        self.matrices = matrices
         self._start = np.asarray(start, dtype=float)
         self.states = tuple(Variable(f"x{k}", start=value) for k, value in enumerate(start))
         self.inputs = tuple(
@@ -35,10 +35,10 @@ class LinearSystem(System):
         self.outputs = tuple(Variable(each, Causality.OUTPUT, unit=unit) for each, unit in outputs.items())
 
     def rates(self, instant):
-        return self._a @ instant.states + self._b @ instant.inputs
+        return self.matrices[0] @ instant.states + self.matrices[1] @ instant.inputs
 
     def evaluate_outputs(self, instant):
-        return self._c @ instant.states + self._d @ instant.inputs
+        return self.matrices[2] @ instant.states + self.matrices[3] @ instant.inputs
 
     def initial_states(self, parameters):
         return self._start

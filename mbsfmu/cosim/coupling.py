@@ -90,8 +90,10 @@ class Algorithm(ABC):
             self._pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
         self._is_driven = len(exchange.driven) > 0
         self._gives_rates = settings.extrapolation is Extrapolation.DERIVATIVES
-        self._corrected = np.setdiff1d(np.arange(len(exchange.names)), exchange.held)
-        self._improves_start = settings.extrapolation.degree > 1 and not exchange.without_states()
+        self._corrected = np.zeros(len(exchange.columns), dtype=bool)
+        self._corrected[: len(exchange.names)] = True
+        self._corrected[exchange.held] = False
+        self._improves_start = settings.extrapolation.degree > 0 and not exchange.without_states()
 
     def close(self) -> None:
         """End the threads."""
@@ -185,10 +187,10 @@ class Algorithm(ABC):
         self.exchange.restore(START)
 
     def _explicit(self, history: History, time: float, step: float) -> Floats:
-        """Make a step without iteration; where too little of a past is known for the degree, make it twice.
+        """Make a step without iteration; where nothing is known of the past, make it twice if states can be saved.
 
-        The second time, inputs interpolate to what the first one found: a step with held inputs would spoil the
-        third order.
+        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
+        the third order, and make step control begin with tiny ones.
         """
         twice = self._improves_start and history.is_fresh
         if twice:
@@ -217,7 +219,7 @@ class Algorithm(ABC):
             true = mean(history.interpolate(step, end))
         missed = np.zeros(len(self.exchange.entry_sources))
         for member in self.exchange.members:
-            coupled = np.isin(member.sources, self._corrected)
+            coupled = self._corrected[member.sources]
             sources = member.sources[coupled]
             wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
             missed[member.entry_place][coupled] = step * (wanted - member.applied[coupled])

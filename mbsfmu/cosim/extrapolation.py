@@ -107,8 +107,8 @@ class History:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing but the present is known."""
-        return not self._lengths
+        """Whether nothing is known of a past that the polynomials need."""
+        return self._most > 0 and not self._lengths
 
     @property
     def rates(self) -> Floats | None:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import fmpy
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "cosim"))
-from linear_units import CONNECTIONS, LinearSystem, export_linear, halves
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear, halves
 
 from mbsfmu import cosimulate
 from mbsfmu.cosim.loading import instantiate, load_graph

@@ -55,7 +55,8 @@ def main(name: str = "quick-return") -> None:
             except mbsfmu.CosimulationError:
                 told = "diverged"
             print(
-                f"{algorithm:13s} {extrapolation:7s} {tolerance:6g}: {count} sweeps, {controlled.rejected_steps} rejected, "
+                f"{algorithm:13s} {extrapolation:7s} {tolerance:6g}: {count} sweeps, "
+                f"{controlled.rejected_steps} rejected, "
                 f"{controlled.smallest_step:.2g} to {controlled.largest_step:.2g} s: {error(controlled)}, "
                 f"residual {controlled.energy_residual_max:.3g} J; fixed: {told}"
             )

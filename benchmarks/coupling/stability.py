@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "cosim"))
-from linear_units import CONNECTIONS, export_linear, halves
-from oscillator_theory import stability_limit
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from cosim.linear_units import CONNECTIONS, export_linear, halves
+from cosim.oscillator_theory import stability_limit
 
 from mbsfmu import CosimulationError, cosimulate
 

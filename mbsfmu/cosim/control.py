@@ -151,8 +151,8 @@ class RichardsonControl(Controller):
 
     The difference, over 2^p − 1 for a coupling of order p, estimates what the halves have done wrong (Richardson).
     What extrapolates over the whole step knows the ends of whole steps only, so that both do the same at different
-    lengths. Tolerances hold for the whole run: a step may use its share of the run's time, for errors of states add
-    up. Outputs that depend directly on inputs carry errors of the step alone and may use all of it.
+    lengths. Tolerances hold for the whole run: a step may use its share of the run's time, for errors add up. Where
+    inputs are held, outputs that depend directly on them are off by h, whatever the share: they may use all of it.
     """
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, duration: float) -> None:
@@ -161,12 +161,13 @@ class RichardsonControl(Controller):
         self._duration = duration
         exchange = stepping.exchange
         self._weights = _Weights(exchange.nominals(), history.now, tolerances)
-        self._direct = np.zeros(len(exchange.names), dtype=bool)
-        for index, (name, variable) in enumerate(exchange.names):
-            member = exchange.member(name)
-            self._direct[index] = bool(
-                set(member.instance.dependencies.get(variable) or ()) & set(member.entries.names)
-            )
+        # A step cannot make the error of a held input that shows at its end a share of its own length.
+        self._gathering = np.ones(len(exchange.names), dtype=bool)
+        if stepping.degree == 0:
+            for index, (name, variable) in enumerate(exchange.names):
+                member = exchange.member(name)
+                direct = set(member.instance.dependencies.get(variable) or ()) & set(member.entries.names)
+                self._gathering[index] = not direct
         self._continuous = np.setdiff1d(np.arange(len(exchange.names)), exchange.held)
 
     @property
@@ -181,7 +182,7 @@ class RichardsonControl(Controller):
         half = 0.5 * step
         points = [self.stepping.advance(fine, time, half), self.stepping.advance(fine, time + half, half)]
         error = np.abs(fine.now - whole) / (2.0**self.power - 1.0) / self._weights.of(fine.now)
-        error[~self._direct] *= self._duration / step
+        error[self._gathering] *= self._duration / step
         return Attempt(points, fine, float(np.max(error[self._continuous], initial=0.0)))
 
     def _take(self, attempt: Attempt, step: float) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cosim.linear_units import export_linear, halves
 from pythonfmu import FmuBuilder
 
 import mbsfmu
@@ -23,3 +24,23 @@ def oscillators(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def four_bar_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("four-bar-package")
     return mbsfmu.export(mbsfmu.models.four_bar(), folder, layout="separate")[-1]
+
+
+@pytest.fixture(scope="session")
+def halves_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("halves")
+
+
+@pytest.fixture(scope="session")
+def halves_exact(halves_folder: Path) -> list[Path]:
+    """The oscillator's halves, whose steps of 1 ms inside are exact beside what coupling does."""
+    (halves_folder / "exact").mkdir()
+    return [export_linear(system, halves_folder / "exact", "rk4", 1e-3) for system in halves()]
+
+
+@pytest.fixture(scope="session")
+def halves_poor(halves_folder: Path) -> list[Path]:
+    """The same, but saying that they neither save states nor interpolate inputs."""
+    (halves_folder / "poor").mkdir()
+    flags = {"canGetAndSetFMUstate": False, "canInterpolateInputs": False}
+    return [export_linear(system, halves_folder / "poor", "rk4", 1e-3, **flags) for system in halves()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from linear_units import halves
+from cosim.linear_units import halves
 from scipy.linalg import block_diag, expm
 from scipy.optimize import brentq
 

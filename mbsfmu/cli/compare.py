@@ -10,7 +10,7 @@ from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import check_folders, common_options, formulation_option, numbers, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.comparison import CHOICES, Comparison, compare
+from mbsfmu.comparison import CHOICES, USUAL, Comparison, compare
 from mbsfmu.comparison.comparison import ACCURACY
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
@@ -27,7 +27,9 @@ from mbsfmu.exporting import BACKENDS
     callback=numbers,
     help="Communication steps in s.",
 )
-@click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=words, help="Some of these.")
+@click.option(
+    "--algorithms", default=",".join(USUAL), show_default=True, callback=words, help=f"Of {', '.join(CHOICES)}."
+)
 @click.option("--accuracy", type=float, default=ACCURACY, show_default=True, help="Wanted, relative to a range.")
 @click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mbsfmu.cosim.algorithms import ALGORITHMS, Extrapolation
+from mbsfmu.cosim.algorithms import ALGORITHMS
+from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.errors import InputError
 
 CHOICES = tuple(
@@ -11,6 +12,8 @@ CHOICES = tuple(
     for extrapolation in Extrapolation
 )
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
+USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
+"""Those that every unit can do, and that are compared where nothing is said."""
 
 
 def parted(choice: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
-from mbsfmu.comparison.choices import CHOICES, parted
+from mbsfmu.comparison.choices import USUAL, parted
 from mbsfmu.comparison.comparison import ACCURACY, Comparison, gather_curves
 from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.reference import Reference
@@ -30,7 +30,7 @@ def compare(
     model: CoupledModel,
     *,
     steps: Sequence[float] = (2e-3, 1e-3, 5e-4),
-    algorithms: Sequence[str] = CHOICES,
+    algorithms: Sequence[str] = USUAL,
     formulation: str | None = None,
     backend: str = "native",
     stop: float | None = None,

@@ -112,6 +112,7 @@ def make_run(task: Task) -> Run:
         result.steps,
         result.wall_seconds,
         message,
+        rollbacks=result.rollbacks,
         cpu_seconds=spent,
         curves=_curves(result, curve_times(reference.time), list(errors)),
     )

@@ -175,3 +175,9 @@ def value_map(connection: Connection, instances: Mapping[str, Instance]) -> Line
         raise InputError(
             f"connection {connection}: {output} is in {source.name}, but {entry} is in {target.name}: {error}"
         ) from None
+
+
+def is_text(connection: Connection, instances: Mapping[str, Instance]) -> bool:
+    """Tell whether a connection is one of String variables."""
+    name, variable = connection.source
+    return instances[name].kinds[variable] == "String"

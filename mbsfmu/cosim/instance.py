@@ -6,11 +6,11 @@ import logging
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Sequence
-from ctypes import byref
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_double, c_int, c_void_p
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 import fmpy
@@ -18,13 +18,11 @@ import numpy as np
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
-from numpy.typing import NDArray
 
+from mbsfmu.cosim.port import Floats, Port
 from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.variables import Causality, Variability, Variable
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +42,14 @@ def _log(_: Any, instance: bytes, status: int, category: bytes, message: bytes) 
 
 
 _LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
+
+
+class UnitError(SimulationError):
+    """A function of a unit that went wrong; after a fatal error nothing may be called any more."""
+
+    def __init__(self, message: str, fatal: bool) -> None:
+        super().__init__(message)
+        self.fatal = fatal
 
 
 class Archive:
@@ -96,12 +102,25 @@ class Instance:
         Variables by name; `kinds` has their FMI types, `units` their units with the definitions.
     interpolates
         Whether inputs may be given with derivatives.
+    gives_rates, gives_directional_derivatives
+        Whether outputs have derivatives by time and by inputs.
+    saves_state
+        Whether the state can be saved and restored.
+    takes_any_step
+        Whether communication steps may differ.
+    steps
+        Number of steps made.
+    returns
+        Whether a state from before a step may be restored after it; told to the unit with every step.
     """
 
     def __init__(self, name: str, archive: Archive) -> None:
         self.name = name
         self.time = 0.0
+        self.steps = 0
+        self.returns = False
         self._fatal = False
+        self._states: dict[str, Any] = {}
         self._description = archive.description
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
@@ -111,6 +130,10 @@ class Instance:
         if co_simulation is None:
             raise InputError(f"{name} is no co-simulation unit")
         self.interpolates = bool(co_simulation.canInterpolateInputs)
+        self.gives_rates = int(co_simulation.maxOutputDerivativeOrder or 0) >= 1
+        self.saves_state = bool(co_simulation.canGetAndSetFMUstate)
+        self.gives_directional_derivatives = bool(co_simulation.providesDirectionalDerivative)
+        self.takes_any_step = bool(co_simulation.canHandleVariableCommunicationStepSize)
         self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
         self._callbacks = fmi2.fmi2CallbackFunctions()
         self._callbacks.logger = _LOGGER
@@ -128,6 +151,20 @@ class Instance:
             self._slave.instantiate(callbacks=self._callbacks, loggingOn=True)
         except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance
             raise SimulationError(f"{name} cannot be instantiated: {self._reason(str(error))}") from None
+        self._address = self.component
+        self._do_step = self.function("fmi2DoStep", (c_void_p, c_double, c_double, c_int))
+        self._get_state = self.function("fmi2GetFMUstate", (c_void_p, c_void_p))
+        self._set_state = self.function("fmi2SetFMUstate", (c_void_p, c_void_p))
+
+    @property
+    def dependencies(self) -> dict[str, tuple[str, ...] | None]:
+        """What each output depends on directly while stepping; None where the unit does not say."""
+        return _dependencies(self._description.outputs)
+
+    @property
+    def initial_dependencies(self) -> dict[str, tuple[str, ...] | None]:
+        """What each unknown depends on in initialization mode; None where the unit does not say."""
+        return _dependencies(self._description.initialUnknowns)
 
     @property
     def default_experiment(self) -> tuple[float | None, float | None]:
@@ -153,12 +190,38 @@ class Instance:
         try:
             return getattr(self._slave, function)(*arguments)
         except FMICallException as error:
-            self._fatal = error.status == fmi2.fmi2Fatal
-            status = _STATUS.get(error.status, str(error.status))
-            raise SimulationError(
-                f"{self.name} at t = {self.time:.9g} s: {error.function} gives {status}: "
-                f"{self._reason('no reason given')}"
-            ) from None
+            self.fail(error.function, error.status)
+
+    def fail(self, function: str, status: int) -> NoReturn:
+        """Raise what a function of the FMI that went wrong means.
+
+        Raises
+        ------
+        UnitError
+            Always; the message has instance, time, function and the unit's own reason.
+        """
+        self._fatal = self._fatal or status == fmi2.fmi2Fatal
+        word = _STATUS.get(status, str(status))
+        reason = self._reason("no reason given")
+        self._messages.clear()
+        raise UnitError(f"{self.name} at t = {self.time:.9g} s: {function} gives {word}: {reason}", self._fatal)
+
+    # -- functions of the FMI as they are -------------------------------------------------------------------
+
+    @property
+    def component(self) -> Any:
+        """Address of the component, for functions of the FMI."""
+        return self._slave.component
+
+    def function(self, name: str, argument_types: Sequence[Any]) -> Callable[..., int]:
+        """Return a function of the FMU's library; it gives the status and raises nothing."""
+        function = self._slave.dll[name]
+        function.argtypes, function.restype = argument_types, c_int
+        return function
+
+    def reference(self, name: str) -> int:
+        """Return the value reference of a variable."""
+        return self._by_name[name].valueReference
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
@@ -180,21 +243,56 @@ class Instance:
 
         Raises
         ------
-        SimulationError
+        UnitError
             When the unit refuses; the message has instance, time and reason.
         """
         self.time = time
-        self._call("doStep", time, step)
+        self.steps += 1
+        if self._messages:
+            self._messages.clear()
+        status = self._do_step(self._address, time, step, not self.returns)
+        if status > 1:
+            self.fail("fmi2DoStep", status)
 
     def close(self) -> None:
-        """Terminate and free the instance; after a fatal error the standard forbids both."""
+        """Free saved states, terminate and free the instance; after a fatal error the standard forbids all three."""
         if self._fatal:
             return
+        for state in self._states.values():
+            self._slave.freeFMUstate(state)
         try:
             self._slave.terminate()
         except FMICallException:
             logger.debug("%s does not terminate after an error", self.name)
         self._slave.freeInstance()
+
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def save(self, slot: str) -> None:
+        """Keep the state under a name; what was kept under it is replaced.
+
+        Raises
+        ------
+        UnitError
+            When the unit cannot save its state.
+        """
+        if slot not in self._states:
+            self._states[slot] = fmi2.fmi2FMUstate()
+        status = self._get_state(self._address, byref(self._states[slot]))
+        if status > 1:
+            self.fail("fmi2GetFMUstate", status)
+
+    def restore(self, slot: str) -> None:
+        """Go back to the state that was kept under a name.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        status = self._set_state(self._address, self._states[slot])
+        if status > 1:
+            self.fail("fmi2SetFMUstate", status)
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -220,79 +318,21 @@ class Instance:
         """Return the value of a String variable."""
         return self._call("getString", [self._by_name[name].valueReference])[0].decode()
 
-    def port(self, names: Sequence[str], factors: Floats | float = 1.0, offsets: Floats | float = 0.0) -> Port:
-        """Return fast access to numeric variables, values being converted on their way in."""
-        return Port(self, names, factors, offsets)
+    def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
+        """Return fast access to numeric variables, their values standing in an array that is given."""
+        return Port(self, names, values)
 
+    def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
+        """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).
 
-class Port:
-    """Reads and writes a list of numeric variables of an instance at once, as floats.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    names
-        Names of Real, Integer, Enumeration or Boolean variables.
-    factors, offsets
-        What becomes of the values that are written: factor · value + offset.
-    """
-
-    def __init__(
-        self, instance: Instance, names: Sequence[str], factors: Floats | float = 1.0, offsets: Floats | float = 0.0
-    ) -> None:
-        self.instance = instance
-        self.names = tuple(names)
-        self.factors, self.offsets = np.broadcast_to(factors, len(names)), np.broadcast_to(offsets, len(names))
-        self._converts = bool(np.any(self.factors != 1.0) or np.any(self.offsets != 0.0))
-        self._groups = []
-        for kind, function, element in (
-            (("Real",), "Real", fmi2.fmi2Real),
-            (("Integer", "Enumeration"), "Integer", fmi2.fmi2Integer),
-            (("Boolean",), "Boolean", fmi2.fmi2Boolean),
-        ):
-            chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kind]
-            if chosen:
-                references = [instance._by_name[names[index]].valueReference for index in chosen]
-                self._groups.append(
-                    (
-                        function,
-                        np.array(chosen),
-                        (fmi2.fmi2ValueReference * len(chosen))(*references),
-                        (element * len(chosen))(),
-                    )
-                )
-
-    def read(self) -> Floats:
-        """Return the values, shape (number of names,)."""
-        values = np.empty(len(self.names))
-        for function, chosen, references, buffer in self._groups:
-            self._do(f"fmi2Get{function}", references, buffer)
-            values[chosen] = buffer
-        return values
-
-    def write(self, values: Floats) -> None:
-        """Set the values, converted."""
-        if self._converts:
-            values = self.factors * values + self.offsets
-        for function, chosen, references, buffer in self._groups:
-            for position, index in enumerate(chosen):
-                buffer[position] = values[index] if function == "Real" else round(float(values[index]))
-            self._do(f"fmi2Set{function}", references, buffer)
-
-    def write_derivatives(self, values: Floats) -> None:
-        """Set the first derivatives of Real inputs by time, converted."""
-        if self._converts:
-            values = self.factors * values
-        for function, chosen, references, buffer in self._groups:
-            if function == "Real":
-                derivatives = type(buffer)(*values[chosen])
-                orders = (fmi2.fmi2Integer * len(chosen))(*([1] * len(chosen)))
-                self._do("fmi2SetRealInputDerivatives", references, orders, derivatives)
-
-    def _do(self, function: str, references: Any, *buffers: Any) -> None:
-        component = self.instance._slave.component
-        self.instance._call(function, component, references, len(references), *buffers)
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        references = [[self.reference(name) for name in names] for names in (unknowns, knowns)]
+        columns = [self._call("getDirectionalDerivative", references[0], [known], [1.0]) for known in references[1]]
+        return np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
 
 
 def _variable(described: Any) -> Variable:
@@ -307,8 +347,16 @@ def _variable(described: Any) -> Variable:
         Causality(causality),
         Variability(variability),
         _unit_name(described),
+        nominal=float(described.nominal) if described.nominal else None,
         description=described.description or "",
     )
+
+
+def _dependencies(unknowns: Any) -> dict[str, tuple[str, ...] | None]:
+    return {
+        each.variable.name: None if each.dependencies is None else tuple(known.name for known in each.dependencies)
+        for each in unknowns
+    }
 
 
 def described_units(description: Any) -> dict[str, Unit]:

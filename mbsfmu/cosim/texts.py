@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.graph import Connection, is_text
 from mbsfmu.cosim.instance import Instance
+from mbsfmu.errors import SimulationError
 
 
 class Texts:
@@ -28,7 +29,7 @@ class Texts:
 
     def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
         self._instances = instances
-        self._connections = [each for each in connections if _is_text(instances, each.source)]
+        self._connections = [each for each in connections if is_text(each, instances)]
         outputs = [
             (name, variable.name)
             for name, instance in instances.items()
@@ -54,14 +55,26 @@ class Texts:
             if not changes or changes[-1][1] != text:
                 changes.append((time, text))
 
+    def settle(self) -> None:
+        """Hand on at the start until nothing changes: text may pass through any number of units.
+
+        Raises
+        ------
+        SimulationError
+            When texts go round and change for ever.
+        """
+        texts = before = self.read()
+        for _ in range(len(self._connections) + 1):
+            self.hand_on(texts)
+            before, texts = texts, self.read()
+            if texts == before:
+                return
+        changing = ", ".join(".".join(source) for source, text in texts.items() if text != before[source])
+        raise SimulationError(f"initialization does not settle: the texts of {changing} change for ever")
+
     def pass_on(self, time: float) -> None:
         """Read, record and hand on at a communication point in s."""
         if self._sources:
             texts = self.read()
             self.record(time, texts)
             self.hand_on(texts)
-
-
-def _is_text(instances: Mapping[str, Instance], source: tuple[str, str]) -> bool:
-    name, variable = source
-    return instances[name].kinds[variable] == "String"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cosim.linear_units import export_linear, halves
 from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
 from pythonfmu import FmuBuilder
 
@@ -41,3 +42,23 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return made[name]
 
     return unit
+
+
+@pytest.fixture(scope="session")
+def halves_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("halves")
+
+
+@pytest.fixture(scope="session")
+def halves_exact(halves_folder: Path) -> list[Path]:
+    """The oscillator's halves, whose steps of 1 ms inside are exact beside what coupling does."""
+    (halves_folder / "exact").mkdir()
+    return [export_linear(system, halves_folder / "exact", "rk4", 1e-3) for system in halves()]
+
+
+@pytest.fixture(scope="session")
+def halves_poor(halves_folder: Path) -> list[Path]:
+    """The same, but saying that they neither save states nor interpolate inputs."""
+    (halves_folder / "poor").mkdir()
+    flags = {"canGetAndSetFMUstate": False, "canInterpolateInputs": False}
+    return [export_linear(system, halves_folder / "poor", "rk4", 1e-3, **flags) for system in halves()]

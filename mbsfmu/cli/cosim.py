@@ -50,7 +50,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str) -> float | st
     "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."
 )
 @click.option("--smallest-step", type=float, help="Of controlled steps in s; a thousandth of --step by default.")
-@click.option("--largest-step", type=float, help="Of controlled steps in s; a hundred times --step by default.")
+@click.option("--largest-step", type=float, help="Of controlled steps in s; ten times --step by default.")
 @click.option("--iteration-tolerance", type=float, default=1e-8, show_default=True, help="Of fixed-point and newton.")
 @click.option("--maximum-iterations", type=int, default=50, show_default=True, help="Of fixed-point and newton.")
 @click.option(

@@ -40,7 +40,7 @@ from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
 
-_SMALLEST, _LARGEST = 1e-3, 1e2  # of the first step, where bounds are not given
+_SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
 
 
 def cosimulate(
@@ -97,7 +97,8 @@ def cosimulate(
         Of `error` the wanted error of outputs at the end of the run, of `energy` the residual power: as a share of
         their magnitude, and of their nominal value (1 W of powers). The absolute one is the same by default.
     smallest_step, largest_step
-        Bounds of controlled steps in s; a thousandth and hundred times `step` by default.
+        Bounds of controlled steps in s; a thousandth and ten times `step` by default. What happens inside a unit at
+        rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
     iteration_tolerance, maximum_iterations
         Of iterated algorithms: the largest last change as a share of a variable's magnitude or nominal value, and
         the number of sweeps after which a step fails.

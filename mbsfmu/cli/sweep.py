@@ -30,6 +30,7 @@ from mbsfmu.studies.points import parse_values
 @click.option("--errors", is_flag=True, help="Hold each coupled run against the monolithic one of its parameters.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("--backend", default="native", show_default=True, help=f"Of the units, one of {', '.join(BACKENDS)}.")
+@click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
@@ -46,6 +47,7 @@ def command(
     errors: bool,
     stop: float | None,
     backend: str,
+    internal_step: float | None,
     workers: int | None,
     scheduler: str | None,
     fresh: bool,
@@ -89,6 +91,7 @@ def command(
             errors=errors,
             fresh=fresh,
             backend=backend,
+            internal_step=internal_step,
             workers=workers,
             executor=executor,
             progress=progress,

@@ -87,7 +87,8 @@ def sweep(
     backend
         Of the units, as for `export`.
     internal_step
-        Largest internal step of the units in s; the smallest communication step by default.
+        Largest internal step in s of the units, and of the monolithic runs that they are held against; the smallest
+        communication step by default.
     workers
         Number of processes on this machine; that of its cores by default.
     executor
@@ -113,7 +114,9 @@ def sweep(
     coupled = "algorithm" in chosen
     if errors and not coupled:
         raise InputError("errors are those of coupled runs; name at least one algorithm")
-    internal = internal_step or min(map(float, chosen.get("step", [model.step])))
+    internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
+    if not (internal > 0 and math.isfinite(internal)):
+        raise InputError(f"the internal step is {internal:g} s; it must be positive")
     values = {name: list(map(float, vary[given])) for given, name in references.items()} if vary else {}
     content = {
         "version": version("mbsfmu"), "model": model.to_dict(), "stop": end, "errors": errors, "backend": backend,

@@ -168,6 +168,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ({}, {"settings": {"solver": ["x"]}}, "there is no solver 'x'"),
         ({}, {"settings": {"step": [0.0]}}, "the step is 0 s; it must be positive"),
         ({}, {"stop": -1.0}, "the stop time is -1 s"),
+        ({}, {"internal_step": 0.0}, "the internal step is 0 s; it must be positive"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
         ({"boom.mass": [1.0]}, {"output": "no/such/folder.parquet"}, "the folder of no/such/folder.parquet is not"),
     ],

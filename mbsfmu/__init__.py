@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
     from mbsfmu.exporting import export
     from mbsfmu.fmu.validation import validate
+    from mbsfmu.studies import sweep
 
 # Loaded when asked for: a unit on its target has this package but need not have FMPy and lxml.
 _LAZY = {
@@ -50,6 +51,7 @@ _LAZY = {
     "CosimulationResult": "cosim",
     "cosimulate": "cosim",
     "export": "exporting",
+    "sweep": "studies",
     "validate": "fmu.validation",
 }
 
@@ -93,5 +95,6 @@ __all__ = [
     "cosimulate",
     "export",
     "models",
+    "sweep",
     "validate",
 ]

@@ -10,6 +10,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.data import Data
+from mbsfmu.errors import InputError
+from mbsfmu.trajectory import Trajectory
 
 
 class StepSignal(Data):
@@ -48,6 +50,11 @@ class StepSignal(Data):
         """Return the value from a time in s on."""
         return self._value(bisect_right(self.times, time))
 
+    def mapped(self, factor: float, offset: float) -> StepSignal:
+        """Return the signal with factor · value + offset for each value."""
+        values = tuple(factor * value + offset for value in self.values)
+        return StepSignal(times=self.times, values=values, initial=factor * self.initial + offset)
+
     def _value(self, passed: int) -> float:
         return self.values[passed - 1] if passed else self.initial
 
@@ -84,6 +91,39 @@ class LinearSignal(Data):
     def after(self, time: float) -> float:
         """Return the value at a time in s: it does not jump."""
         return self.before(time)
+
+    def mapped(self, factor: float, offset: float) -> LinearSignal:
+        """Return the signal with factor · value + offset for each value."""
+        return LinearSignal(times=self.times, values=tuple(factor * value + offset for value in self.values))
+
+
+def read_signal(text: str) -> StepSignal | LinearSignal:
+    """Read a signal from a table, as it is asked for on the command line.
+
+    Parameters
+    ----------
+    text
+        `table.csv:column`, or a Parquet file; straight between the times. With `:steps` behind it, each value holds
+        until the next time. Values are in the unit of the input.
+
+    Raises
+    ------
+    InputError
+        When it does not read so, or the file has no such column.
+    """
+    rest, _, last = text.rpartition(":")
+    kind = last if last in ("steps", "linear") and ":" in rest else "linear"
+    file, colon, column = (rest if kind == last and rest else text).rpartition(":")
+    if not colon or not file or not column:
+        raise InputError(f"the signal '{text}' is refused: it must read table.csv:column or table.csv:column:steps")
+    table = Trajectory.from_file(file)
+    try:
+        times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
+        if kind == "steps":
+            return StepSignal(times=times, values=values, initial=values[0])
+        return LinearSignal(times=times, values=values)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 AnySignal = Annotated[StepSignal | LinearSignal, Field(discriminator="type")]

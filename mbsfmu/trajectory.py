@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
+from mbsfmu.tables import column_values, make_table, read_parquet, unit_of, write_parquet
+
+SUFFIXES = (".csv", ".parquet")
+_TIME = "time"
 
 
 class UnknownSignalError(InputError, KeyError):
@@ -85,18 +92,148 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         """Return the unit of a signal."""
         return self._unit_by_name[self.full_name(name)]
 
+    def add(self, name: str, values: NDArray[np.float64], unit: str) -> None:
+        """Add a signal, shape (k,).
+
+        Raises
+        ------
+        InputError
+            When there is one of that name.
+        """
+        if name in self._column_by_name:
+            raise InputError(f"there is a signal '{name}' already")
+        self.values_by_column = np.column_stack([self.values_by_column, values])
+        self._column_by_name[name] = len(self.names)
+        self.names = (*self.names, name)
+        self._unit_by_name[name] = unit
+
     def final(self) -> dict[str, float]:
         """Return the last value of every signal."""
         return {name: float(self.values_by_column[-1, column]) for column, name in enumerate(self.names)}
+
+    # -- files ----------------------------------------------------------------------------------------------
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write time and signals to a CSV or Parquet file, as the suffix says; it appears complete or not at all.
+
+        Raises
+        ------
+        InputError
+            When it is neither suffix.
+        """
+        if check_suffix(path) == ".csv":
+            self.to_csv(path)
+        else:
+            self.to_parquet(path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write time and signals to a CSV file, numbers written so that they read back exactly, units in the header.
 
         The file appears complete or not at all.
         """
-        header = ["time [s]"] + [f"{name} [{self._unit_by_name[name]}]" for name in self.names]
+        header = [f"{_TIME} [s]"] + [f"{name} [{self._unit_by_name[name]}]" for name in self.names]
         with complete_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(header)
             rows = np.column_stack([self.time, self.values_by_column])
             writer.writerows([repr(float(value)) for value in row] for row in rows)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write time and signals to a Parquet file with the column `time`, units in the metadata of the columns.
+
+        The file appears complete or not at all.
+
+        Raises
+        ------
+        InputError
+            When a signal is called `time`.
+        """
+        if _TIME in self.names:
+            raise InputError(f"a signal is called '{_TIME}', as the column of the times is; rename it")
+        columns = {_TIME: self.time, **{name: np.ascontiguousarray(self[name]) for name in self.names}}
+        write_parquet(make_table(columns, {_TIME: "s", **self._unit_by_name}, {}), path)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a CSV or Parquet file, as the suffix says.
+
+        Raises
+        ------
+        InputError
+            When it is neither suffix, or the file does not hold times and numbers.
+        """
+        return cls.from_csv(path) if check_suffix(path) == ".csv" else cls.from_parquet(path)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a CSV file: a header of `name [unit]` or `name`, the times in s in the first column or in `time`.
+
+        Raises
+        ------
+        InputError
+            When there is no such file, or it does not hold times and numbers; the sentence names the line.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise InputError(f"there is no file {file}")
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            lines = [line for line in csv.reader(stream) if line]
+        if len(lines) < 2:
+            raise InputError(f"{file} is no table: it needs a header and at least one line of numbers")
+        names, units = zip(*(_parted(cell) for cell in lines[0]), strict=True)
+        rows = []
+        for number, line in enumerate(lines[1:], start=2):
+            if len(line) != len(names):
+                raise InputError(f"{file}, line {number}: there are {len(line)} values for {len(names)} columns")
+            try:
+                rows.append([float(cell) for cell in line])
+            except ValueError as error:
+                raise InputError(f"{file}, line {number}: {error}") from None
+        return cls._from_columns(str(file), np.array(rows), names, units)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a Parquet file: columns of numbers, the times in s in the first one or in `time`.
+
+        Raises
+        ------
+        InputError
+            When there is no such file, or it does not hold times and numbers.
+        """
+        table = read_parquet(path)
+        names = table.column_names
+        values = np.column_stack([column_values(table, name) for name in names])
+        return cls._from_columns(str(path), values, names, [unit_of(table, name) for name in names])
+
+    @classmethod
+    def _from_columns(cls, file: str, values: NDArray[np.float64], names: Sequence[str], units: Sequence[str]) -> Self:
+        if len(set(names)) < len(names):
+            raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
+        place = list(names).index(_TIME) if _TIME in names else 0
+        if units[place] not in ("s", "1"):
+            raise InputError(f"{file}: the times are in {units[place]}; they must be in s")
+        time = values[:, place]
+        if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
+            raise InputError(f"{file}: the times in the column '{names[place]}' must be finite and ascend")
+        rest = [column for column in range(len(names)) if column != place]
+        return cls(time, values[:, rest], [names[column] for column in rest], [units[column] for column in rest])
+
+
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a file of signals.
+
+    Raises
+    ------
+    InputError
+        When it is none of `SUFFIXES`.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path} is refused as a file of signals: its name must end in {' or '.join(SUFFIXES)}")
+    return suffix
+
+
+def _parted(cell: str) -> tuple[str, str]:
+    """Return name and unit of a column's header, which reads `name [unit]` or `name`."""
+    match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
+    return (match[1], match[2]) if match else (cell.strip(), "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbsfmu.data import DataError
-from mbsfmu.signals import LinearSignal, StepSignal
+from mbsfmu.errors import InputError
+from mbsfmu.signals import LinearSignal, StepSignal, read_signal
 
 Signal = StepSignal | LinearSignal
 SIGNALS = (StepSignal, LinearSignal)
@@ -126,3 +128,44 @@ def test_only_step_signals_have_an_initial_value() -> None:
 def test_signal_survives_json_form(table: dict[str, tuple[float, ...]], kind: type[Signal]) -> None:
     signal = kind(**table)
     assert kind.from_dict(signal.to_dict()) == signal
+
+
+@pytest.mark.parametrize(("kind", "middle"), [("", 3.0), (":linear", 3.0), (":steps", 2.0)])
+def test_signal_is_read_from_a_table(tmp_path: Path, kind: str, middle: float) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("time [s],valve.command [V],other\n0.5,2,7\n1.5,4,8\n")
+    signal = read_signal(f"{path}:command{kind}")
+    assert [signal.after(time) for time in (0.0, 0.5, 1.0, 1.5, 9.0)] == [2.0, 2.0, middle, 4.0, 4.0]
+    assert signal.events == (0.5, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("table.csv", "must read table.csv:column"),
+        (":a", "must read table.csv:column"),
+        ("table.csv:", "must read table.csv:column"),
+        ("table.csv:b", "there is no signal 'b'; there are a"),
+        ("nothing.csv:a", "there is no file nothing.csv"),
+        ("table.txt:a", "must end in .csv or .parquet"),
+    ],
+)
+def test_what_names_no_column_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("time,a\n0,1\n")
+    with pytest.raises(InputError) as caught:
+        read_signal(text)
+    assert sentence in str(caught.value)
+
+
+@given(tables(), st.sampled_from(SIGNALS), st.floats(-3, 3), st.floats(-5, 5))
+def test_mapped_signal_has_the_mapped_values(
+    table: dict[str, tuple[float, ...]], kind: type[Signal], factor: float, offset: float
+) -> None:
+    signal = kind(**table)
+    mapped = signal.mapped(factor, offset)
+    assert mapped.events == signal.events
+    for time in (*signal.times, signal.times[0] - 1.0):
+        assert mapped.after(time) == pytest.approx(factor * signal.after(time) + offset, rel=1e-9, abs=1e-9)

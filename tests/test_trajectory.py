@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mbsfmu.errors import InputError
+from mbsfmu.tables import read_parquet, unit_of
 from mbsfmu.trajectory import Trajectory
 
 NAMES = ("mechanism.cylinder.length", "circuit.cylinder.length", "mechanism.crank.angle", "time_of_day")
@@ -177,3 +178,82 @@ def test_folder_that_is_not_there_is_an_os_error_that_names_it(tmp_path: Path) -
     with pytest.raises(FileNotFoundError, match="nowhere"):
         trajectory().to_csv(tmp_path / "nowhere" / "run.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@settings(deadline=None)  # the first file loads the library of its format
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5, unique=True),
+    st.lists(st.floats(allow_nan=False), min_size=10, max_size=10),
+)
+def test_file_reads_back_to_the_last_bit(suffix: str, times: list[float], numbers: list[float]) -> None:
+    values = np.array(numbers).reshape(5, 2)[: len(times)]
+    written = Trajectory(np.array(sorted(times)), values, ("a.b", "c [x]"), ("m/s", "1"))
+    with tempfile.TemporaryDirectory() as folder:
+        written.to_file(Path(folder) / f"run.{suffix}")
+        found = Trajectory.from_file(Path(folder) / f"run.{suffix}")
+    np.testing.assert_array_equal(found.time, written.time)
+    np.testing.assert_array_equal(found.values_by_column, written.values_by_column)
+    assert found.names == written.names
+    assert [found.unit(name) for name in found.names] == ["m/s", "1"]
+
+
+def test_parquet_has_units_in_the_metadata_of_its_columns(tmp_path: Path) -> None:
+    trajectory().to_parquet(tmp_path / "run.parquet")
+    table = read_parquet(tmp_path / "run.parquet")
+    assert table.column_names == ["time", *NAMES]
+    assert [unit_of(table, name) for name in table.column_names] == ["s", *UNITS]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.parquet"]
+
+
+def test_times_may_stand_in_any_column(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("force [N],time [s]\n1,0.5\n\n2,1.5\n")
+    table = Trajectory.from_csv(path)
+    np.testing.assert_array_equal(table.time, [0.5, 1.5])
+    np.testing.assert_array_equal(table["force"], [1.0, 2.0])
+    assert table.unit("force") == "N"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "is no table: it needs a header"),
+        ("time,a\n", "is no table: it needs a header"),
+        ("time,a\n0,1\n1\n", "line 3: there are 1 values for 2 columns"),
+        ("time,a\n0,one\n", "line 2: could not convert string to float: 'one'"),
+        ("time,a\n1,1\n1,2\n", "the times in the column 'time' must be finite and ascend"),
+        ("t,a\nnan,1\n", "the times in the column 't' must be finite and ascend"),
+        ("time [ms],a\n1,1\n", "the times are in ms; they must be in s"),
+        ("time,a,a\n1,1,1\n", "has two columns of one name: time, a, a"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        Trajectory.from_csv(path)
+    assert sentence in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"its name must end in \.csv or \.parquet"):
+        trajectory().to_file(tmp_path / "run.txt")
+    with pytest.raises(InputError, match="there is no file"):
+        Trajectory.from_file(tmp_path / "run.csv")
+    with pytest.raises(InputError, match="there is no file"):
+        Trajectory.from_file(tmp_path / "run.parquet")
+    (tmp_path / "run.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="is no Parquet file"):
+        Trajectory.from_file(tmp_path / "run.parquet")
+
+
+def test_signal_is_added_once() -> None:
+    made = trajectory()
+    made.add("sum", np.array([1.0, 2.0, 3.0]), "N")
+    np.testing.assert_array_equal(made["sum"], [1.0, 2.0, 3.0])
+    assert made.names == (*NAMES, "sum")
+    assert made.unit("sum") == "N"
+    with pytest.raises(InputError, match="there is a signal 'sum' already"):
+        made.add("sum", np.zeros(3), "N")

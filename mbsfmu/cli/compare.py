@@ -7,19 +7,13 @@ import os
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, common_options, formulation_option, words
+from mbsfmu.cli.options import check_folders, common_options, formulation_option, numbers, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.comparison import CHOICES, Comparison, compare
+from mbsfmu.comparison import CHOICES, USUAL, Comparison, compare
+from mbsfmu.comparison.comparison import ACCURACY
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
-
-
-def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
-    try:
-        return [float(each) for each in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
 
 
 @click.command("compare")
@@ -30,10 +24,14 @@ def _numbers(_: click.Context, __: click.Parameter, value: str) -> list[float]:
     "--steps",
     default="2e-3,1e-3,5e-4",
     show_default=True,
-    callback=_numbers,
+    callback=numbers,
     help="Communication steps in s.",
 )
-@click.option("--algorithms", default=",".join(CHOICES), show_default=True, callback=words, help="Some of these.")
+@click.option(
+    "--algorithms", default=",".join(USUAL), show_default=True, callback=words, help=f"Of {', '.join(CHOICES)}."
+)
+@click.option("--accuracy", type=float, default=ACCURACY, show_default=True, help="Wanted, relative to a range.")
+@click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("--report", help="HTML file for the report page.")
 @click.option("--json", "json_file", help="JSON file for all numbers.")
@@ -44,6 +42,8 @@ def command(
     backend: str,
     steps: list[float],
     algorithms: list[str],
+    accuracy: float,
+    stability: bool,
     stop: float | None,
     report: str | None,
     json_file: str | None,
@@ -65,6 +65,8 @@ def command(
             formulation=formulation,
             backend=backend,
             stop=stop,
+            accuracy=accuracy,
+            stability=stability,
             workers=min(os.cpu_count() or 1, len(steps) * len(algorithms)),
             progress=progress,
         )
@@ -95,3 +97,7 @@ def _print_comparison(comparison: Comparison) -> None:
     print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items()]
     print_table("observed order", ["algorithm", "order"], rows)
+    if comparison.stability:
+        rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
+        print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
+    click.echo(comparison.verdict)

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from mbsfmu.cli.options import check_folders, common_options, words
+from mbsfmu.cli.options import assignment, check_folders, check_signal_file, common_options, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate
-from mbsfmu.cosim.algorithms import ALGORITHMS, Extrapolation
+from mbsfmu.cosim.algorithms import AITKEN, ALGORITHMS, JACOBIANS
+from mbsfmu.cosim.control import CONTROLS
+from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.signals import read_signal
+
+
+def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
+    try:
+        return (
+            None
+            if value is None
+            else {each.partition("=")[0]: int(each.partition("=")[2]) for each in value.split(",")}
+        )
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is no list of units and whole numbers such as a=4,b=1") from None
+
+
+def _relaxation(_: click.Context, __: click.Parameter, value: str) -> float | str:
+    try:
+        return value if value == AITKEN else float(value)
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is neither '{AITKEN}' nor a number") from None
 
 
 @click.command("cosim")
@@ -18,10 +40,27 @@ from mbsfmu.cosim.algorithms import ALGORITHMS, Extrapolation
 @click.option("--connect", multiple=True, help="a.y=b.u; any number of times.")
 @click.option("--algorithm", default="gauss-seidel", show_default=True, help=f"One of {', '.join(ALGORITHMS)}.")
 @click.option("--extrapolation", default="zero", show_default=True, help=f"One of {', '.join(Extrapolation)}.")
-@click.option("--order", callback=words, help="Units in the order in which gauss-seidel steps them: a,b.")
-@click.option("--step", type=float, help="Communication step in s; what the units suggest by default.")
+@click.option("--order", callback=words, help="Units in the order in which gauss-seidel and fixed-point step: a,b.")
+@click.option("--rates", callback=_rates, help="Steps of units in a communication step: a=4,b=1.")
+@click.option("--step", type=float, help="Communication step in s, or the first one; the units suggest one.")
 @click.option("--stop", type=float, help="End in s; what package or units suggest by default.")
-@click.option("-o", "--output", help="CSV file for all outputs over time.")
+@click.option("--control", default="fixed", show_default=True, help=f"Of the steps, one of {', '.join(CONTROLS)}.")
+@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Relative, of control error and energy.")
+@click.option(
+    "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."
+)
+@click.option("--smallest-step", type=float, help="Of controlled steps in s; a thousandth of --step by default.")
+@click.option("--largest-step", type=float, help="Of controlled steps in s; ten times --step by default.")
+@click.option("--iteration-tolerance", type=float, default=1e-8, show_default=True, help="Of fixed-point and newton.")
+@click.option("--maximum-iterations", type=int, default=50, show_default=True, help="Of fixed-point and newton.")
+@click.option(
+    "--relaxation", default=AITKEN, show_default=True, callback=_relaxation, help="Of fixed-point, or a number."
+)
+@click.option("--jacobian", default="differences", show_default=True, help=f"Of newton: {', '.join(JACOBIANS)}.")
+@click.option("--energy-correction", is_flag=True, help="Let inputs make up for what the last step missed.")
+@click.option("--threads", type=int, default=1, show_default=True, help="In which units step, with jacobi and newton.")
+@click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
+@click.option("-o", "--output", help="CSV or Parquet file for all outputs over time.")
 @click.option("--json", "json_file", help="JSON file for the facts of the run.")
 @common_options
 def command(
@@ -30,35 +69,45 @@ def command(
     algorithm: str,
     extrapolation: str,
     order: list[str] | None,
-    step: float | None,
-    stop: float | None,
+    rates: dict[str, int] | None,
+    tables: tuple[str, ...],
     output: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **settings: Any,
 ) -> None:
     """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
 
     \b
     Example: mbsfmu cosim out/four-bar.ssp --algorithm gauss-seidel --step 1e-3 -o run.csv
     Example: mbsfmu cosim a.fmu b.fmu --connect a.y=b.u --connect b.y=a.u --step 1e-3 --stop 1
+    Example: mbsfmu cosim out/four-bar.ssp --algorithm newton --extrapolation linear --step 1e-3
+    Example: mbsfmu cosim out/four-bar.ssp --extrapolation linear --control error --tolerance 1e-4
+    Example: mbsfmu cosim out/four-bar.ssp --input circuit.valve.command=measured.csv:command -o run.parquet
     """
     log_to_stderr(quiet)
     check_folders(output, json_file)
+    check_signal_file(output)
+    inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
     with progress_bar("stepping", quiet) as progress:
         result = cosimulate(
             source[0] if len(source) == 1 else [Path(each) for each in source],
             algorithm=algorithm,
             extrapolation=extrapolation,
             order=order,
-            step=step,
-            stop=stop,
+            rates=rates,
             connections=connect,
+            inputs=inputs,
             progress=progress,
+            **settings,
         )
     if output:
-        result.to_csv(output)
+        result.to_file(output)
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
-    title = f"at {result.time[-1]:g} s, {result.steps} steps of {result.step:g} s, {result.algorithm}"
+    lengths = (
+        f"{result.smallest_step:.3g} to {result.largest_step:.3g}" if result.control != "fixed" else f"{result.step:g}"
+    )
+    title = f"at {result.time[-1]:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
     print_table(title, ["output", "value", "unit"], rows)

@@ -9,7 +9,7 @@ import click
 
 from mbsfmu.errors import SimulationError
 
-COMMANDS = ("compare", "cosim", "export", "models", "simulate", "validate")
+COMMANDS = ("compare", "cosim", "export", "models", "simulate", "sweep", "validate")
 """Each has its module here, with the function `command`."""
 
 
@@ -54,7 +54,7 @@ def _fail(message: str, status: int) -> None:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mbsfmu")
 def cli() -> None:
-    """Multibody mechanisms and hydraulics: simulate, export as FMUs, co-simulate, compare.
+    """Multibody mechanisms and hydraulics: simulate, export as FMUs, co-simulate, compare, sweep.
 
     MODEL is a built-in name (`mbsfmu models`), a model file (model.json) or file.py:factory.
     """

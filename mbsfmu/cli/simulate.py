@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, common_options, drift_options, formulation_option
+from mbsfmu.cli.options import check_folders, check_signal_file, common_options, drift_options, formulation_option
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.simulation.factory import SOLVERS
@@ -20,7 +20,7 @@ from mbsfmu.simulation.factory import SOLVERS
 @click.option("--rtol", type=float, default=1e-6, show_default=True, help="Relative, for explicit solvers.")
 @click.option("--atol", type=float, default=1e-6, show_default=True, help="Absolute, for explicit solvers.")
 @drift_options
-@click.option("-o", "--output", help="CSV file for all signals over time.")
+@click.option("-o", "--output", help="CSV or Parquet file for all signals over time.")
 @click.option("--json", "json_file", help="JSON file for the facts of the run.")
 @common_options
 def command(
@@ -46,6 +46,7 @@ def command(
     """
     log_to_stderr(quiet)
     check_folders(output, json_file)
+    check_signal_file(output)
     simulation = find_model(model).simulation(
         formulation=formulation,
         solver=solver,
@@ -59,7 +60,7 @@ def command(
     with progress_bar("simulating", quiet) as progress:
         result = simulation.run(stop, progress=progress)
     if output:
-        result.to_csv(output)
+        result.to_file(output)
     summary = result.summary()
     write_json(json_file, summary)
     facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}

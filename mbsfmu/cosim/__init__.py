@@ -1,12 +1,8 @@
 """The co-simulation master: drives any FMI 2.0 co-simulation units through FMPy."""
 
 from mbsfmu.cosim.graph import Connection, SystemGraph
-from mbsfmu.cosim.master import (
-    CosimulationError,
-    CosimulationInterrupted,
-    CosimulationResult,
-    cosimulate,
-)
+from mbsfmu.cosim.master import cosimulate
+from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.ssp import read_ssp, write_ssp
 
 __all__ = [

@@ -1,149 +1,91 @@
-"""Coupling algorithms: in which order instances step, and with which inputs."""
+"""The coupling algorithms by their names."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
-import numpy as np
-
-from mbsfmu.cosim.exchange import Exchange, Member
-from mbsfmu.cosim.instance import Floats
+from mbsfmu.cosim.coupling import Algorithm, GaussSeidel, Jacobi, Settings, names_of
+from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.fixed_point import FixedPoint
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.interface_newton import InterfaceNewton
 from mbsfmu.errors import InputError
 
-
-class Extrapolation(StrEnum):
-    """How inputs are continued over a step from what is known at its beginning."""
-
-    ZERO = "zero"
-    LINEAR = "linear"
-
-
-@dataclass
-class History:
-    """Outputs at the last two communication points.
-
-    Attributes
-    ----------
-    now, before
-        All outputs at the beginning of the step, and one step earlier; None in the first step.
-    step_before
-        Length of the last step in s.
-    """
-
-    now: Floats
-    before: Floats | None = None
-    step_before: float = 0.0
-
-    def slope(self) -> Floats:
-        """Return the rate of change over the last step; zero in the first one."""
-        if self.before is None:
-            return np.zeros_like(self.now)
-        return (self.now - self.before) / self.step_before
+_CLASSES: dict[str, type[Algorithm]] = {
+    "jacobi": Jacobi,
+    "gauss-seidel": GaussSeidel,
+    "fixed-point": FixedPoint,
+    "newton": InterfaceNewton,
+}
+ALGORITHMS = tuple(_CLASSES)
+JACOBIANS = ("differences", "directional")
+AITKEN = "aitken"
 
 
-class Algorithm(ABC):
-    """Makes one communication step of all members.
-
-    Parameters
-    ----------
-    extrapolation
-        How inputs are continued.
-    """
-
-    def __init__(self, extrapolation: Extrapolation) -> None:
-        self.extrapolation = extrapolation
-
-    @abstractmethod
-    def step(self, exchange: Exchange, history: History, time: float, step: float) -> Floats:
-        """Advance all members and return all outputs at the end."""
-
-    def _advance(self, member: Member, begin: Floats, slope: Floats, time: float, step: float) -> None:
-        """Set inputs that begin at a value and go on with a slope, and step.
-
-        An instance that interpolates gets the slope. One that holds its inputs gets their value at the middle
-        of the step, which is as good as a straight line to second order. An output of such an instance that
-        depends directly on the input still shows the value at the middle, and is first order: the standard does
-        not allow to set the end value and read again without a step.
-        """
-        sources = member.source_of_entry
-        if len(sources):
-            member.applied = begin[sources] + 0.5 * step * slope[sources]
-            if self.extrapolation is Extrapolation.LINEAR and member.instance.interpolates:
-                member.entries.write(begin[sources])
-                member.entries.write_derivatives(slope[sources])
-            else:
-                member.entries.write(member.applied)
-        member.instance.step(time, step)
-
-
-class Jacobi(Algorithm):
-    """All members step with what is known at the beginning."""
-
-    def step(self, exchange: Exchange, history: History, time: float, step: float) -> Floats:
-        """Advance all members and return all outputs at the end."""
-        linear = self.extrapolation is Extrapolation.LINEAR
-        slope = history.slope() if linear else np.zeros_like(history.now)
-        for member in exchange.members:
-            self._advance(member, history.now, slope, time, step)
-        return exchange.read()
-
-
-class GaussSeidel(Algorithm):
-    """Members step one after the other; later ones take the new outputs of earlier ones.
-
-    With zero order a later member gets the end value, with linear extrapolation the straight line to it.
-
-    Parameters
-    ----------
-    extrapolation
-        How inputs are continued.
-    order
-        Names of all instances in the order in which they step.
-    """
-
-    def __init__(self, extrapolation: Extrapolation, order: Sequence[str]) -> None:
-        super().__init__(extrapolation)
-        self._order = order
-
-    def step(self, exchange: Exchange, history: History, time: float, step: float) -> Floats:
-        """Advance all members and return all outputs at the end."""
-        linear = self.extrapolation is Extrapolation.LINEAR
-        begin = history.now.copy()
-        slope = history.slope() if linear else np.zeros_like(begin)
-        end = history.now.copy()
-        member_by_name = {member.instance.name: member for member in exchange.members}
-        for name in self._order:
-            member = member_by_name[name]
-            self._advance(member, begin, slope, time, step)
-            end[member.place] = member.outputs.read()
-            if linear:
-                slope[member.place] = (end[member.place] - history.now[member.place]) / step
-            else:
-                begin[member.place] = end[member.place]
-        return end
-
-
-ALGORITHMS = ("jacobi", "gauss-seidel")
-
-
-def make_algorithm(name: str, extrapolation: str, order: Sequence[str] | None, instances: Sequence[str]) -> Algorithm:
-    """Make an algorithm by its name.
+def make_settings(
+    instances: dict[str, Instance],
+    *,
+    algorithm: str,
+    extrapolation: str,
+    order: Sequence[str] | None,
+    iteration_tolerance: float,
+    maximum_iterations: int,
+    relaxation: float | str,
+    jacobian: str,
+    energy_correction: bool,
+    threads: int,
+) -> Settings:
+    """Check the words and numbers of an algorithm against the units.
 
     Raises
     ------
     InputError
-        When a name is unknown, or the order is none of all instances.
+        When a name is unknown, a number out of range, the order is none of all instances, or a unit cannot do
+        what the algorithm needs.
     """
-    if name not in ALGORITHMS:
-        raise InputError(f"there is no algorithm '{name}'; there are {', '.join(ALGORITHMS)}")
-    if extrapolation not in list(Extrapolation):
-        raise InputError(f"there is no extrapolation '{extrapolation}'; there are {', '.join(Extrapolation)}")
-    chosen = list(order) if order is not None else list(instances)
+    for what, word, words in (
+        ("algorithm", algorithm, ALGORITHMS),
+        ("extrapolation", extrapolation, tuple(Extrapolation)),
+        ("jacobian", jacobian, JACOBIANS),
+    ):
+        if word not in words:
+            raise InputError(f"there is no {what} '{word}'; there are {', '.join(words)}")
+    chosen = tuple(order) if order is not None else tuple(instances)
     if sorted(chosen) != sorted(instances):
         raise InputError(f"the order is {', '.join(chosen)}; it must name each unit once: {', '.join(instances)}")
-    if name == "jacobi":
-        return Jacobi(Extrapolation(extrapolation))
-    return GaussSeidel(Extrapolation(extrapolation), chosen)
+    if not 0.0 < iteration_tolerance < 1.0:
+        raise InputError(f"the iteration tolerance is {iteration_tolerance:g}; it must be between 0 and 1")
+    for what, number in (("maximum number of iterations", maximum_iterations), ("number of threads", threads)):
+        if number < 1:
+            raise InputError(f"the {what} is {number}; it must be at least 1")
+    if isinstance(relaxation, str):
+        if relaxation != AITKEN:
+            raise InputError(f"the relaxation is '{relaxation}'; it must be '{AITKEN}' or a number")
+    elif not 0.0 < relaxation <= 2.0:
+        raise InputError(f"the relaxation is {relaxation:g}; it must be '{AITKEN}' or a number in (0, 2]")
+    iterates = _CLASSES[algorithm].iterates
+    without = [name for name, instance in instances.items() if not instance.saves_state]
+    if iterates and without:
+        raise InputError(
+            f"{names_of(without)} cannot save the state, which {algorithm} needs to repeat steps; "
+            "choose jacobi or gauss-seidel"
+        )
+    if iterates and energy_correction:
+        raise InputError(f"an energy correction is for jacobi and gauss-seidel; {algorithm} leaves nothing to correct")
+    return Settings(
+        algorithm,
+        Extrapolation(extrapolation),
+        chosen,
+        iteration_tolerance,
+        maximum_iterations,
+        relaxation,
+        jacobian,
+        energy_correction,
+        threads,
+    )
+
+
+def make_algorithm(exchange: Exchange, settings: Settings) -> Algorithm:
+    """Make an algorithm for members that are initialized."""
+    return _CLASSES[settings.algorithm](exchange, settings)

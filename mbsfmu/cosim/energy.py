@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Floats
+from mbsfmu.cosim.units import IDENTITY
 
 _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
 
@@ -35,25 +36,19 @@ class PowerBond:
         Name of the bond.
     giver, taker
         Both sides; positive residual energy was brought in by the coupling, as seen by the taker.
-
-    Attributes
-    ----------
-    residual
-        Residual energy since the start in J.
     """
 
     def __init__(self, name: str, giver: _Side, taker: _Side) -> None:
         self.name = name
         self._giver, self._taker = giver, taker
-        self.residual = 0.0
 
-    def add(self, before: Floats, after: Floats, step: float) -> None:
-        """Add the residual energy of a step in s, with all outputs before and after it."""
-        energies = []
-        for side in (self._taker, self._giver):
-            mean = 0.5 * (before[side.output] + after[side.output])
-            energies.append(step * side.member.applied[side.entry] * mean)
-        self.residual += energies[0] - energies[1]
+    def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
+        """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
+        taker, giver = self._taker, self._giver
+        half = 0.5 * step
+        got = taker.member.mean_of(taker.entry) * (before.item(taker.output) + after.item(taker.output))
+        given = giver.member.mean_of(giver.entry) * (before.item(giver.output) + after.item(giver.output))
+        return half * got, half * given
 
 
 def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:
@@ -66,6 +61,8 @@ def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[Po
     bonds = []
     for effort in connections:
         for flow in connections:
+            if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
+                continue  # what one side gives is not what the other one takes: a gear, or another unit
             if effort.source[0] != flow.target[0] or effort.target[0] != flow.source[0]:
                 continue
             if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:

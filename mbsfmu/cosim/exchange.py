@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.graph import Connection
-from mbsfmu.cosim.instance import Floats, Instance
+from mbsfmu.cosim.driven import DrivenInputs
+from mbsfmu.cosim.extrapolation import mean, part
+from mbsfmu.cosim.graph import Connection, is_text, value_map
+from mbsfmu.cosim.instance import Instance, UnitError
+from mbsfmu.cosim.port import Floats, Port
+from mbsfmu.variables import Variability
 
 
 class Member:
@@ -18,31 +23,114 @@ class Member:
     ----------
     instance
         The instance.
-    entries
-        Names of the inputs that are driven.
+    connections
+        What drives its inputs; the sources are found in `columns`.
+    driven
+        Names of the inputs that follow signals.
+    columns
+        Place of each (instance, variable) among the outputs of all members, of each followed signal after them.
     outputs
-        Names of the outputs that drive others or are recorded.
-    source_of_entry
-        For each entry, its place among the outputs of all members.
-    first_output
-        Place of the first output among the outputs of all members.
+        Where its outputs stand among those of all members.
+    names
+        Names of its outputs.
+    rate
+        Number of steps that it makes in a communication step.
+    rows
+        Number of coefficients of the polynomials.
+
+    Attributes
+    ----------
+    sources
+        For each entry, its column in the polynomials.
     """
 
     def __init__(
         self,
         instance: Instance,
-        entries: Sequence[str],
-        outputs: Sequence[str],
-        source_of_entry: NDArray[np.intp],
-        first_output: int,
+        connections: Sequence[Connection],
+        driven: Sequence[str],
+        columns: Mapping[tuple[str, str], int],
+        outputs: Floats,
+        names: Sequence[str],
+        rate: int,
+        rows: int,
     ) -> None:
         self.instance = instance
-        self.entries = instance.port(entries)
-        self.outputs = instance.port(outputs)
-        self.source_of_entry = source_of_entry
-        self.place = slice(first_output, first_output + len(outputs))
-        self.applied = np.zeros(len(entries))
-        """Mean value of each entry over the last step."""
+        self.outputs = instance.port(names, outputs)
+        self.rate = rate
+        sources = [each.source for each in connections] + [(instance.name, name) for name in driven]
+        self.sources = np.array([columns[source] for source in sources], dtype=np.intp)
+        self.place = slice(0, 0)
+        self.entry_place = slice(0, 0)
+        self.factors = np.array([*(each.factor for each in connections), *[1.0] * len(driven)])
+        self.offsets = np.array([*(each.offset for each in connections), *[0.0] * len(driven)])
+        self._converts = bool((self.factors != 1.0).any() or self.offsets.any())
+        self._taken = np.zeros((rows, len(sources)))
+        shared = self._taken[0] if rows == 1 and rate == 1 else None
+        self.entries = instance.port([*(each.target[1] for each in connections), *driven], shared)
+        self._shares = shared is not None
+        self._ramps = rows > 1 and instance.interpolates and self.entries.all_real
+        self._line_step, self._line = 0.0, np.zeros((2, rows))
+
+    @property
+    def applied(self) -> Floats:
+        """Mean value of each entry over the last communication step."""
+        return mean(self._taken)
+
+    def mean_of(self, entry: int) -> float:
+        """Return the mean value of one entry over the last communication step."""
+        result = self._taken.item(0, entry)
+        for power in range(1, len(self._taken)):
+            result += self._taken.item(power, entry) / (power + 1)
+        return result
+
+    def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
+        """Set the inputs to polynomials over a communication step in s, and make it.
+
+        Parameters
+        ----------
+        polynomials
+            Coefficients, shape (rows, number of columns); see `History`.
+        correction
+            What is added to each entry over the whole step; None for nothing.
+        time, step
+            Beginning and length of the communication step in s.
+        """
+        taken = self._taken
+        polynomials.take(self.sources, 1, taken, "clip")
+        if self._converts:
+            taken *= self.factors
+            taken[0] += self.offsets
+        if correction is not None:
+            taken[0] += correction
+        if self.rate == 1:
+            self._set(taken, step)
+            self.instance.step(time, step)
+            return
+        for index in range(self.rate):
+            self._set(part(taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
+            self.instance.step(time + index * step / self.rate, step / self.rate)
+
+    def _set(self, polynomials: Floats, step: float) -> None:
+        """Set the inputs for one step of the instance.
+
+        A unit that interpolates gets a straight line, of a parabola the one with the same mean and first moment
+        (θ² ≈ θ − 1/6): what the unit integrates then stays right to third order. One that holds its inputs gets
+        the mean. An output of it that depends directly on the input still shows the mean at the end, and is first
+        order: the standard does not allow to set the end value and read again without a step.
+        """
+        entries = self.entries
+        if self._ramps:
+            if step != self._line_step:
+                self._line_step = step
+                self._line = np.array([[1.0, 0.0, -1.0 / 6.0], [0.0, 1.0 / step, 1.0 / step]])[:, : len(polynomials)]
+            np.dot(self._line, polynomials, entries.lines)
+            entries.write()
+            entries.write_slopes()
+            return
+        if not self._shares:
+            entries.values[:] = mean(polynomials)
+        entries.write()
 
 
 class Exchange:
@@ -53,37 +141,145 @@ class Exchange:
     instances
         Instances by name.
     connections
-        Connections between outputs and inputs.
+        Connections between outputs and inputs; those of texts are left to `Texts`.
+    driven
+        Inputs that follow signals.
+    rates
+        Number of steps in a communication step, by instance; 1 where nothing is said.
+    rows
+        Number of coefficients of the polynomials that inputs run along.
 
     Attributes
     ----------
     members
         The members, in the order of the instances.
     names
-        (instance, variable) of each element of the vector of outputs.
+        (instance, variable) of each output.
+    columns
+        Place of each output and, after them, of each followed signal in the polynomials.
+    outputs
+        Outputs as they were read last, shape (number of names,).
+    entry_sources
+        For all entries of all members in turn, the columns that drive them.
     """
 
-    def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
-        outputs: dict[str, list[str]] = {name: [] for name in instances}
+    def __init__(
+        self,
+        instances: Mapping[str, Instance],
+        connections: Sequence[Connection],
+        driven: DrivenInputs,
+        rates: Mapping[str, int] | None = None,
+        rows: int = 1,
+    ) -> None:
+        connections = [_converting(each, instances) for each in connections if not is_text(each, instances)]
+        self.connections = tuple(connections)
+        names: dict[str, list[str]] = {}
         for name, instance in instances.items():
             driving = [each.source[1] for each in connections if each.source[0] == name]
             outs = [each.name for each in instance.variables.values() if each.causality == "output"]
             numeric = [each for each in outs if instance.kinds[each] != "String"]
-            outputs[name] = list(dict.fromkeys([*numeric, *driving]))
-        self.names = [(name, variable) for name, variables in outputs.items() for variable in variables]
-        place = {name: index for index, name in enumerate(self.names)}
+            names[name] = list(dict.fromkeys([*numeric, *driving]))
+        self.driven = driven
+        self.names = [(name, variable) for name, variables in names.items() for variable in variables]
+        self.columns = {name: index for index, name in enumerate([*self.names, *driven.targets])}
+        self.outputs = np.zeros(len(self.names))
         self.members: list[Member] = []
-        first = 0
+        first = first_entry = 0
         for name, instance in instances.items():
-            taken = [each for each in connections if each.target[0] == name]
-            sources = np.array([place[each.source] for each in taken], dtype=np.intp)
-            entries = [each.target[1] for each in taken]
-            self.members.append(Member(instance, entries, outputs[name], sources, first))
-            first += len(outputs[name])
+            place = slice(first, first + len(names[name]))
+            member = Member(
+                instance,
+                [each for each in connections if each.target[0] == name],
+                [variable for target, variable in driven.targets if target == name],
+                self.columns,
+                self.outputs[place],
+                names[name],
+                (rates or {}).get(name, 1),
+                rows,
+            )
+            member.place = place
+            member.entry_place = slice(first_entry, first_entry + len(member.sources))
+            self.members.append(member)
+            first, first_entry = place.stop, member.entry_place.stop
+        self.entry_sources = np.concatenate([member.sources for member in self.members]).astype(np.intp)
+        self.held = [
+            index for index, (name, variable) in enumerate(self.names) if not _is_continuous(instances[name], variable)
+        ]
+        self._rates = np.full(len(self.names), np.nan)
+        self._rate_ports: list[tuple[NDArray[np.intp], Port]] = []
+
+    def member(self, name: str) -> Member:
+        """Return the member of an instance."""
+        return next(member for member in self.members if member.instance.name == name)
+
+    def nominals(self) -> Floats:
+        """Return the nominal value of each output, 1 where none is declared as FMI 2.0 has it; shape (outputs,)."""
+        variables = {member.instance.name: member.instance.variables for member in self.members}
+        return np.array([abs(variables[name][variable].nominal or 1.0) for name, variable in self.names])
 
     def read(self) -> Floats:
-        """Return all outputs, shape (number of names,)."""
-        values = np.empty(len(self.names))
+        """Read all outputs into `outputs` and return it; the next reading overwrites it."""
         for member in self.members:
-            values[member.place] = member.outputs.read()
-        return values
+            member.outputs.read()
+        return self.outputs
+
+    def save(self, slot: str) -> None:
+        """Keep the states of all instances under a name."""
+        for member in self.members:
+            member.instance.save(slot)
+
+    def restore(self, slot: str) -> None:
+        """Bring all instances back to the states that were kept under a name."""
+        for member in self.members:
+            member.instance.restore(slot)
+
+    def without_states(self) -> list[str]:
+        """Return the names of the instances that cannot save their state."""
+        return [member.instance.name for member in self.members if not member.instance.saves_state]
+
+    def find_rates(self) -> list[str]:
+        """Find out which driving outputs give their derivative by time, for `read_rates`.
+
+        Returns
+        -------
+        list of str
+            Names of the driving outputs that give none.
+        """
+        missing = []
+        given: dict[Member, list[str]] = {}
+        for source in dict.fromkeys(each.source for each in self.connections):
+            member = self.member(source[0])
+            port = member.instance.port([source[1]])
+            if member.instance.gives_rates and port.all_real:
+                try:
+                    port.read_rates()
+                except UnitError:
+                    missing.append(".".join(source))
+                else:
+                    given.setdefault(member, []).append(source[1])
+            else:
+                missing.append(".".join(source))
+        self._rate_ports = [
+            (
+                np.array([self.columns[member.instance.name, name] for name in names], dtype=np.intp),
+                member.instance.port(names),
+            )
+            for member, names in given.items()
+        ]
+        return missing
+
+    def read_rates(self) -> Floats:
+        """Return the derivatives of the outputs by time, NaN where none is given; the next reading overwrites them."""
+        for columns, port in self._rate_ports:
+            self._rates[columns] = port.read_rates()
+        return self._rates
+
+
+def _converting(connection: Connection, instances: Mapping[str, Instance]) -> Connection:
+    """Return a connection whose factor and offset convert the unit too."""
+    way = value_map(connection, instances)
+    return replace(connection, factor=way.factor, offset=way.offset, convert_units=False)
+
+
+def _is_continuous(instance: Instance, name: str) -> bool:
+    return instance.kinds[name] == "Real" and instance.variables[name].variability is Variability.CONTINUOUS

@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mbsfmu.cosim.instance import NUMERIC, Instance
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.units import IDENTITY, LinearMap, conversion
 from mbsfmu.errors import InputError
 from mbsfmu.variables import Causality
+
+_CONVERTED_KINDS = {
+    ("Integer", "Real"),
+    ("Boolean", "Real"),
+    ("Boolean", "Integer"),
+    ("Enumeration", "Integer"),
+    ("Integer", "Enumeration"),
+}
+"""Kinds of source and target that may differ: none of them rounds."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +30,22 @@ class Connection:
     ----------
     source, target
         Each as (instance, variable).
+    factor, offset
+        What becomes of a Real value after its conversion to the unit of the target: factor · value + offset.
+    convert_units
+        Whether the value is converted to the unit of the target at all.
     """
 
     source: tuple[str, str]
     target: tuple[str, str]
+    factor: float = 1.0
+    offset: float = 0.0
+    convert_units: bool = True
+
+    @property
+    def transformation(self) -> LinearMap:
+        """Factor and offset as a map."""
+        return LinearMap(self.factor, self.offset)
 
     @classmethod
     def parse(cls, text: str) -> Connection:
@@ -45,6 +67,28 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Exposed:
+    """A connector of the whole system, and the variable behind it.
+
+    Attributes
+    ----------
+    name
+        Name of the connector.
+    end
+        The variable as (instance, variable).
+    map
+        What becomes of a value on its way, from the connector to an input, from an output to the connector.
+    unit
+        Unit of an output's connector.
+    """
+
+    name: str
+    end: tuple[str, str]
+    map: LinearMap
+    unit: str
+
+
+@dataclass(frozen=True)
 class SystemGraph:
     """Units and their connections.
 
@@ -58,6 +102,8 @@ class SystemGraph:
         Values by (instance, variable), set before initialization.
     start, stop
         Default experiment in s; None where nothing is said.
+    inputs, outputs
+        Connectors of the whole system: inputs and parameters, which may drive several variables, and outputs.
     """
 
     units: Mapping[str, Path]
@@ -65,6 +111,8 @@ class SystemGraph:
     parameters: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     start: float = 0.0
     stop: float | None = None
+    inputs: tuple[Exposed, ...] = ()
+    outputs: tuple[Exposed, ...] = ()
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:
@@ -85,8 +133,8 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
             raise InputError(f"connection {connection}: {output} of {from_name} is no output")
         if target.causality not in (Causality.INPUT, Causality.PARAMETER):
             raise InputError(f"connection {connection}: {entry} of {to_name} is neither input nor parameter")
-        if source.unit != target.unit and "1" not in (source.unit, target.unit):
-            raise InputError(f"connection {connection}: {output} is in {source.unit}, but {entry} is in {target.unit}")
+        _check_kinds(connection, instances)
+        value_map(connection, instances)
         if connection.target in driven:
             raise InputError(f"connection {connection}: {entry} of {to_name} is driven twice")
         driven.add(connection.target)
@@ -98,6 +146,38 @@ def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[
         raise InputError(f"connection {connection}: there is no unit '{name}'; units are {', '.join(instances)}")
     if variable not in instances[name].variables:
         raise InputError(f"connection {connection}: {name} has no variable '{variable}'")
-    if instances[name].kinds[variable] not in NUMERIC:
-        kind = instances[name].kinds[variable]
-        raise InputError(f"connection {connection}: {variable} of {name} is a {kind} and cannot be connected")
+
+
+def _check_kinds(connection: Connection, instances: Mapping[str, Instance]) -> None:
+    (from_name, output), (to_name, entry) = connection.source, connection.target
+    kinds = instances[from_name].kinds[output], instances[to_name].kinds[entry]
+    if kinds[0] != kinds[1] and kinds not in _CONVERTED_KINDS:
+        raise InputError(f"connection {connection}: {output} is of type {kinds[0]}, but {entry} of type {kinds[1]}")
+    if connection.transformation != IDENTITY and kinds != ("Real", "Real"):
+        raise InputError(f"connection {connection} has a linear transformation, but is not from Real to Real")
+
+
+def value_map(connection: Connection, instances: Mapping[str, Instance]) -> LinearMap:
+    """Return what becomes of a value on a connection: the conversion of its unit, then the transformation.
+
+    Raises
+    ------
+    InputError
+        When the units cannot be converted.
+    """
+    if not connection.convert_units:
+        return connection.transformation
+    (from_name, output), (to_name, entry) = connection.source, connection.target
+    source, target = instances[from_name].units[output], instances[to_name].units[entry]
+    try:
+        return conversion(source, target).then(connection.transformation)
+    except InputError as error:
+        raise InputError(
+            f"connection {connection}: {output} is in {source.name}, but {entry} is in {target.name}: {error}"
+        ) from None
+
+
+def is_text(connection: Connection, instances: Mapping[str, Instance]) -> bool:
+    """Tell whether a connection is one of String variables."""
+    name, variable = connection.source
+    return instances[name].kinds[variable] == "String"

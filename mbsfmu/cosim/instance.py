@@ -6,10 +6,11 @@ import logging
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Sequence
-from ctypes import byref
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_double, c_int, c_void_p
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 import fmpy
@@ -17,18 +18,16 @@ import numpy as np
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
-from numpy.typing import NDArray
 
+from mbsfmu.cosim.port import Floats, Port
+from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.variables import Causality, Variability, Variable
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 
 _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
-NUMERIC = ("Real", "Integer", "Boolean", "Enumeration")
 _KEPT_MESSAGES = 5
 
 
@@ -43,6 +42,14 @@ def _log(_: Any, instance: bytes, status: int, category: bytes, message: bytes) 
 
 
 _LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
+
+
+class UnitError(SimulationError):
+    """A function of a unit that went wrong; after a fatal error nothing may be called any more."""
+
+    def __init__(self, message: str, fatal: bool) -> None:
+        super().__init__(message)
+        self.fatal = fatal
 
 
 class Archive:
@@ -92,23 +99,41 @@ class Instance:
     Attributes
     ----------
     variables
-        Variables by name, with their units; `kinds` has their FMI types.
+        Variables by name; `kinds` has their FMI types, `units` their units with the definitions.
     interpolates
         Whether inputs may be given with derivatives.
+    gives_rates, gives_directional_derivatives
+        Whether outputs have derivatives by time and by inputs.
+    saves_state
+        Whether the state can be saved and restored.
+    takes_any_step
+        Whether communication steps may differ.
+    steps
+        Number of steps made.
+    returns
+        Whether a state from before a step may be restored after it; told to the unit with every step.
     """
 
     def __init__(self, name: str, archive: Archive) -> None:
         self.name = name
         self.time = 0.0
+        self.steps = 0
+        self.returns = False
         self._fatal = False
+        self._states: dict[str, Any] = {}
         self._description = archive.description
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
         self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
+        self.units = described_units(self._description)
         co_simulation = self._description.coSimulation
         if co_simulation is None:
             raise InputError(f"{name} is no co-simulation unit")
         self.interpolates = bool(co_simulation.canInterpolateInputs)
+        self.gives_rates = int(co_simulation.maxOutputDerivativeOrder or 0) >= 1
+        self.saves_state = bool(co_simulation.canGetAndSetFMUstate)
+        self.gives_directional_derivatives = bool(co_simulation.providesDirectionalDerivative)
+        self.takes_any_step = bool(co_simulation.canHandleVariableCommunicationStepSize)
         self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
         self._callbacks = fmi2.fmi2CallbackFunctions()
         self._callbacks.logger = _LOGGER
@@ -126,6 +151,20 @@ class Instance:
             self._slave.instantiate(callbacks=self._callbacks, loggingOn=True)
         except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance
             raise SimulationError(f"{name} cannot be instantiated: {self._reason(str(error))}") from None
+        self._address = self.component
+        self._do_step = self.function("fmi2DoStep", (c_void_p, c_double, c_double, c_int))
+        self._get_state = self.function("fmi2GetFMUstate", (c_void_p, c_void_p))
+        self._set_state = self.function("fmi2SetFMUstate", (c_void_p, c_void_p))
+
+    @property
+    def dependencies(self) -> dict[str, tuple[str, ...] | None]:
+        """What each output depends on directly while stepping; None where the unit does not say."""
+        return _dependencies(self._description.outputs)
+
+    @property
+    def initial_dependencies(self) -> dict[str, tuple[str, ...] | None]:
+        """What each unknown depends on in initialization mode; None where the unit does not say."""
+        return _dependencies(self._description.initialUnknowns)
 
     @property
     def default_experiment(self) -> tuple[float | None, float | None]:
@@ -151,12 +190,38 @@ class Instance:
         try:
             return getattr(self._slave, function)(*arguments)
         except FMICallException as error:
-            self._fatal = error.status == fmi2.fmi2Fatal
-            status = _STATUS.get(error.status, str(error.status))
-            raise SimulationError(
-                f"{self.name} at t = {self.time:.9g} s: {error.function} gives {status}: "
-                f"{self._reason('no reason given')}"
-            ) from None
+            self.fail(error.function, error.status)
+
+    def fail(self, function: str, status: int) -> NoReturn:
+        """Raise what a function of the FMI that went wrong means.
+
+        Raises
+        ------
+        UnitError
+            Always; the message has instance, time, function and the unit's own reason.
+        """
+        self._fatal = self._fatal or status == fmi2.fmi2Fatal
+        word = _STATUS.get(status, str(status))
+        reason = self._reason("no reason given")
+        self._messages.clear()
+        raise UnitError(f"{self.name} at t = {self.time:.9g} s: {function} gives {word}: {reason}", self._fatal)
+
+    # -- functions of the FMI as they are -------------------------------------------------------------------
+
+    @property
+    def component(self) -> Any:
+        """Address of the component, for functions of the FMI."""
+        return self._slave.component
+
+    def function(self, name: str, argument_types: Sequence[Any]) -> Callable[..., int]:
+        """Return a function of the FMU's library; it gives the status and raises nothing."""
+        function = self._slave.dll[name]
+        function.argtypes, function.restype = argument_types, c_int
+        return function
+
+    def reference(self, name: str) -> int:
+        """Return the value reference of a variable."""
+        return self._by_name[name].valueReference
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
@@ -178,107 +243,96 @@ class Instance:
 
         Raises
         ------
-        SimulationError
+        UnitError
             When the unit refuses; the message has instance, time and reason.
         """
         self.time = time
-        self._call("doStep", time, step)
+        self.steps += 1
+        if self._messages:
+            self._messages.clear()
+        status = self._do_step(self._address, time, step, not self.returns)
+        if status > 1:
+            self.fail("fmi2DoStep", status)
 
     def close(self) -> None:
-        """Terminate and free the instance; after a fatal error the standard forbids both."""
+        """Free saved states, terminate and free the instance; after a fatal error the standard forbids all three."""
         if self._fatal:
             return
+        for state in self._states.values():
+            self._slave.freeFMUstate(state)
         try:
             self._slave.terminate()
         except FMICallException:
             logger.debug("%s does not terminate after an error", self.name)
         self._slave.freeInstance()
 
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def save(self, slot: str) -> None:
+        """Keep the state under a name; what was kept under it is replaced.
+
+        Raises
+        ------
+        UnitError
+            When the unit cannot save its state.
+        """
+        if slot not in self._states:
+            self._states[slot] = fmi2.fmi2FMUstate()
+        status = self._get_state(self._address, byref(self._states[slot]))
+        if status > 1:
+            self.fail("fmi2GetFMUstate", status)
+
+    def restore(self, slot: str) -> None:
+        """Go back to the state that was kept under a name.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        status = self._set_state(self._address, self._states[slot])
+        if status > 1:
+            self.fail("fmi2SetFMUstate", status)
+
     # -- values ---------------------------------------------------------------------------------------------
 
     def set_start(self, name: str, value: Any) -> None:
-        """Set a parameter or start value, by the type of the variable.
+        """Set a parameter, start value or String input, by the type of the variable.
 
         Raises
         ------
         InputError
-            When there is no such variable.
+            When there is no such variable, or the value is none of its type.
         """
         if name not in self._by_name:
             raise InputError(f"{self.name} has no variable '{name}'")
-        reference, kind = [self._by_name[name].valueReference], self.kinds[name]
-        if kind == "Real":
-            self._call("setReal", reference, [float(value)])
-        elif kind in ("Integer", "Enumeration"):
-            self._call("setInteger", reference, [int(value)])
-        elif kind == "Boolean":
-            self._call("setBoolean", reference, [_truth(value)])
-        else:
-            self._call("setString", reference, [str(value).encode()])
+        described = self._by_name[name]
+        try:
+            typed = typed_value(described, value)
+        except ValueError:
+            raise InputError(f"{self.name}.{name} is {value!r}; it must be {_ALLOWED[described.type]}") from None
+        function = "Integer" if described.type == "Enumeration" else described.type
+        self._call(f"set{function}", [described.valueReference], [typed])
 
-    def port(self, names: Sequence[str]) -> Port:
-        """Return fast access to numeric variables."""
-        return Port(self, names)
+    def read_text(self, name: str) -> str:
+        """Return the value of a String variable."""
+        return self._call("getString", [self._by_name[name].valueReference])[0].decode()
 
+    def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
+        """Return fast access to numeric variables, their values standing in an array that is given."""
+        return Port(self, names, values)
 
-class Port:
-    """Reads and writes a list of numeric variables of an instance at once, as floats.
+    def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
+        """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    names
-        Names of Real, Integer, Enumeration or Boolean variables.
-    """
-
-    def __init__(self, instance: Instance, names: Sequence[str]) -> None:
-        self.instance = instance
-        self.names = tuple(names)
-        self._groups = []
-        for kind, function, element in (
-            (("Real",), "Real", fmi2.fmi2Real),
-            (("Integer", "Enumeration"), "Integer", fmi2.fmi2Integer),
-            (("Boolean",), "Boolean", fmi2.fmi2Boolean),
-        ):
-            chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kind]
-            if chosen:
-                references = [instance._by_name[names[index]].valueReference for index in chosen]
-                self._groups.append(
-                    (
-                        function,
-                        np.array(chosen),
-                        (fmi2.fmi2ValueReference * len(chosen))(*references),
-                        (element * len(chosen))(),
-                    )
-                )
-
-    def read(self) -> Floats:
-        """Return the values, shape (number of names,)."""
-        values = np.empty(len(self.names))
-        for function, chosen, references, buffer in self._groups:
-            self._do(f"fmi2Get{function}", references, buffer)
-            values[chosen] = buffer
-        return values
-
-    def write(self, values: Floats) -> None:
-        """Set the values."""
-        for function, chosen, references, buffer in self._groups:
-            for position, index in enumerate(chosen):
-                buffer[position] = values[index] if function == "Real" else round(float(values[index]))
-            self._do(f"fmi2Set{function}", references, buffer)
-
-    def write_derivatives(self, values: Floats) -> None:
-        """Set the first derivatives of Real inputs by time."""
-        for function, chosen, references, buffer in self._groups:
-            if function == "Real":
-                derivatives = type(buffer)(*values[chosen])
-                orders = (fmi2.fmi2Integer * len(chosen))(*([1] * len(chosen)))
-                self._do("fmi2SetRealInputDerivatives", references, orders, derivatives)
-
-    def _do(self, function: str, references: Any, *buffers: Any) -> None:
-        component = self.instance._slave.component
-        self.instance._call(function, component, references, len(references), *buffers)
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        references = [[self.reference(name) for name in names] for names in (unknowns, knowns)]
+        columns = [self._call("getDirectionalDerivative", references[0], [known], [1.0]) for known in references[1]]
+        return np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
 
 
 def _variable(described: Any) -> Variable:
@@ -292,10 +346,74 @@ def _variable(described: Any) -> Variable:
         described.name,
         Causality(causality),
         Variability(variability),
-        described.unit or (described.declaredType.unit if described.declaredType else None) or "1",
+        _unit_name(described),
+        nominal=float(described.nominal) if described.nominal else None,
         description=described.description or "",
     )
 
 
-def _truth(value: Any) -> bool:
-    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
+def _dependencies(unknowns: Any) -> dict[str, tuple[str, ...] | None]:
+    return {
+        each.variable.name: None if each.dependencies is None else tuple(known.name for known in each.dependencies)
+        for each in unknowns
+    }
+
+
+def described_units(description: Any) -> dict[str, Unit]:
+    """Return the unit of each variable of a description that FMPy read, with its definition where that has one."""
+    defined = {
+        each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
+        for each in description.unitDefinitions
+        if each.baseUnit is not None
+    }
+    units = {}
+    for each in description.modelVariables:
+        name = _unit_name(each)
+        unit = defined.get(name, Unit(name))
+        # The offset of a difference of two values falls out of its conversion.
+        units[each.name] = replace(unit, offset=0.0) if _is_difference(each) else unit
+    return units
+
+
+def _unit_name(described: Any) -> str:
+    return described.unit or (described.declaredType.unit if described.declaredType else None) or "1"
+
+
+def _is_difference(described: Any) -> bool:
+    declared = described.declaredType
+    return bool(described.relativeQuantity or (declared is not None and declared.relativeQuantity))
+
+
+_ALLOWED = {
+    "Real": "a number",
+    "Integer": "an integer",
+    "Boolean": "true or false",
+    "Enumeration": "an item of the enumeration or its integer",
+}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def typed_value(described: Any, value: Any) -> float | int | bool | str:
+    """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
+
+    Raises
+    ------
+    ValueError
+        When it is none of that type.
+    """
+    kind = described.type
+    if kind == "String":
+        return str(value)
+    if kind == "Real":
+        return float(value)
+    if kind == "Boolean":
+        if str(value).lower() not in _TRUTHS:
+            raise ValueError(value)
+        return _TRUTHS[str(value).lower()]
+    items = described.declaredType.items if kind == "Enumeration" and described.declaredType else None
+    for item in items or ():
+        if item.name == value:
+            return int(item.value)
+    if float(value) != int(float(value)):
+        raise ValueError(value)
+    return int(float(value))

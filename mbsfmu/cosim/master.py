@@ -1,91 +1,46 @@
-"""Runs coupled units over a grid of communication points."""
+"""Runs coupled units."""
 
 from __future__ import annotations
 
+import logging
 import math
-import shutil
-import tempfile
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mbsfmu.cosim.algorithms import History, make_algorithm
-from mbsfmu.cosim.energy import PowerBond, find_bonds
+from mbsfmu.cosim.algorithms import make_algorithm, make_settings
+from mbsfmu.cosim.control import (
+    CONTROLS,
+    Controller,
+    EnergyControl,
+    PredictionControl,
+    RichardsonControl,
+    Tolerances,
+)
+from mbsfmu.cosim.coupling import names_of
+from mbsfmu.cosim.driven import DrivenInputs, Signal
+from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.exposed import add_outputs, behind_connectors
+from mbsfmu.cosim.extrapolation import Extrapolation, History
 from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections
-from mbsfmu.cosim.instance import Archive, Floats, Instance
-from mbsfmu.cosim.ssp import read_ssp
+from mbsfmu.cosim.initialization import initialize_values
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
+from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
+from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, CosimulationResult, Facts, Record
+from mbsfmu.cosim.running import Course
+from mbsfmu.cosim.stepping import Stepping
+from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.trajectory import Trajectory
 from mbsfmu.variables import Causality
 
-Signal = Callable[[float], float]
-_ROUND_OFF = 1e-6  # a stop time that misses the grid by less than this share of a step is on it
-_SETTLED = 1e-12
-_MOST_SWEEPS = 100
+logger = logging.getLogger(__name__)
 
-
-class CosimulationResult(Trajectory):
-    """Outputs of all units over time, and what the run was and cost.
-
-    Attributes
-    ----------
-    algorithm, extrapolation, step
-        Of the run; the step in s.
-    steps
-        Communication steps made.
-    wall_seconds
-        Time that the stepping took.
-    energy_residual
-        Residual energy of each power bond at the end in J; the signals `energy_residual.<bond>` have it over time.
-    """
-
-    algorithm: str = ""
-    extrapolation: str = ""
-    step: float = 0.0
-    steps: int = 0
-    wall_seconds: float = 0.0
-    energy_residual: dict[str, float]
-
-    @property
-    def energy_residual_max(self) -> float | None:
-        """Largest magnitude of the residual energy over time and bonds in J; None without bonds."""
-        signals = [name for name in self.names if name.startswith("energy_residual.")]
-        return max((float(np.max(np.abs(self[name]))) for name in signals), default=None)
-
-    def summary(self) -> dict[str, Any]:
-        """Return what `cosim --json` writes."""
-        return {
-            "algorithm": self.algorithm,
-            "extrapolation": self.extrapolation,
-            "step": self.step,
-            "stop": float(self.time[-1]),
-            "steps": self.steps,
-            "wall_seconds": self.wall_seconds,
-            "energy_residual": self.energy_residual,
-            "final": self.final(),
-        }
-
-
-class CosimulationError(SimulationError):
-    """A run that failed on its way; `result` has what was recorded until then."""
-
-    def __init__(self, message: str, result: CosimulationResult) -> None:
-        super().__init__(message)
-        self.result = result
-
-
-class CosimulationInterrupted(KeyboardInterrupt):
-    """A run that was interrupted; `result` has what was recorded until then."""
-
-    def __init__(self, result: CosimulationResult) -> None:
-        super().__init__()
-        self.result = result
+_SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
 
 
 def cosimulate(
@@ -94,8 +49,20 @@ def cosimulate(
     algorithm: str = "jacobi",
     extrapolation: str = "zero",
     order: Sequence[str] | None = None,
+    rates: Mapping[str, int] | None = None,
     step: float | None = None,
     stop: float | None = None,
+    control: str = "fixed",
+    tolerance: float = 1e-4,
+    absolute_tolerance: float | None = None,
+    smallest_step: float | None = None,
+    largest_step: float | None = None,
+    iteration_tolerance: float = 1e-8,
+    maximum_iterations: int = 50,
+    relaxation: float | str = "aitken",
+    jacobian: str = "differences",
+    energy_correction: bool = False,
+    threads: int = 1,
     connections: Sequence[str | Connection] = (),
     parameters: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Signal] | None = None,
@@ -108,159 +75,133 @@ def cosimulate(
     source
         An SSP file, a folder that holds one, or FMU files; the units of FMU files have the files' names.
     algorithm
-        `jacobi` or `gauss-seidel`.
+        `jacobi`: all units step with what is known at the beginning of a step; `gauss-seidel`: one after the other,
+        later ones with the new outputs of earlier ones; `fixed-point` and `newton` repeat each step until inputs are
+        what the outputs have become, and need units that save their states.
     extrapolation
-        `zero` or `linear`.
+        How inputs run over a step: `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the
+        slopes that the units give). Iterated algorithms interpolate with the same degree. A unit that cannot
+        interpolate holds the mean.
     order
-        Names of the units in the order in which Gauss–Seidel steps them; theirs by default.
+        Names of the units in the order in which `gauss-seidel` and `fixed-point` step them; theirs by default.
+    rates
+        Number of steps that a unit makes in a communication step, by unit; inputs go on inside it.
     step, stop
-        Communication step and end in s; from the package or the units by default.
+        Communication step (the first one, where steps are controlled) and end in s; from the package or the units
+        by default.
+    control
+        `fixed`; `error`: each step is made once as a whole and in two halves, and repeated where the error is too
+        large; `energy`: from the residual power of the bonds. Without saved states errors are estimated from the
+        extrapolation and no step is repeated.
+    tolerance, absolute_tolerance
+        Of `error` the wanted error of outputs at the end of the run, of `energy` the residual power: as a share of
+        their magnitude, and of their nominal value (1 W of powers). The absolute one is the same by default.
+    smallest_step, largest_step
+        Bounds of controlled steps in s; a thousandth and ten times `step` by default. What happens inside a unit at
+        rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
+    iteration_tolerance, maximum_iterations
+        Of iterated algorithms: the largest last change as a share of a variable's magnitude or nominal value, and
+        the number of sweeps after which a step fails.
+    relaxation
+        Of `fixed-point`: the share of each change that is taken over, or `aitken`.
+    jacobian
+        Of `newton`: `differences`, or `directional` derivatives of the units where they give them.
+    energy_correction
+        Whether `jacobi` and `gauss-seidel` add to inputs what their integral missed in the step before.
+    threads
+        Number of threads that units step in at the same time, with `jacobi` and `newton`.
     connections
         `a.y=b.u`, beside those of the package.
     parameters
-        Start values by `unit.variable`, set before initialization.
+        Start values by `unit.variable` or connector of the system, set before initialization.
     inputs
-        Functions of time by `unit.variable`, for inputs that no connection drives; each step takes the value
-        at its beginning.
+        Functions of time, or signals that know their events (`StepSignal`, `LinearSignal`), by `unit.variable` or
+        connector of the system, for inputs that no connection drives. Steps end at events. Held inputs take the value
+        at the beginning of a step.
     progress
         Called with the share that is done.
 
     Raises
     ------
     InputError
-        When the call or a file is wrong.
+        When the call or a file is wrong, or a unit cannot do what is asked.
     SimulationError
-        When a unit fails before the first step.
+        When a unit fails before the first step, or the start has no solution.
     CosimulationError
-        When a unit fails or an output is not finite; the message has unit, time and reason.
+        When a unit fails, an iteration does not converge or an output is not finite; the message has unit, time
+        and reason, `result` what was recorded.
     """
     with ExitStack() as stack:
-        graph = _load(source, stack)
+        graph = load_graph(source, stack)
         parsed = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         graph = replace(graph, connections=(*graph.connections, *parsed))
-        instances = stack.enter_context(_instances(graph))
+        instances = stack.enter_context(instantiate(graph))
         check_connections(graph, instances)
-        chosen = make_algorithm(algorithm, extrapolation, order, list(instances))
+        settings = make_settings(
+            instances,
+            algorithm=algorithm,
+            extrapolation=extrapolation,
+            order=order,
+            iteration_tolerance=iteration_tolerance,
+            maximum_iterations=maximum_iterations,
+            relaxation=relaxation,
+            jacobian=jacobian,
+            energy_correction=energy_correction,
+            threads=threads,
+        )
+        _check_rates(rates or {}, instances)
         end, macro = _experiment(graph, instances, stop, step)
-        driven = _Inputs(inputs or {}, instances, graph.connections)
-        values = {**graph.parameters, **_by_instance(parameters or {}, instances)}
-        exchange = _initialize(instances, graph.connections, values, driven, graph.start, end)
-        run = _Run(exchange, find_bonds(exchange, _between_outputs(graph.connections, instances)), graph.start)
-        run.facts = {"algorithm": algorithm, "extrapolation": extrapolation, "step": macro}
-        count = max(1, math.ceil((end - graph.start) / macro - _ROUND_OFF))
+        tolerances = _tolerances(tolerance, absolute_tolerance, smallest_step, largest_step, macro)
+        _check_control(control, instances)
+        given = by_instance(behind_connectors(inputs or {}, graph), instances)
+        driven = DrivenInputs(given, instances, graph.connections)
+        values = {**graph.parameters, **by_instance(behind_connectors(parameters or {}, graph), instances)}
+        texts = Texts(instances, graph.connections)
+        exchange = _initialize(
+            instances,
+            graph.connections,
+            values,
+            driven,
+            texts,
+            rates or {},
+            settings.extrapolation.rows,
+            graph.start,
+            end,
+        )
+        facts = Facts(algorithm, extrapolation, control, macro, texts=texts.changes)
+        coupling = make_algorithm(exchange, settings)
+        stack.callback(coupling.close)
+        _tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
+        history = coupling.history()
+        bonds = find_bonds(exchange, exchange.connections)
+        record = Record(exchange, bonds, graph.start, history.now)
+        stepping = Stepping(coupling, bonds)
+        controller = _make_controller(control, stepping, tolerances, history, facts, end - graph.start)
+        course = Course(stepping, history, record, facts, driven, texts, graph.start, end, progress)
+        for instance in instances.values():
+            instance.returns = coupling.iterates or (controller is not None and controller.returns)
         begin = clock.perf_counter()
+
+        def result() -> CosimulationResult:
+            facts.wall_seconds = clock.perf_counter() - begin
+            facts.iterations, facts.rollbacks = coupling.sweeps, coupling.rollbacks
+            made = record.result(facts)
+            add_outputs(made, graph)
+            return made
+
         try:
-            for index in range(count):
-                time = graph.start + index * macro
-                length = (end if index == count - 1 else graph.start + (index + 1) * macro) - time
-                driven.write(time)
-                outputs = chosen.step(exchange, run.history, time, length)
-                run.record(graph.start + index * macro + length if index < count - 1 else end, outputs, length)
-                if progress is not None and index % 100 == 0:
-                    progress((index + 1) / count)
+            if controller is None:
+                course.run_fixed(macro)
+            else:
+                course.run_controlled(controller, macro)
         except SimulationError as error:
-            raise CosimulationError(str(error), run.result(clock.perf_counter() - begin)) from error
+            raise CosimulationError(str(error), result()) from error
         except KeyboardInterrupt:
-            raise CosimulationInterrupted(run.result(clock.perf_counter() - begin)) from None
-        return run.result(clock.perf_counter() - begin)
+            raise CosimulationInterrupted(result()) from None
+        return result()
 
 
-class _Run:
-    """What a run records."""
-
-    def __init__(self, exchange: Exchange, bonds: list[PowerBond], start: float) -> None:
-        self._exchange = exchange
-        self._bonds = bonds
-        self.facts: dict[str, Any] = {}
-        self.history = History(exchange.read())
-        self._times = [start]
-        self._rows = [self._row(self.history.now)]
-
-    def _row(self, outputs: Floats) -> Floats:
-        return np.concatenate([outputs, [bond.residual for bond in self._bonds]])
-
-    def record(self, time: float, outputs: Floats, step: float) -> None:
-        """Take the outputs at the end of a step."""
-        if not np.isfinite(outputs).all():
-            instance, variable = self._exchange.names[int(np.argmin(np.isfinite(outputs)))]
-            raise SimulationError(f"{instance}.{variable} is not finite at t = {time:.9g} s: the run diverges")
-        for bond in self._bonds:
-            bond.add(self.history.now, outputs, step)
-        self.history = History(outputs, self.history.now, step)
-        self._times.append(time)
-        self._rows.append(self._row(outputs))
-
-    def result(self, wall_seconds: float) -> CosimulationResult:
-        """Return what was recorded."""
-        variables = {member.instance.name: member.instance.variables for member in self._exchange.members}
-        names = [f"{instance}.{variable}" for instance, variable in self._exchange.names]
-        units = [variables[instance][variable].unit for instance, variable in self._exchange.names]
-        names += [f"energy_residual.{bond.name}" for bond in self._bonds]
-        units += ["J"] * len(self._bonds)
-        result = CosimulationResult(np.array(self._times), np.array(self._rows), names, units)
-        result.algorithm, result.extrapolation = self.facts["algorithm"], self.facts["extrapolation"]
-        result.step, result.steps = self.facts["step"], len(self._times) - 1
-        result.wall_seconds = wall_seconds
-        result.energy_residual = {bond.name: bond.residual for bond in self._bonds}
-        return result
-
-
-class _Inputs:
-    """Inputs that follow functions of time."""
-
-    def __init__(
-        self,
-        signals: Mapping[str, Signal],
-        instances: Mapping[str, Instance],
-        connections: Sequence[Connection],
-    ) -> None:
-        self._ports = []
-        driven = {connection.target for connection in connections}
-        for (name, variable), signal in _by_instance(signals, instances).items():
-            if instances[name].variables[variable].causality is not Causality.INPUT:
-                raise InputError(f"{name}.{variable} is no input; a signal cannot drive it")
-            if (name, variable) in driven:
-                raise InputError(f"{name}.{variable} is driven by a connection and by a signal")
-            self._ports.append((instances[name].port([variable]), signal))
-
-    def write(self, time: float) -> None:
-        """Set all of them to their values at a time in s."""
-        for port, signal in self._ports:
-            port.write(np.array([signal(time)]))
-
-
-def _load(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        if path.is_dir():
-            found = sorted(path.glob("*.ssp"))
-            if len(found) != 1:
-                raise InputError(f"the folder {path} holds {len(found)} SSP files; it must hold one")
-            path = found[0]
-        if path.suffix == ".ssp":
-            folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            return read_ssp(path, folder)
-        source = [path]
-    files = [Path(each) for each in source]
-    units = {file.stem: file for file in files}
-    if len(units) < len(files):
-        raise InputError("two FMU files have the same name; the units of a run need different ones")
-    return SystemGraph(units)
-
-
-@contextmanager
-def _instances(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
-    with ExitStack() as stack:
-        archives: dict[Path, Archive] = {}
-        instances: dict[str, Instance] = {}
-        for name, file in graph.units.items():
-            if file not in archives:
-                archives[file] = Archive(file)
-                stack.callback(archives[file].close)
-            instances[name] = Instance(name, archives[file])
-            stack.callback(instances[name].close)
-        yield instances
+# -- checks -------------------------------------------------------------------------------------------------------
 
 
 def _experiment(
@@ -282,54 +223,118 @@ def _experiment(
     return stop, step
 
 
-def _by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
-    result = {}
-    for reference, value in values.items():
-        name, _, variable = reference.partition(".")
+def _check_rates(rates: Mapping[str, int], instances: Mapping[str, Instance]) -> None:
+    for name, rate in rates.items():
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' for '{reference}'; units are {', '.join(instances)}")
-        if variable not in instances[name].variables:
-            raise InputError(f"{name} has no variable '{variable}'")
-        result[name, variable] = value
-    return result
+            raise InputError(f"there is no unit '{name}' with a rate; units are {', '.join(instances)}")
+        if rate < 1 or rate != int(rate):
+            raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
 
 
-def _between_outputs(connections: Sequence[Connection], instances: Mapping[str, Instance]) -> list[Connection]:
-    """Leave out the connections to parameters: they count at initialization only."""
-    return [each for each in connections if instances[each.target[0]].variables[each.target[1]].causality == "input"]
+def _tolerances(
+    relative: float, absolute: float | None, smallest: float | None, largest: float | None, step: float
+) -> Tolerances:
+    absolute = relative if absolute is None else absolute
+    for what, value in (("tolerance", relative), ("absolute tolerance", absolute)):
+        if not (value > 0.0 and math.isfinite(value)):
+            raise InputError(f"the {what} is {value:g}; it must be positive")
+    smallest = _SMALLEST * step if smallest is None else smallest
+    largest = _LARGEST * step if largest is None else largest
+    if not 0.0 < smallest <= largest:
+        raise InputError(f"the smallest step is {smallest:g} s and the largest {largest:g} s; 0 < smallest <= largest")
+    return Tolerances(relative, absolute, smallest, largest)
+
+
+def _check_control(control: str, instances: Mapping[str, Instance]) -> None:
+    if control not in CONTROLS:
+        raise InputError(f"there is no control '{control}'; there are {', '.join(CONTROLS)}")
+    fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
+    if control != "fixed" and fixed:
+        raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
+
+
+# -- making the parts ---------------------------------------------------------------------------------------------
 
 
 def _initialize(
     instances: Mapping[str, Instance],
     connections: Sequence[Connection],
     parameters: Mapping[tuple[str, str], Any],
-    driven: _Inputs,
+    driven: DrivenInputs,
+    texts: Texts,
+    rates: Mapping[str, int],
+    rows: int,
     start: float,
     stop: float,
 ) -> Exchange:
-    """Bring all instances into step mode, connected values being passed on until they settle."""
+    """Bring all instances into step mode; connections to parameters count for the start only."""
     for instance in instances.values():
         instance.setup(start, stop)
     for (name, variable), value in parameters.items():
         instances[name].set_start(variable, value)
     for instance in instances.values():
         instance.enter_initialization()
-    driven.write(start)
-    everything = Exchange(instances, connections)
-    before = everything.read()
-    moved = np.ones(len(before), dtype=bool)
-    for _ in range(_MOST_SWEEPS):
-        for member in everything.members:
-            if len(member.source_of_entry):
-                member.entries.write(before[member.source_of_entry])
-        after = everything.read()
-        moved = np.abs(after - before) > _SETTLED * np.maximum(np.abs(after), 1.0)
-        if not moved.any():
-            break
-        before = after
-    else:
-        names = ", ".join(".".join(everything.names[index]) for index in np.flatnonzero(moved))
-        raise SimulationError(f"initialization does not settle: {names} still change after {_MOST_SWEEPS} sweeps")
+    initialize_values(Exchange(instances, connections, driven), start)
+    texts.settle()
     for instance in instances.values():
         instance.exit_initialization()
-    return Exchange(instances, _between_outputs(connections, instances))
+
+    def lasts(connection: Connection) -> bool:
+        instance, variable = connection.target
+        return instances[instance].variables[variable].causality is Causality.INPUT
+
+    return Exchange(instances, [each for each in connections if lasts(each)], driven, rates, rows)
+
+
+def _make_controller(
+    control: str, stepping: Stepping, tolerances: Tolerances, history: History, facts: Facts, duration: float
+) -> Controller | None:
+    """Make what the control needs and the units allow; tell the user what they do not."""
+    if control == "fixed":
+        return None
+    without = stepping.exchange.without_states()
+    if control == "energy":
+        if not stepping.bonds:
+            raise InputError(
+                "no power bond was found between the units, so control energy has nothing to go by: two connections "
+                "in opposite directions whose units make a power (N and m/s, N.m and rad/s, Pa and m3/s)"
+            )
+        if without:
+            _tell(facts, f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
+        return EnergyControl(stepping, tolerances, returns=not without)
+    if without:
+        _tell(
+            facts,
+            f"{names_of(without)} cannot save the state: errors are estimated from the extrapolation of what is "
+            "exchanged, and no step is made again",
+        )
+        return PredictionControl(stepping, tolerances, history)
+    return RichardsonControl(stepping, tolerances, history, duration)
+
+
+def _tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:
+    """Tell the user what units lack for the chosen algorithm."""
+    dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
+    known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
+    if not iterates:
+        for group in sort_outputs(exchange, known):
+            if is_loop(exchange, group, known):
+                _tell(
+                    facts,
+                    f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
+                    "round with the delay of a step; fixed-point or newton solve it in every step",
+                )
+    if extrapolation is Extrapolation.DERIVATIVES:
+        missing = exchange.find_rates()
+        if missing:
+            _tell(facts, f"{names_of(missing)} give no derivatives by time: slopes are taken from the last step")
+    if extrapolation is not Extrapolation.ZERO:
+        held = [m.instance.name for m in exchange.members if len(m.sources) and not m.instance.interpolates]
+        if held:
+            facts.notes.append(f"{names_of(held)} cannot interpolate inputs, and holds their mean over each step")
+            logger.info("%s", facts.notes[-1])
+
+
+def _tell(facts: Facts, sentence: str) -> None:
+    facts.notes.append(sentence)
+    logger.warning("%s", sentence)

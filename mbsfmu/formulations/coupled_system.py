@@ -245,6 +245,18 @@ class CoupledSystem(System):
             raise DataError(f"'{reference}' is no input that a signal can drive; there are {known or 'none'}")
         return f"{self._part_names[part]}.{name}" if name in self._ambiguous else name
 
+    def settable(self) -> dict[str, Variable]:
+        """Return the parameters and inputs that nothing drives by `part.variable`, under their names in the whole."""
+        result = {
+            f"{name}.{own.name}": named
+            for index, (name, part) in enumerate(zip(self._part_names, self.parts, strict=True))
+            for own, named in zip(part.parameters, self.parameters[self.parameters_of(index)], strict=True)
+            if named.settable
+        }
+        for (index, entry), named in zip(self._inputs, self.inputs, strict=True):
+            result[f"{self._part_names[index]}.{self.parts[index].inputs[entry].name}"] = named
+        return result
+
     def calculated(self, part: int) -> tuple[Variable, ...]:
         """Return the calculated parameters of a part under their names in the whole."""
         return tuple(self._named(part, variable) for variable, _ in self.parts[part].balances)

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from mbsfmu.files import complete_file
-from mbsfmu.report.plots import energy_over_time, error_over_step, over_time
+from mbsfmu.report.plots import energy_over_time, error_over_cost, error_over_step, over_time
 
 
 def write_report(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -75,6 +75,7 @@ def _plots(comparison: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "signals": signals,
         "error": Markup(error_over_step(comparison["runs"], comparison["order"])),
+        "cost": Markup(error_over_cost(comparison["runs"], comparison["order"], comparison["accuracy"])),
         "energy": Markup(energy_over_time(curves["time"], residual)) if residual else None,
     }
 

@@ -97,6 +97,25 @@ def error_over_step(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float
     return _svg(figure, axes)
 
 
+def error_over_cost(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float | None], accuracy: float) -> str:
+    """Return the largest relative error over the processor time of a run in s; a line marks the wanted accuracy."""
+    figure, axes = _figure(1, 4.2)
+    axis = axes[0]
+    for index, algorithm in enumerate(order):
+        points = sorted(
+            (run["cpu_seconds"], max(run["error"].values()))
+            for run in runs
+            if run["algorithm"] == algorithm and run["status"] == "ok"
+        )
+        if points:
+            axis.loglog(*zip(*points, strict=True), "o-", color=_colour(index), linewidth=1.6, label=algorithm)
+    axis.axhline(accuracy, color=REFERENCE, linewidth=1.2, linestyle="--", label="wanted accuracy")
+    axis.set_xlabel("processor time [s]")
+    axis.set_ylabel("largest relative error")
+    axis.grid(visible=True, which="minor", color=_INK, alpha=0.12, linewidth=0.5)
+    return _svg(figure, axes)
+
+
 def energy_over_time(time: Sequence[float], residuals: Mapping[str, Sequence[float]]) -> str:
     """Return the residual energy of the coupling over time in J."""
     figure, axes = _figure(1, 3.4)

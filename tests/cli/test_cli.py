@@ -63,6 +63,15 @@ def test_export_validate_and_cosim(tmp_path: Path) -> None:
     run = call("cosim", "out", "--stop", "0.02", "-o", "run.csv", "--quiet", folder=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "circuit.cylinder.force [N]" in (tmp_path / "run.csv").read_text().splitlines()[0]
+    (tmp_path / "valve.csv").write_text("time,command\n0,10\n0.1,10\n")
+    run = call(
+        "cosim", "out", "--stop", "0.1", "--input", "circuit.valve.command=valve.csv:command", "-o", "run.parquet",
+        folder=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    driven = mbsfmu.Trajectory.from_file(tmp_path / "run.parquet")
+    assert driven.unit("circuit.cylinder.force") == "N"
+    assert abs(driven["mechanism.cylinder.length"][-1] - driven["mechanism.cylinder.length"][0]) > 1e-4
 
 
 def test_compare_reports(tmp_path: Path) -> None:
@@ -73,6 +82,8 @@ def test_compare_reports(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert [run["status"] for run in numbers["runs"]] == ["ok", "ok"]
+    assert done.stdout.splitlines()[-1] == numbers["verdict"]
+    assert "cheapest is gauss-seidel" in numbers["verdict"] or "No run reaches" in numbers["verdict"]
     assert numbers["order"]["gauss-seidel"] == pytest.approx(1.0, abs=0.4)
     page = (tmp_path / "page.html").read_text()
     assert "gauss-seidel is off by at most" in page
@@ -107,6 +118,9 @@ def test_file_and_factory(tmp_path: Path) -> None:
             ["simulate", "four-bar", "-o", "no/such/folder.csv"],
             "the folder of no/such/folder.csv is not there",
         ),
+        (["simulate", "four-bar", "-o", "run.txt"], "its name must end in .csv or .parquet"),
+        (["cosim", "none.ssp", "--input", "a.b"], "'a.b' is refused: it must read name=values"),
+        (["cosim", "none.ssp", "--input", "a.b=t.csv"], "must read table.csv:column"),
         (["simulate", "broken.json"], "broken.json is not a JSON file"),
         (["simulate", "joint.json"], "joint 'joint_1': there is no body 'gnd'"),
         (["simulate", "mass.json"], "mass is -1.0; it must be greater than 0"),

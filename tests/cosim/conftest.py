@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cosim.linear_units import export_linear, halves
+from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
 from pythonfmu import FmuBuilder
 
 import mbsfmu
@@ -23,3 +26,39 @@ def oscillators(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def four_bar_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("four-bar-package")
     return mbsfmu.export(mbsfmu.models.four_bar(), folder, layout="separate")[-1]
+
+
+@pytest.fixture(scope="session")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that builds a unit that is not ours, once."""
+    folder = tmp_path_factory.mktemp("foreign")
+    made: dict[str, Path] = {}
+
+    def unit(name: str) -> Path:
+        if name in C_UNITS and compiler() is None:
+            pytest.skip("needs a C compiler")
+        if name not in made:
+            made[name] = build_c_unit(name, folder) if name in C_UNITS else build_python_unit(name, folder)
+        return made[name]
+
+    return unit
+
+
+@pytest.fixture(scope="session")
+def halves_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("halves")
+
+
+@pytest.fixture(scope="session")
+def halves_exact(halves_folder: Path) -> list[Path]:
+    """The oscillator's halves, whose steps of 1 ms inside are exact beside what coupling does."""
+    (halves_folder / "exact").mkdir()
+    return [export_linear(system, halves_folder / "exact", "rk4", 1e-3) for system in halves()]
+
+
+@pytest.fixture(scope="session")
+def halves_poor(halves_folder: Path) -> list[Path]:
+    """The same, but saying that they neither save states nor interpolate inputs."""
+    (halves_folder / "poor").mkdir()
+    flags = {"canGetAndSetFMUstate": False, "canInterpolateInputs": False}
+    return [export_linear(system, halves_folder / "poor", "rk4", 1e-3, **flags) for system in halves()]

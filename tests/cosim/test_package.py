@@ -66,7 +66,7 @@ def test_coupled_run_nears_the_monolithic_one(four_bar_package: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"algorithm": "newton"}, "there is no algorithm 'newton'"),
+        ({"algorithm": "euler"}, "there is no algorithm 'euler'"),
         ({"extrapolation": "cubic"}, "there is no extrapolation 'cubic'"),
         ({"order": ["circuit"]}, "it must name each unit once"),
         ({"step": 0.0}, "the step is 0 s; it must be greater than 0 s"),

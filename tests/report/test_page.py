@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mbsfmu.comparison import Comparison, Run
+from mbsfmu.comparison import Comparison, Run, StabilityLimit
 from mbsfmu.report import write_report
 
 TIMES = [0.0, 0.5, 1.0]
@@ -33,6 +33,7 @@ def run(algorithm: str, step: float, message: str = "") -> Run:
         round(1.0 / step),
         0.25,
         message,
+        cpu_seconds=0.5 * 1e-3 / step,
         curves=curves,
     )
 
@@ -52,6 +53,7 @@ def comparison(
         "energy_drift_max": 3e-7,
         "actuator_work_max": 812.0,
         "wall_seconds": 1.75,
+        "cpu_seconds": 1.5,
     }
     signals = {
         name: {"monolithic": values, **{key: each.curves[name] for key, each in keys.items()}}
@@ -162,8 +164,8 @@ def test_page_is_a_document_in_utf_8(page: Page) -> None:
 
 
 def test_every_plot_is_there_and_described(page: Page) -> None:
-    """One of errors, one of energy, and one of each of two outputs."""
-    assert page.count("svg") == page.count("figure") == 4
+    """Errors over steps, errors over cost, energy, and one of each of two outputs."""
+    assert page.count("svg") == page.count("figure") == 5
     labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "figure"]
     assert all(labels)
     for name in UNITS:
@@ -189,7 +191,7 @@ def test_only_the_smallest_step_is_drawn_over_time(page: Page) -> None:
 
 def test_page_without_power_bonds_has_no_energy_plot(write: Write) -> None:
     page = write(comparison(bonds=False))
-    assert page.count("svg") == 3
+    assert page.count("svg") == 4
     assert "Energy at the coupling" not in page.text
 
 
@@ -210,6 +212,26 @@ def test_headline_tells_the_best_and_by_how_much(page: Page) -> None:
         "With a communication step of 0.0005 s, gauss-seidel is off by at most 0.4 % of the range of any output "
         "(crank.angle), 5 times less than jacobi."
     ) in page.text
+
+
+def test_page_says_what_the_wanted_accuracy_costs(page: Page) -> None:
+    assert (
+        "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.8 % in 0.5 s of processor "
+        "time, beside 1.5 s of the monolithic run."
+    ) in page.text
+    assert "processor time [s]" in page.comments
+
+
+def test_stability_is_a_table_of_its_own(write: Write, page: Page) -> None:
+    assert "Stability" not in page.text
+    made = comparison()
+    made.stability = {"jacobi": StabilityLimit(2e-3, 2.1e-3), "gauss-seidel": StabilityLimit(0.1, None)}
+    rows = write(made).rows
+    assert rows[-3:] == [
+        ["algorithm", "stable up to [s]", "diverges from [s]"],
+        ["jacobi", "0.002", "0.0021"],
+        ["gauss-seidel", "0.1", "–"],
+    ]
 
 
 def test_reference_is_summed_up(page: Page) -> None:
@@ -245,7 +267,7 @@ def test_page_is_made_where_every_run_diverged(write: Write) -> None:
 def test_run_that_broke_off_is_drawn_as_far_as_it_came(write: Write) -> None:
     broken = run("jacobi", 5e-4, "broke off")
     broken.curves = {name: values[:1] for name, values in broken.curves.items()}
-    assert write(comparison([broken, run("gauss-seidel", 5e-4)])).count("svg") == 4
+    assert write(comparison([broken, run("gauss-seidel", 5e-4)])).count("svg") == 5
 
 
 EVIL = '<script>alert("1 & 2")</script>'

@@ -1,0 +1,134 @@
+"""The command `mbsfmu sweep`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.options import assignment, check_folders, common_options, numbers, words
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.terminal import print_table, progress_bar
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.exporting import BACKENDS
+from mbsfmu.studies import sweep
+from mbsfmu.studies.points import parse_values
+
+
+@click.command("sweep")
+@click.argument("model")
+@click.option("--vary", multiple=True, help="name=1,2,3 or name=low:high:count[:log]; any number of times.")
+@click.option("--formulation", callback=words, help="Formulations: a,b.")
+@click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
+@click.option("--step", callback=numbers, help="Communication steps in s, internal steps of monolithic runs.")
+@click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; any number of times.")
+@click.option("--errors", is_flag=True, help="Hold each coupled run against the monolithic one of its parameters.")
+@click.option("--stop", type=float, help="End in s; the model's by default.")
+@click.option("--backend", default="native", show_default=True, help=f"Of the units, one of {', '.join(BACKENDS)}.")
+@click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
+@click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
+@click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
+@click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
+@click.option("-o", "--output", required=True, help="Parquet file, one row a point.")
+@click.option("--json", "json_file", help="JSON file for all rows.")
+@common_options
+def command(
+    model: str,
+    vary: tuple[str, ...],
+    formulation: list[str] | None,
+    algorithm: list[str] | None,
+    step: list[float] | None,
+    assignments: tuple[str, ...],
+    errors: bool,
+    stop: float | None,
+    backend: str,
+    internal_step: float | None,
+    workers: int | None,
+    scheduler: str | None,
+    fresh: bool,
+    output: str,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Run MODEL at every combination of parameters and settings.
+
+    A study that was ended goes on where it stopped when it is called again; one with more values runs the new ones.
+
+    \b
+    Example: mbsfmu sweep four-bar --vary boom.mass=100:400:4 --stop 2 -o masses.parquet
+    Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
+    """
+    log_to_stderr(quiet)
+    check_folders(output, json_file)
+    if workers is not None and workers < 1:
+        raise InputError(f"the number of workers is {workers}; it must be at least 1")
+    lists = {"formulation": formulation, "algorithm": algorithm, "step": step}
+    settings: dict[str, list[Any]] = {name: list(values) for name, values in lists.items() if values}
+    for name, text in map(assignment, assignments):
+        if name in settings:
+            raise InputError(f"the setting {name} is given twice")
+        settings[name] = [_plain(each) for each in text.split(",")]
+    parameters: dict[str, list[float]] = {}
+    for name, text in map(assignment, vary):
+        if name in parameters:
+            raise InputError(f"the parameter {name} is varied twice")
+        parameters[name] = parse_values(text)
+    if not parameters and not settings:
+        raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
+    with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
+        table = sweep(
+            find_model(model),
+            parameters,
+            settings=settings,
+            output=output,
+            stop=stop,
+            errors=errors,
+            fresh=fresh,
+            backend=backend,
+            internal_step=internal_step,
+            workers=workers,
+            executor=executor,
+            progress=progress,
+        )
+    write_json(json_file, {"rows": table.to_pylist()})
+    counts = Counter(table.column("status").to_pylist())
+    rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
+    click.echo(f"{table.num_rows} points in {output}")
+    print_table("outcome", ["status", "points"], rows)
+    for message, count in Counter(filter(None, table.column("message").to_pylist())).most_common(3):
+        click.echo(f"{count} times: {message}")
+    if set(counts) == {"failed"}:
+        raise SimulationError("every point failed")
+
+
+@contextmanager
+def _executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """Give the executor of a Dask cluster; None where none is asked for."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InputError("--scheduler needs Dask: pip install 'mbsfmu[dask]'") from None
+    with Client(scheduler) as client:
+        yield client.get_executor()
+
+
+def _plain(word: str) -> Any:
+    """Return a number, a truth or the word, as a setting takes it."""
+    word = word.strip()
+    if word in ("true", "false"):
+        return word == "true"
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word

@@ -1,0 +1,9 @@
+"""What coupling costs: coupled runs of a model held against its monolithic run."""
+
+from mbsfmu.comparison.choices import CHOICES, USUAL
+from mbsfmu.comparison.compare import compare
+from mbsfmu.comparison.comparison import Comparison
+from mbsfmu.comparison.run import Run
+from mbsfmu.comparison.stability import StabilityLimit
+
+__all__ = ["CHOICES", "USUAL", "Comparison", "Run", "StabilityLimit", "compare"]

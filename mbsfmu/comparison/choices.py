@@ -1,0 +1,32 @@
+"""Algorithms with their extrapolation, each as one word."""
+
+from __future__ import annotations
+
+from mbsfmu.cosim.algorithms import ALGORITHMS
+from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.errors import InputError
+
+CHOICES = tuple(
+    name if extrapolation is Extrapolation.ZERO else f"{name}-{extrapolation}"
+    for name in ALGORITHMS
+    for extrapolation in Extrapolation
+)
+"""Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
+USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
+"""Those that every unit can do, and that are compared where nothing is said."""
+
+
+def parted(choice: str) -> tuple[str, str]:
+    """Return algorithm and extrapolation of one of `CHOICES`.
+
+    Raises
+    ------
+    InputError
+        When it is none of them.
+    """
+    if choice not in CHOICES:
+        raise InputError(f"there is no algorithm '{choice}'; there are {', '.join(CHOICES)}")
+    for extrapolation in Extrapolation:
+        if choice.endswith(f"-{extrapolation}"):
+            return choice.removesuffix(f"-{extrapolation}"), extrapolation
+    return choice, Extrapolation.ZERO

@@ -1,0 +1,100 @@
+"""Coupled runs beside the monolithic one, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.comparison.cost import cheapest_run, verdict
+from mbsfmu.comparison.run import Run, curve_times
+from mbsfmu.comparison.stability import StabilityLimit
+from mbsfmu.trajectory import Trajectory
+
+ACCURACY = 1e-2
+
+
+@dataclass
+class Comparison:
+    """Coupled runs beside the monolithic one.
+
+    Attributes
+    ----------
+    model, description, formulation
+        What was compared.
+    reference
+        Summary of the monolithic run, with its `cpu_seconds`.
+    outputs
+        Names and units of the compared outputs.
+    runs
+        The coupled runs.
+    order
+        Observed order of each algorithm over its converged steps; None where there are fewer than two.
+    curves
+        What the report draws.
+    accuracy
+        Largest error wanted, relative to the range of an output.
+    stability
+        Where each algorithm becomes unstable, if that was asked for.
+    """
+
+    model: str
+    description: str
+    formulation: str
+    reference: dict[str, Any]
+    outputs: dict[str, str]
+    runs: list[Run]
+    order: dict[str, float | None]
+    curves: dict[str, Any] = field(repr=False)
+    accuracy: float = ACCURACY
+    stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
+
+    @property
+    def cheapest(self) -> Run | None:
+        """The run that took least processor time of those that are accurate enough; None where there is none."""
+        return cheapest_run(self.runs, self.accuracy)
+
+    @property
+    def verdict(self) -> str:
+        """Which setting is cheapest for the wanted accuracy, in one sentence."""
+        return verdict(self.runs, self.order, self.accuracy, self.reference)
+
+    def to_dict(self, curves: bool = False) -> dict[str, Any]:
+        """Return what `compare --json` writes; with the curves for the report."""
+        cheapest = self.cheapest
+        result: dict[str, Any] = {
+            "model": self.model,
+            "description": self.description,
+            "formulation": self.formulation,
+            "reference": self.reference,
+            "outputs": [{"name": name, "unit": unit} for name, unit in self.outputs.items()],
+            "runs": [run.to_dict() for run in self.runs],
+            "order": self.order,
+            "accuracy": self.accuracy,
+            "cheapest": None if cheapest is None else {"algorithm": cheapest.algorithm, "step": cheapest.step},
+            "verdict": self.verdict,
+            "stability": {name: asdict(limit) for name, limit in self.stability.items()},
+        }
+        return {**result, "curves": self.curves} if curves else result
+
+
+def gather_curves(reference: Trajectory, outputs: Mapping[str, str], runs: list[Run]) -> dict[str, Any]:
+    """Return what the report draws, all signals at the same times."""
+    times = curve_times(reference.time)
+    signals = {
+        output: {
+            "monolithic": np.interp(times, reference.time, reference[output]).tolist(),
+            **{f"{run.algorithm} {run.step:g} s": run.curves[output] for run in runs},
+        }
+        for output in outputs
+    }
+    residual = {
+        f"{run.algorithm} {run.step:g} s": np.sum(
+            [values for name, values in run.curves.items() if name.startswith("energy_residual.")], axis=0
+        ).tolist()
+        for run in runs
+        if run.energy_residual is not None
+    }
+    return {"time": times.tolist(), "signals": signals, "energy_residual": residual}

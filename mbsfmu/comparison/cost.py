@@ -1,0 +1,68 @@
+"""What an accuracy costs: observed orders, and the setting that is cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.comparison.run import Run
+
+
+def observed_order(runs: Sequence[Run]) -> float | None:
+    """Return the slope of log(error) over log(step), by least squares over the runs that did not diverge."""
+    points = [(run.step, run.worst_error) for run in runs if run.worst_error]
+    if len({step for step, _ in points}) < 2:
+        return None
+    steps, errors = np.log(np.array(points, dtype=float)).T
+    return float(np.polyfit(steps, errors, 1)[0])
+
+
+def cheapest_run(runs: Sequence[Run], accuracy: float) -> Run | None:
+    """Return the run of least processor time of those whose error is at most `accuracy`; None where there is none."""
+    good = [run for run in runs if run.worst_error is not None and run.worst_error <= accuracy]
+    return min(good, key=lambda run: run.cpu_seconds, default=None)
+
+
+def verdict(
+    runs: Sequence[Run], order: Mapping[str, float | None], accuracy: float, reference: Mapping[str, Any]
+) -> str:
+    """Say in one sentence which setting is cheapest for an accuracy, or what the best one would need.
+
+    Parameters
+    ----------
+    runs, order
+        All runs, and the observed order by algorithm.
+    accuracy
+        Largest error wanted, relative to the range of an output.
+    reference
+        Summary of the monolithic run.
+    """
+    wanted = f"an error of at most {100 * accuracy:.3g} %"
+    best = cheapest_run(runs, accuracy)
+    if best is not None:
+        return (
+            f"For {wanted} the cheapest is {best.algorithm} with a step of {best.step:.3g} s: "
+            f"{100 * (best.worst_error or 0.0):.2g} % in {best.cpu_seconds:.2g} s "
+            f"of processor time, beside {reference['cpu_seconds']:.2g} s of the monolithic run."
+        )
+    left = [run for run in runs if run.worst_error is not None]
+    if not left:
+        return f"No run reaches {wanted}: all of them diverge."
+    nearest = min(left, key=lambda run: run.worst_error or 0.0)
+    error = nearest.worst_error or 0.0
+    sentence = (
+        f"No run reaches {wanted}; nearest comes {nearest.algorithm} with a step of {nearest.step:.3g} s and "
+        f"{100 * error:.2g} %"
+    )
+    slope = order.get(nearest.algorithm)
+    if slope is None or slope < 0.5:
+        return f"{sentence}."
+    return (
+        f"{sentence}; by its observed order it takes a step of about {_needed(nearest.step, error, accuracy, slope)} s."
+    )
+
+
+def _needed(step: float, error: float, accuracy: float, order: float) -> str:
+    return f"{step * (accuracy / error) ** (1.0 / order):.1g}"

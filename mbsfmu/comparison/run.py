@@ -1,0 +1,139 @@
+"""One coupled run, judged by the monolithic one where it was made."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.comparison.choices import parted
+from mbsfmu.comparison.reference import load_reference
+from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+
+LOST = 1.0
+"""A run whose error exceeds the whole range of the reference counts as diverged."""
+_CURVE_POINTS = 1000
+
+
+@dataclass
+class Run:
+    """One coupled run.
+
+    Attributes
+    ----------
+    algorithm, step
+        One of `CHOICES`, and the communication step in s.
+    layout
+        `separate`: one unit per system.
+    status
+        `ok`, or `diverged` with the reason in `message`.
+    error
+        For each output, the largest deviation from the reference over time, relative to the reference's range.
+    energy_residual
+        Largest residual energy of the power bonds in J; None without bonds.
+    steps, rollbacks
+        Communication steps made, and those made again (none with fixed steps).
+    wall_seconds, cpu_seconds
+        Time that the stepping took, and processor time of the whole run with loading its units; the latter says what
+        it cost, the former also how busy the machine was.
+    curves
+        Outputs and residual energies at the times of `curve_times`, as far as the run came.
+    """
+
+    algorithm: str
+    step: float
+    status: str
+    error: Mapping[str, float | None]
+    energy_residual: float | None
+    steps: int
+    wall_seconds: float
+    message: str = ""
+    layout: str = "separate"
+    rollbacks: int = 0
+    cpu_seconds: float = 0.0
+    curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def worst_error(self) -> float | None:
+        """The largest of the errors; None where the run diverged."""
+        values = [value for value in self.error.values() if value is not None]
+        return max(values) if self.status == "ok" and values else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `compare --json` writes of it."""
+        return {key: value for key, value in vars(self).items() if key != "curves"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker process needs to make a run.
+
+    Attributes
+    ----------
+    package, reference
+        The SSP file, and what `Reference.save` wrote.
+    algorithm, step, stop
+        One of `CHOICES`, communication step and end in s.
+    """
+
+    package: Path
+    reference: Path
+    algorithm: str
+    step: float
+    stop: float
+
+
+def make_run(task: Task) -> Run:
+    """Make a coupled run and judge it."""
+    algorithm, extrapolation = parted(task.algorithm)
+    message, begin = "", clock.process_time()
+    try:
+        result = cosimulate(
+            task.package, algorithm=algorithm, extrapolation=extrapolation, step=task.step, stop=task.stop
+        )
+    except CosimulationError as error:
+        result, message = error.result, str(error)
+    spent = clock.process_time() - begin
+    reference = load_reference(task.reference)
+    errors = reference.errors(result)
+    message = message or lost_output(errors)
+    return Run(
+        task.algorithm,
+        task.step,
+        "diverged" if message else "ok",
+        dict.fromkeys(errors) if message else errors,
+        _finite(result.energy_residual_max),
+        result.steps,
+        result.wall_seconds,
+        message,
+        rollbacks=result.rollbacks,
+        cpu_seconds=spent,
+        curves=_curves(result, curve_times(reference.time), list(errors)),
+    )
+
+
+def lost_output(errors: Mapping[str, float]) -> str:
+    """Say which output left the range of the reference; nothing where none did."""
+    lost = [output for output, error in errors.items() if not error <= LOST]
+    return f"{lost[0]} is off by {100 * errors[lost[0]]:.0f} % of its range" if lost else ""
+
+
+def curve_times(time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the times in s at which curves are kept for the report."""
+    return np.linspace(time[0], time[-1], min(_CURVE_POINTS, len(time)))
+
+
+def _curves(result: CosimulationResult, times: NDArray[np.float64], outputs: list[str]) -> dict[str, list[float]]:
+    reached = times[times <= result.time[-1] + 1e-9]
+    names = [*outputs, *(name for name in result.names if name.startswith("energy_residual."))]
+    return {name: np.interp(reached, result.time, result[name]).tolist() for name in names}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

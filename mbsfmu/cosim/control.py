@@ -1,0 +1,256 @@
+"""Step control: how long communication steps are, and which are made again."""
+
+from __future__ import annotations
+
+import logging
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.cosim.coupling import predicted
+from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.stepping import Point, Stepping
+
+logger = logging.getLogger(__name__)
+
+CONTROLS = ("fixed", "error", "energy")
+SLOT = "step control"
+_SAFETY = 0.9
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 2.0
+_INTEGRAL, _PROPORTIONAL = 0.3, 0.4
+_NO_ERROR = 1e-12
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What step control may let pass.
+
+    Attributes
+    ----------
+    relative
+        Share of a variable's magnitude (of a bond's power) so far.
+    absolute
+        Share of a variable's nominal value (W, of a bond's power).
+    smallest, largest
+        Bounds of the steps in s.
+    """
+
+    relative: float
+    absolute: float
+    smallest: float
+    largest: float
+
+
+@dataclass
+class Attempt:
+    """A step that was tried.
+
+    Attributes
+    ----------
+    points
+        The communication points that it leads to.
+    history
+        The history that ends with them.
+    ratio
+        Estimated error as a share of what is allowed.
+    """
+
+    points: list[Point]
+    history: History
+    ratio: float
+
+
+class Controller(ABC):
+    """Estimates errors of steps, and proposes the length of the next one.
+
+    A PI controller with Gustafsson's gains, h ← 0.9 h r^(−0.7/q) r₋₁^(0.4/q): r is the estimate as a share of what is
+    allowed, r₋₁ the one before, r ~ h^q.
+
+    Parameters
+    ----------
+    stepping
+        The members that make the steps.
+    tolerances
+        What is allowed.
+    returns
+        Whether a step can be made again.
+    """
+
+    def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
+        self.stepping = stepping
+        self.tolerances = tolerances
+        self.returns = returns
+        self._last = 1.0
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """The power q with which the estimate falls with the step."""
+
+    def attempt(self, history: History, time: float, step: float) -> Attempt:
+        """Make a step in s and estimate its error; the history stays as it is.
+
+        Raises
+        ------
+        SimulationError
+            When a unit refuses.
+        """
+        if self.returns:
+            self.stepping.save(SLOT)
+        return self._attempt(history, time, step)
+
+    @abstractmethod
+    def _attempt(self, history: History, time: float, step: float) -> Attempt: ...
+
+    @abstractmethod
+    def _take(self, attempt: Attempt, step: float) -> None:
+        """Remember what the next estimates need of an attempt."""
+
+    def undo(self) -> None:
+        """Go back to before the last attempt."""
+        self.stepping.restore(SLOT)
+
+    def accept(self, attempt: Attempt, step: float) -> float:
+        """Take an attempt of a step in s for good; return the factor for the next step."""
+        self._take(attempt, step)
+        ratio = max(attempt.ratio, _NO_ERROR)
+        factor = _SAFETY * ratio ** (-(_INTEGRAL + _PROPORTIONAL) / self.power)
+        factor *= self._last ** (_PROPORTIONAL / self.power)
+        self._last = max(ratio, 1e-4)
+        return min(max(factor, _SMALLEST_FACTOR), _LARGEST_FACTOR)
+
+    def reject(self, attempt: Attempt) -> float:
+        """Return the factor for the step that is to be made again."""
+        return min(max(_SAFETY * attempt.ratio ** (-1.0 / self.power), _SMALLEST_FACTOR), _SAFETY)
+
+    def restart(self) -> None:
+        """Forget the past after a jump of an input."""
+        self._last = 1.0
+
+
+class _Weights:
+    """What is allowed for each output: a share of the magnitude so far and one of the nominal value."""
+
+    def __init__(self, nominals: Floats, start: Floats, tolerances: Tolerances) -> None:
+        self._least = tolerances.absolute * nominals
+        self._relative = tolerances.relative
+        self._magnitudes = np.abs(start)
+
+    def of(self, outputs: Floats) -> Floats:
+        return self._least + self._relative * np.maximum(self._magnitudes, np.abs(outputs))
+
+    def take(self, outputs: Floats) -> None:
+        np.maximum(self._magnitudes, np.abs(outputs), out=self._magnitudes)
+
+
+class RichardsonControl(Controller):
+    """Makes each step once as a whole and once in two halves, and keeps the halves.
+
+    The difference, over 2^p − 1 for a coupling of order p, estimates what the halves have done wrong (Richardson).
+    What extrapolates over the whole step knows the ends of whole steps only, so that both do the same at different
+    lengths. Tolerances hold for the whole run: a step may use its share of the run's time, for errors add up. Where
+    inputs are held, outputs that depend directly on them are off by h, whatever the share: they may use all of it.
+    """
+
+    def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, duration: float) -> None:
+        super().__init__(stepping, tolerances, returns=True)
+        self._coarse = history.copy()
+        self._duration = duration
+        exchange = stepping.exchange
+        self._weights = _Weights(exchange.nominals(), history.now, tolerances)
+        # A step cannot make the error of a held input that shows at its end a share of its own length.
+        self._gathering = np.ones(len(exchange.names), dtype=bool)
+        if stepping.degree == 0:
+            for index, (name, variable) in enumerate(exchange.names):
+                member = exchange.member(name)
+                direct = set(member.instance.dependencies.get(variable) or ()) & set(member.entries.names)
+                self._gathering[index] = not direct
+        self._continuous = np.setdiff1d(np.arange(len(exchange.names)), exchange.held)
+
+    @property
+    def power(self) -> float:
+        """The order of the coupling: errors of steps go with one more, their sum over a time with this one."""
+        return self.stepping.order
+
+    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+        coarse, fine = self._coarse.copy(), history.copy()
+        whole = self.stepping.advance(coarse, time, step).outputs
+        self.undo()
+        half = 0.5 * step
+        points = [self.stepping.advance(fine, time, half), self.stepping.advance(fine, time + half, half)]
+        error = np.abs(fine.now - whole) / (2.0**self.power - 1.0) / self._weights.of(fine.now)
+        error[self._gathering] *= self._duration / step
+        return Attempt(points, fine, float(np.max(error[self._continuous], initial=0.0)))
+
+    def _take(self, attempt: Attempt, step: float) -> None:
+        self._coarse.push(attempt.history.now, step, attempt.history.rates)
+        self._coarse.correction = attempt.history.correction
+        self._weights.take(attempt.history.now)
+
+    def restart(self) -> None:
+        """Forget the past after a jump of an input."""
+        super().restart()
+        self._coarse.restart()
+
+
+class PredictionControl(Controller):
+    """Estimates errors from how far the outputs that others took went off their extrapolation.
+
+    The estimate is embedded in the step and needs no state; it is of the inputs, not of what the units make of them.
+    """
+
+    def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History) -> None:
+        super().__init__(stepping, tolerances, returns=False)
+        exchange = stepping.exchange
+        self._weights = _Weights(exchange.nominals(), history.now, tolerances)
+        driving = {exchange.columns[each.source] for each in exchange.connections}
+        self._driving = np.array(sorted(driving - set(exchange.held)), dtype=np.intp)
+
+    @property
+    def power(self) -> float:
+        """Extrapolation of degree k is off by h^(k+1)."""
+        return self.stepping.degree + 1.0
+
+    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+        trial = history.copy()
+        expected = predicted(history, step)
+        point = self.stepping.advance(trial, time, step)
+        error = np.abs(point.outputs - expected) / self._weights.of(point.outputs)
+        return Attempt([point], trial, float(np.max(error[self._driving], initial=0.0)))
+
+    def _take(self, attempt: Attempt, step: float) -> None:  # noqa: ARG002
+        self._weights.take(attempt.history.now)
+
+
+class EnergyControl(Controller):
+    """Estimates errors from the residual power of the power bonds.
+
+    After Sadjina, Kyllingstad, Skjong and Pedersen (2017), "Energy conservation and power bonds in co-simulations:
+    non-iterative adaptive step size control and error estimation": r = √(mean (δP/(a + b P))²) over the bonds, δP
+    being what the taker gets less what the giver gives. Deviations: both are means over the step, not values at its
+    end; P is the largest power of the bond so far, so that the step does not collapse where the power passes through
+    zero; steps that are far off are made again where units save their states.
+    """
+
+    def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
+        super().__init__(stepping, tolerances, returns)
+        self._powers = np.zeros(len(stepping.bonds))
+
+    @property
+    def power(self) -> float:
+        """Inputs extrapolated with degree k are off by h^(k+1), and so is the residual power."""
+        return self.stepping.degree + 1.0
+
+    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+        trial = history.copy()
+        point = self.stepping.advance(trial, time, step)
+        got, given = np.array(point.energies).T / step
+        powers = np.maximum(self._powers, np.maximum(np.abs(got), np.abs(given)))
+        shares = (got - given) / (self.tolerances.absolute + self.tolerances.relative * powers)
+        return Attempt([point], trial, math.sqrt(float(np.mean(shares**2))))
+
+    def _take(self, attempt: Attempt, step: float) -> None:
+        np.maximum(self._powers, np.abs(np.array(attempt.points[0].energies)).max(axis=1) / step, out=self._powers)

@@ -1,0 +1,100 @@
+"""Inputs that follow signals: functions of time, or tables that say when they jump and bend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.port import Floats
+from mbsfmu.errors import InputError
+from mbsfmu.variables import Causality
+
+
+@runtime_checkable
+class EventSignal(Protocol):
+    """A signal that says when it jumps or bends; those of `mbsfmu.signals` do."""
+
+    @property
+    def events(self) -> tuple[float, ...]:
+        """Times in s."""
+        ...
+
+    def before(self, time: float) -> float:
+        """Return the value just before a time in s."""
+        ...
+
+    def after(self, time: float) -> float:
+        """Return the value from a time in s on."""
+        ...
+
+
+Signal = Callable[[float], float] | EventSignal
+
+
+class DrivenInputs:
+    """Inputs that follow signals.
+
+    Parameters
+    ----------
+    signals
+        Signals by (instance, input).
+    instances, connections
+        What they are driven beside.
+
+    Attributes
+    ----------
+    targets
+        (instance, input) of each signal.
+
+    Raises
+    ------
+    InputError
+        When a variable is no numeric input, or is driven by a connection already.
+    """
+
+    def __init__(
+        self,
+        signals: Mapping[tuple[str, str], Signal],
+        instances: Mapping[str, Instance],
+        connections: Iterable[Connection],
+    ) -> None:
+        driven = {connection.target for connection in connections}
+        for name, variable in signals:
+            if instances[name].variables[variable].causality is not Causality.INPUT:
+                raise InputError(f"{name}.{variable} is no input; a signal cannot drive it")
+            if instances[name].kinds[variable] == "String":
+                raise InputError(f"{name}.{variable} is a {instances[name].kinds[variable]}; a signal cannot drive it")
+            if (name, variable) in driven:
+                raise InputError(f"{name}.{variable} is driven by a connection and by a signal")
+        self.targets = tuple(signals)
+        self._signals = tuple(signals.values())
+        self._after = [each.after if isinstance(each, EventSignal) else each for each in self._signals]
+        self._before = [each.before if isinstance(each, EventSignal) else each for each in self._signals]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def after(self, time: float) -> Floats:
+        """Return the values from a time in s on, shape (number of signals,)."""
+        return np.array([value(time) for value in self._after], dtype=float)
+
+    def before(self, time: float) -> Floats:
+        """Return the values just before a time in s, shape (number of signals,)."""
+        return np.array([value(time) for value in self._before], dtype=float)
+
+    def jumps(self, time: float) -> bool:
+        """Tell whether a signal jumps at a time in s."""
+        return any(
+            each.before(time) != each.after(time)
+            for each in self._signals
+            if isinstance(each, EventSignal) and time in each.events
+        )
+
+    def events(self, start: float, stop: float) -> list[float]:
+        """Return the times inside (start, stop) in s at which a signal jumps or bends, ascending."""
+        found = {time for each in self._signals if isinstance(each, EventSignal) for time in each.events}
+        return sorted(time for time in found if start < time < stop)

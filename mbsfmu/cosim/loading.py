@@ -1,0 +1,76 @@
+"""Where the units of a run come from: an SSP file, a folder that holds one, or FMU files."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.cosim.graph import SystemGraph
+from mbsfmu.cosim.instance import Archive, Instance
+from mbsfmu.cosim.ssp import read_ssp
+from mbsfmu.errors import InputError
+
+
+def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:
+    """Read what is to be run; what is unpacked goes when the stack closes.
+
+    Raises
+    ------
+    InputError
+        When a folder holds no package or several, or two FMU files have one name.
+    """
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if path.is_dir():
+            found = sorted(path.glob("*.ssp"))
+            if len(found) != 1:
+                raise InputError(f"the folder {path} holds {len(found)} SSP files; it must hold one")
+            path = found[0]
+        if path.suffix == ".ssp":
+            folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            return read_ssp(path, folder)
+        source = [path]
+    files = [Path(each) for each in source]
+    units = {file.stem: file for file in files}
+    if len(units) < len(files):
+        raise InputError("two FMU files have the same name; the units of a run need different ones")
+    return SystemGraph(units)
+
+
+@contextmanager
+def instantiate(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
+    """Give the instances of all units by name; they are freed at the end."""
+    with ExitStack() as stack:
+        archives: dict[Path, Archive] = {}
+        instances: dict[str, Instance] = {}
+        for name, file in graph.units.items():
+            if file not in archives:
+                archives[file] = Archive(file)
+                stack.callback(archives[file].close)
+            instances[name] = Instance(name, archives[file])
+            stack.callback(instances[name].close)
+        yield instances
+
+
+def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
+    """Return values by (instance, variable) instead of `instance.variable`.
+
+    Raises
+    ------
+    InputError
+        When there is no such instance or variable.
+    """
+    result = {}
+    for reference, value in values.items():
+        name, _, variable = reference.partition(".")
+        if name not in instances:
+            raise InputError(f"there is no unit '{name}' for '{reference}'; units are {', '.join(instances)}")
+        if variable not in instances[name].variables:
+            raise InputError(f"{name} has no variable '{variable}'")
+        result[name, variable] = value
+    return result

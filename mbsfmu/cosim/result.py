@@ -1,0 +1,164 @@
+"""What a coupled run gives back, and what is recorded on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.cosim.energy import PowerBond
+from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.port import Floats
+from mbsfmu.errors import SimulationError
+from mbsfmu.trajectory import Trajectory
+
+_FIRST_ROWS = 1024
+
+
+@dataclass
+class Facts:
+    """What a run was and cost.
+
+    Attributes
+    ----------
+    algorithm, extrapolation, control
+        As called.
+    step
+        Communication step in s, the first one where steps are controlled.
+    steps
+        Communication steps made and kept.
+    smallest_step, largest_step
+        Of these, in s.
+    iterations
+        Sweeps over all units, those for steps that were not kept and for error estimates too.
+    rollbacks
+        How often all units were brought back to an earlier state.
+    rejected_steps
+        Steps made again with a smaller length.
+    unit_steps
+        Steps that each unit made.
+    notes
+        Sentences for the user: what units could not do.
+    wall_seconds
+        Time that the stepping took.
+    energy_residual
+        Residual energy of each power bond at the end in J; the signals `energy_residual.<bond>` have it over time.
+    texts
+        For each String output, the times in s at which it changed, with the text from then on.
+    """
+
+    algorithm: str = ""
+    extrapolation: str = ""
+    control: str = "fixed"
+    step: float = 0.0
+    steps: int = 0
+    smallest_step: float = 0.0
+    largest_step: float = 0.0
+    iterations: int = 0
+    rollbacks: int = 0
+    rejected_steps: int = 0
+    unit_steps: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    wall_seconds: float = 0.0
+    energy_residual: dict[str, float] = field(default_factory=dict)
+    texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+
+
+class CosimulationResult(Trajectory):
+    """Outputs of all units over time, and what the run was and cost.
+
+    Attributes
+    ----------
+    facts
+        What the run was and cost; each of its attributes is one of the result too.
+    """
+
+    facts: Facts
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "facts" and "facts" in self.__dict__ and name in Facts.__dataclass_fields__:
+            return getattr(self.facts, name)
+        raise AttributeError(f"a result has no attribute '{name}'")
+
+    @property
+    def energy_residual_max(self) -> float | None:
+        """Largest magnitude of the residual energy over time and bonds in J; None without bonds."""
+        signals = [name for name in self.names if name.startswith("energy_residual.")]
+        return max((float(np.max(np.abs(self[name]))) for name in signals), default=None)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `cosim --json` writes."""
+        return {**asdict(self.facts), "stop": float(self.time[-1]), "final": self.final()}
+
+
+class CosimulationError(SimulationError):
+    """A run that failed on its way; `result` has what was recorded until then."""
+
+    def __init__(self, message: str, result: CosimulationResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class CosimulationInterrupted(KeyboardInterrupt):
+    """A run that was interrupted; `result` has what was recorded until then."""
+
+    def __init__(self, result: CosimulationResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+class Record:
+    """Rows of outputs and residual energies at the communication points.
+
+    Parameters
+    ----------
+    exchange
+        The members.
+    bonds
+        The power bonds.
+    start
+        Start time in s.
+    outputs
+        Outputs at the start.
+    """
+
+    def __init__(self, exchange: Exchange, bonds: Sequence[PowerBond], start: float, outputs: Floats) -> None:
+        self._exchange, self._bonds = exchange, bonds
+        self._residuals = [0.0] * len(bonds)
+        self._width = len(outputs)
+        self._rows = np.zeros((_FIRST_ROWS, self._width + len(bonds)))
+        self._rows[0, : self._width] = outputs
+        self._times = [start]
+
+    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
+        """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
+        if len(self._times) == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        row = self._rows[len(self._times)]
+        row[: self._width] = outputs
+        for index, (got, given) in enumerate(energies):
+            self._residuals[index] += got - given
+            row[self._width + index] = self._residuals[index]
+        self._times.append(time)
+
+    def result(self, facts: Facts) -> CosimulationResult:
+        """Return what was recorded."""
+        instances = {member.instance.name: member.instance for member in self._exchange.members}
+        names = [f"{instance}.{variable}" for instance, variable in self._exchange.names]
+        units = [instances[instance].variables[variable].unit for instance, variable in self._exchange.names]
+        names += [f"energy_residual.{bond.name}" for bond in self._bonds]
+        units += ["J"] * len(self._bonds)
+        times = np.array(self._times)
+        result = CosimulationResult(times, self._rows[: len(times)].copy(), names, units)
+        facts.steps = len(times) - 1
+        if facts.steps:
+            lengths = np.diff(times)
+            facts.smallest_step, facts.largest_step = float(lengths.min()), float(lengths.max())
+        facts.unit_steps = {name: instance.steps for name, instance in instances.items()}
+        facts.energy_residual = {
+            bond.name: residual for bond, residual in zip(self._bonds, self._residuals, strict=True)
+        }
+        result.facts = facts
+        return result

@@ -1,0 +1,187 @@
+"""The course of a run: from one communication point to the next, to the end."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from mbsfmu.cosim.control import Controller
+from mbsfmu.cosim.coupling import names_of
+from mbsfmu.cosim.driven import DrivenInputs
+from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.instance import UnitError
+from mbsfmu.cosim.result import Facts, Record
+from mbsfmu.cosim.stepping import Point, Stepping
+from mbsfmu.cosim.texts import Texts
+from mbsfmu.errors import SimulationError
+
+logger = logging.getLogger(__name__)
+
+_ROUND_OFF = 1e-6  # times that differ by less than this share of a step are one
+_SAME_LENGTH = 1e-9  # of a step
+_TELL_EVERY = 100
+Progress = Callable[[float], None]
+
+
+def communication_points(start: float, stop: float, step: float, events: list[float]) -> list[float]:
+    """Return the times start + n·step in s up to the stop time, and the events between them.
+
+    Times are counted, not added up; a stop time or an event that misses the grid by round-off is on it.
+    """
+    count = max(1, math.ceil((stop - start) / step - _ROUND_OFF))
+    times = start + step * np.arange(count + 1)
+    times[-1] = stop
+    for event in events:
+        nearest = int(np.argmin(np.abs(times - event)))
+        if abs(times[nearest] - event) <= _ROUND_OFF * step:
+            times[nearest] = event
+        else:
+            times = np.insert(times, np.searchsorted(times, event), event)
+    return times.tolist()
+
+
+class Course:
+    """A run between start and stop.
+
+    Parameters
+    ----------
+    stepping
+        What makes the steps.
+    history
+        The history, which holds the start.
+    record, facts
+        Where points and costs go.
+    driven
+        Inputs that follow signals.
+    texts
+        Strings, which are handed on between steps.
+    start, stop
+        In s.
+    progress
+        Called with the share that is done.
+    """
+
+    def __init__(
+        self,
+        stepping: Stepping,
+        history: History,
+        record: Record,
+        facts: Facts,
+        driven: DrivenInputs,
+        texts: Texts,
+        start: float,
+        stop: float,
+        progress: Progress | None,
+    ) -> None:
+        self._stepping, self._history = stepping, history
+        self._record, self._facts = record, facts
+        self._texts = texts
+        self._driven, self._start, self._stop = driven, start, stop
+        self._progress = progress
+        self._events = driven.events(start, stop)
+
+    def run_fixed(self, step: float) -> None:
+        """Make steps of one length in s, cut at the events."""
+        times = communication_points(self._start, self._stop, step, self._events)
+        # Differences of counted times differ from the step by round-off, which none of the units needs to see.
+        lengths = np.diff(times)
+        lengths[np.abs(lengths - step) <= _SAME_LENGTH * step] = step
+        self._check_lengths(lengths, step)
+        jumps = {time for time in self._events if self._driven.jumps(time)}
+        advance, add, progress, history = self._stepping.advance, self._record.add, self._progress, self._history
+        pass_on = self._texts.pass_on
+        pass_on(self._start)
+        for index, (time, end, length) in enumerate(zip(times[:-1], times[1:], lengths.tolist(), strict=True)):
+            if time in jumps:
+                history.restart()
+            point = advance(history, time, length)
+            add(end, point.outputs, point.energies)
+            pass_on(end)
+            if progress is not None and index % _TELL_EVERY == 0:
+                progress((index + 1) / (len(times) - 1))
+
+    def run_controlled(self, controller: Controller, step: float) -> None:
+        """Make steps whose length a controller chooses, beginning with one in s, cut at the events."""
+        bounds, time, count = controller.tolerances, self._start, 0
+        wanted = min(max(step, bounds.smallest), bounds.largest)
+        self._texts.pass_on(time)
+        for end in [*self._events, self._stop]:
+            while time < end:
+                length, reaches = _fitted(wanted, end - time)
+                target = end if reaches else time + length
+                attempt = self._attempt(controller, time, target - time)
+                if attempt is None:
+                    wanted = 0.5 * length
+                    continue
+                if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest * (1.0 + _ROUND_OFF):
+                    controller.undo()
+                    self._facts.rejected_steps += 1
+                    wanted = max(length * controller.reject(attempt), bounds.smallest)
+                    continue
+                if attempt.ratio > 1.0 and length <= bounds.smallest * (1.0 + _ROUND_OFF):
+                    self._tell_smallest(time, bounds.smallest)
+                proposed = length * controller.accept(attempt, length)
+                # A step that was cut short says nothing against the longer one that was wanted.
+                wanted = max(proposed, wanted) if reaches and attempt.ratio <= 1.0 else proposed
+                wanted = min(max(wanted, bounds.smallest), bounds.largest)
+                self._history = attempt.history
+                for point in self._ended(attempt.points, target):
+                    self._record.add(point.time, point.outputs, point.energies)
+                self._texts.pass_on(target)
+                time, count = target, count + 1
+                if self._progress is not None and count % _TELL_EVERY == 0:
+                    self._progress((time - self._start) / (self._stop - self._start))
+            if end < self._stop and self._driven.jumps(end):
+                self._history.restart()
+                controller.restart()
+                wanted = min(wanted, step)
+
+    def _attempt(self, controller: Controller, time: float, length: float):
+        """Try a step; None where it failed but can be tried again with half the length."""
+        try:
+            return controller.attempt(self._history, time, length)
+        except UnitError as error:
+            if error.fatal or not controller.returns or 0.5 * length < controller.tolerances.smallest:
+                raise
+        except SimulationError:
+            if not controller.returns or 0.5 * length < controller.tolerances.smallest:
+                raise
+        controller.undo()
+        self._facts.rejected_steps += 1
+        return None
+
+    @staticmethod
+    def _ended(points: list[Point], target: float) -> Iterator[Point]:
+        """Give the points, the last one at the very time that was aimed at."""
+        yield from points[:-1]
+        yield points[-1]._replace(time=target)
+
+    def _tell_smallest(self, time: float, smallest: float) -> None:
+        sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
+        if not any(note.startswith(sentence) for note in self._facts.notes):
+            self.tell(f"{sentence}, first at t = {time:.9g} s")
+
+    def _check_lengths(self, lengths: np.ndarray, step: float) -> None:
+        fixed = [m.instance.name for m in self._stepping.exchange.members if not m.instance.takes_any_step]
+        if fixed and np.any(lengths != step):
+            self.tell(
+                f"{names_of(fixed)} may not take steps of other lengths, but {np.min(lengths):.6g} s stands beside "
+                f"{step:.6g} s: the stop time or an event is off the grid"
+            )
+
+    def tell(self, sentence: str) -> None:
+        """Keep a sentence for the user, and log it."""
+        self._facts.notes.append(sentence)
+        logger.warning("%s", sentence)
+
+
+def _fitted(wanted: float, left: float) -> tuple[float, bool]:
+    """Return the length of a step in s so that no tiny one is left before the end, and whether it reaches the end."""
+    if wanted >= left * (1.0 - _ROUND_OFF):
+        return left, True
+    if 2.0 * wanted > left:
+        return 0.5 * left, False
+    return wanted, False

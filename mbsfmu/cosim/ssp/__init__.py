@@ -1,0 +1,6 @@
+"""System structure packages (SSP 1.0): units, their connections and parameter values in one file."""
+
+from mbsfmu.cosim.ssp.package import read_ssp, read_structure, write_ssp, write_structure
+from mbsfmu.cosim.ssp.structure import SystemStructure
+
+__all__ = ["SystemStructure", "read_ssp", "read_structure", "write_ssp", "write_structure"]

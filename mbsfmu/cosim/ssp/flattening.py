@@ -1,0 +1,271 @@
+"""From the structure of a package to units and connections between them: nested systems dissolve."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import fmpy
+
+from mbsfmu.cosim.graph import Connection, Exposed, SystemGraph
+from mbsfmu.cosim.instance import described_units
+from mbsfmu.cosim.ssp.structure import Component, Connector, System, SystemStructure, Wire
+from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit, conversion
+from mbsfmu.errors import InputError
+
+Place = tuple[tuple[str, ...], str]
+"""A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
+
+logger = logging.getLogger(__name__)
+_SOURCES = {"element": ("output", "calculatedParameter"), "system": ("input", "parameter")}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a value comes from one connector of an FMU to another one.
+
+    Attributes
+    ----------
+    map
+        What becomes of it.
+    unit
+        Unit it has at the end; None where that is not known.
+    """
+
+    map: LinearMap
+    unit: Unit | None
+
+    def over(self, wire: Wire, target: Unit | None) -> Way:
+        """Return the way prolonged by a connection to a connector of a unit; None lets the unit be.
+
+        Raises
+        ------
+        InputError
+            When the units cannot be converted.
+        """
+        after = self.to(target) if wire.convert_units else Way(self.map, target or self.unit)
+        return Way(after.map.then(wire.transformation), after.unit)
+
+    def to(self, target: Unit | None) -> Way:
+        """Return the way with the value converted to a unit."""
+        if self.unit is None or target is None:
+            return Way(self.map, target or self.unit)
+        return Way(self.map.then(conversion(self.unit, target)), target)
+
+
+class Flattening:
+    """Finds what is connected with what, through the connectors of systems.
+
+    Parameters
+    ----------
+    structure
+        The structure.
+    folder
+        Where the package lies unpacked.
+    name
+        Name of the package, for messages.
+    """
+
+    def __init__(self, structure: SystemStructure, folder: Path, name: str) -> None:
+        self._structure = structure
+        self._name = name
+        self._defined = {unit.name: unit for unit in structure.units}
+        self._files = {"/".join(path): folder / unquote(each.source) for path, each in structure.system.components()}
+        self._variables = {unit: _described_units(file) for unit, file in self._files.items()}
+        self._connectors: dict[Place, Connector] = {}
+        self._is_system: dict[tuple[str, ...], bool] = {}
+        self._inward: dict[Place, tuple[Place, Wire]] = {}
+        self._collect(structure.system, ())
+        self._connect(structure.system, ())
+
+    def graph(self) -> SystemGraph:
+        """Return units, connections, parameter values and the connectors of the outermost system.
+
+        Raises
+        ------
+        InputError
+            When connectors do not fit together.
+        """
+        connections, inputs = [], []
+        for target in self._inward:
+            path, variable = target
+            if self._is_system[path]:
+                continue
+            source, way = self._trace(target)
+            end = ("/".join(path), variable)
+            if source[0]:
+                start = ("/".join(source[0]), source[1])
+                connections.append(self._connection(start, end, way.map))
+            else:
+                inputs.append(Exposed(source[1], end, way.map, ""))
+        outputs = []
+        for connector in self._structure.system.connectors:
+            place: Place = ((), connector.name)
+            if connector.kind in ("output", "calculatedParameter") and place in self._inward:
+                source, way = self._trace(place)
+                if source[0]:
+                    unit = way.unit.name if way.unit is not None else "1"
+                    outputs.append(Exposed(connector.name, ("/".join(source[0]), source[1]), way.map, unit))
+        return SystemGraph(
+            self._files,
+            tuple(connections),
+            dict(self._parameters()),
+            self._structure.start or 0.0,
+            self._structure.stop,
+            tuple(inputs),
+            tuple(outputs),
+        )
+
+    def _connection(self, start: tuple[str, str], end: tuple[str, str], way: LinearMap) -> Connection:
+        """Return a connection; where it does what the units of its ends ask for, these tell it to."""
+        try:
+            asked = conversion(self._variables[start[0]][start[1]], self._variables[end[0]][end[1]])
+        except InputError:
+            asked = None
+        if asked is not None and math.isclose(asked.factor, way.factor) and math.isclose(asked.offset, way.offset):
+            return Connection(start, end)
+        return Connection(start, end, way.factor, way.offset, convert_units=False)
+
+    # -- connectors -------------------------------------------------------------------------------------------
+
+    def _collect(self, element: System | Component, path: tuple[str, ...]) -> None:
+        self._is_system[path] = isinstance(element, System)
+        for connector in element.connectors:
+            if (path, connector.name) in self._connectors:
+                raise InputError(f"{self._name}: '{element.name}' has two connectors called '{connector.name}'")
+            self._connectors[path, connector.name] = connector
+            if isinstance(element, Component) and connector.name not in self._variables["/".join(path)]:
+                raise InputError(f"{self._name}: the FMU of '{element.name}' has no variable '{connector.name}'")
+        if isinstance(element, System):
+            for each in element.elements:
+                self._collect(each, (*path, each.name))
+
+    def _connect(self, system: System, path: tuple[str, ...]) -> None:
+        for wire in system.wires:
+            start, end = (self._place(system, path, each, wire) for each in (wire.start, wire.end))
+            gives = [self._gives(place, path) for place in (start, end)]
+            if gives[0] == gives[1]:
+                raise InputError(
+                    f"{self._name}: the connection {wire} goes from {self._connectors[start].kind} to "
+                    f"{self._connectors[end].kind}; one end must give a value and the other one take it"
+                )
+            source, target = (start, end) if gives[0] else (end, start)
+            if target in self._inward:
+                raise InputError(f"{self._name}: the connector {_shown(target)} is driven twice")
+            self._inward[target] = (source, wire)
+        for element in system.elements:
+            if isinstance(element, System):
+                self._connect(element, (*path, element.name))
+
+    def _place(self, system: System, path: tuple[str, ...], end: tuple[str | None, str], wire: Wire) -> Place:
+        element, connector = end
+        if element is not None and system.element(element) is None:
+            raise InputError(f"{self._name}: the connection {wire} refers to '{element}', which is no element")
+        place = ((*path, element) if element is not None else path, connector)
+        if place not in self._connectors:
+            raise InputError(f"{self._name}: the connection {wire} refers to a connector that is not declared")
+        return place
+
+    def _gives(self, place: Place, inside: tuple[str, ...]) -> bool:
+        """Tell whether a connector gives a value to connections inside a system."""
+        return self._connectors[place].kind in _SOURCES["system" if place[0] == inside else "element"]
+
+    def _unit(self, place: Place) -> Unit | None:
+        """Return the unit of a connector: as declared, else that of the variable of its FMU."""
+        connector = self._connectors[place]
+        own = self._variable_unit(place)
+        if connector.unit is None or (own is not None and own.name == connector.unit):
+            return own
+        return self._defined.get(connector.unit, Unit(connector.unit))
+
+    def _trace(self, target: Place, source: Place | None = None) -> tuple[Place, Way]:
+        """Return where the value of a connector comes from, or a connector that it passes, and its way from there."""
+        wires = []
+        place = target
+        while place in self._inward and place != source:
+            wires.append((self._inward[place][1], place))
+            place = self._inward[place][0]
+            if len(wires) > len(self._inward):
+                raise InputError(f"{self._name}: the connector {_shown(target)} drives itself")
+        try:
+            way = Way(IDENTITY, self._variable_unit(place)).to(self._unit(place))
+            for wire, reached in reversed(wires):
+                way = way.over(wire, self._unit(reached))
+            return place, way.to(self._variable_unit(target))
+        except InputError as error:
+            raise InputError(f"{self._name}: from {_shown(place)} to {_shown(target)}: {error}") from None
+
+    def _variable_unit(self, place: Place) -> Unit | None:
+        """Return the unit of the variable behind the connector of a component; None for a connector of a system."""
+        return None if self._is_system[place[0]] else self._variables["/".join(place[0])][place[1]]
+
+    # -- parameters -------------------------------------------------------------------------------------------
+
+    def _parameters(self) -> Iterator[tuple[tuple[str, str], Any]]:
+        """Yield the values of all bindings, the inner ones first: what comes later counts."""
+        yield from self._of_element(self._structure.system, ())
+
+    def _of_element(self, element: System | Component, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, str], Any]]:
+        if isinstance(element, System):
+            for each in element.elements:
+                yield from self._of_element(each, (*path, each.name))
+        for binding in element.bindings:
+            units = {unit.name: unit for unit in binding.values.units}
+            for value in binding.values.values:
+                name = binding.prefix + value.name
+                targets = [(name, IDENTITY, True)]
+                if binding.mapping is not None:
+                    entries = [entry for entry in binding.mapping.entries if entry.source == name]
+                    targets = [(entry.target, entry.transformation, entry.convert_units) for entry in entries]
+                unit = None if value.unit is None else units.get(value.unit, Unit(value.unit))
+                for target, transformation, converts in targets:
+                    wire = Wire((None, name), (None, target), transformation, converts)
+                    found = list(self._named(element, path, target))
+                    if not found:
+                        where = "/".join(path) or self._structure.system.name
+                        logger.warning("%s: the value of '%s' fits nothing in '%s'", self._name, target, where)
+                    for reference, own, inner in found:
+                        if value.type != "Real":
+                            yield reference, value.value
+                            continue
+                        try:
+                            way = Way(IDENTITY, unit).over(wire, own)
+                        except InputError as error:
+                            raise InputError(f"{self._name}: the value of '{target}': {error}") from None
+                        yield reference, inner(way.map(float(value.value)))
+
+    def _named(
+        self, element: System | Component, path: tuple[str, ...], name: str
+    ) -> Iterator[tuple[tuple[str, str], Unit | None, LinearMap]]:
+        """Yield the variables that a name means in an element, with the unit of the name and the map behind it."""
+        if isinstance(element, Component):
+            unit = "/".join(path)
+            if name in self._variables[unit]:
+                yield (unit, name), self._variables[unit][name], IDENTITY
+            return
+        if (path, name) in self._connectors:
+            for target in self._inward:
+                if self._is_system[target[0]]:
+                    continue
+                source, way = self._trace(target, (path, name))
+                if source == (path, name):
+                    yield ("/".join(target[0]), target[1]), self._unit(source), way.map
+        for each in element.elements:
+            if name.startswith(each.name + "."):
+                yield from self._named(each, (*path, each.name), name.removeprefix(each.name + "."))
+
+
+def _described_units(file: Path) -> dict[str, Unit]:
+    try:
+        return described_units(fmpy.read_model_description(str(file), validate=False))
+    except Exception as error:  # FMPy raises bare exceptions here
+        raise InputError(f"{file.name} is no FMU that can be read: {str(error).strip()}") from None
+
+
+def _shown(place: Place) -> str:
+    return ".".join((*place[0], place[1]))

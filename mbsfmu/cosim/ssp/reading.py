@@ -1,0 +1,247 @@
+"""Reads the documents of a package; what a run cannot do is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml import etree
+
+from mbsfmu.cosim.ssp.names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
+from mbsfmu.cosim.ssp.structure import (
+    KINDS,
+    TYPES,
+    Binding,
+    Component,
+    Connector,
+    Mapping,
+    MappingEntry,
+    ParameterSet,
+    ParameterValue,
+    System,
+    SystemStructure,
+    Wire,
+)
+from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit
+from mbsfmu.errors import InputError
+
+_SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
+
+
+class StructureReader:
+    """Reads a package that lies unpacked in a folder.
+
+    Parameters
+    ----------
+    folder
+        Where it lies.
+    name
+        Name of the package, for messages.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+
+    def read(self) -> SystemStructure:
+        """Return what the package says.
+
+        Raises
+        ------
+        InputError
+            When it is no SSP 1.0, or has a part that is not supported; the sentence names it.
+        """
+        root = self._parse(STRUCTURE, SSD)
+        experiment = root.find(f"{_SSD}DefaultExperiment")
+        times = {} if experiment is None else dict(experiment.attrib)
+        system = root.find(f"{_SSD}System")
+        assert system is not None  # the schema says so
+        return SystemStructure(
+            root.get("name", ""),
+            self._system(system),
+            _units(root.find(f"{_SSD}Units")),
+            tuple(
+                (
+                    each.get("name", ""),
+                    tuple((item.get("name", ""), int(item.get("value", 0))) for item in each.iterfind(f"{_SSC}Item")),
+                )
+                for each in root.iterfind(f"{_SSD}Enumerations/{_SSC}Enumeration")
+            ),
+            float(times["startTime"]) if "startTime" in times else None,
+            float(times["stopTime"]) if "stopTime" in times else None,
+        )
+
+    def _parse(self, file: str, namespace: str) -> etree._Element:
+        path = self._path(file)
+        if not path.is_file():
+            raise InputError(f"{self._name} is no SSP 1.0 package: it holds no {file}")
+        try:
+            root = etree.parse(path).getroot()
+        except etree.XMLSyntaxError as error:
+            raise InputError(f"{self._name}: {file} is no XML: {error}") from None
+        check_schema(root, namespace, f"{self._name}: {file}")
+        return root
+
+    def _path(self, source: str) -> Path:
+        """Return the file that a reference means; it must lie in the package."""
+        path = (self._folder / unquote(source)).resolve()
+        if ":" in source or "#" in source or not path.is_relative_to(self._folder.resolve()):
+            raise InputError(f"{self._name} refers to '{source}'; only files inside the package are supported")
+        return path
+
+    def _refuse(self, what: str) -> InputError:
+        return InputError(f"{self._name} {what}, which is not supported")
+
+    # -- systems ----------------------------------------------------------------------------------------------
+
+    def _system(self, system: etree._Element) -> System:
+        name = system.get("name", "")
+        if system.find(f"{_SSD}SignalDictionaries") is not None:
+            raise self._refuse(f"has signal dictionaries in '{name}'")
+        elements: list[Component | System] = []
+        for each in system.iterfind(f"{_SSD}Elements/*"):
+            if each.tag == f"{_SSD}System":
+                elements.append(self._system(each))
+            elif each.tag == f"{_SSD}Component":
+                elements.append(self._component(each))
+            else:
+                raise self._refuse(f"refers to a signal dictionary as '{each.get('name')}'")
+        names = [element.name for element in elements]
+        for element in names:
+            if names.count(element) > 1:
+                raise InputError(f"{self._name}: '{name}' has two elements called '{element}'")
+        return System(
+            name,
+            self._connectors(system),
+            self._bindings(system),
+            tuple(elements),
+            tuple(self._wire(each) for each in system.iterfind(f"{_SSD}Connections/{_SSD}Connection")),
+        )
+
+    def _component(self, component: etree._Element) -> Component:
+        name, source = component.get("name", ""), component.get("source", "")
+        if component.get("type", FMU_TYPE) != FMU_TYPE:
+            raise self._refuse(f"has a component '{name}' of type {component.get('type')}")
+        if component.get("implementation", "any") == "ModelExchange":
+            raise self._refuse(f"wants '{name}' run by model exchange")
+        if "." in name or "/" in name:
+            raise self._refuse(f"has a component '{name}' with a dot or slash in its name")
+        if not self._path(source).is_file():
+            raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
+        return Component(name, source, self._connectors(component), self._bindings(component))
+
+    def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:
+        connectors = []
+        for each in element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"):
+            name, kind = each.get("name", ""), each.get("kind", "")
+            if kind not in KINDS:
+                raise self._refuse(f"has a connector '{name}' of kind {kind}")
+            typed = next((child for child in each if etree.QName(child).localname in (*TYPES, "Binary")), None)
+            if typed is None:
+                connectors.append(Connector(name, kind))
+                continue
+            type_ = etree.QName(typed).localname
+            if type_ == "Binary":
+                raise self._refuse(f"has a connector '{name}' of type Binary")
+            enumeration = typed.get("name") if type_ == "Enumeration" else None
+            connectors.append(Connector(name, kind, type_, typed.get("unit"), enumeration))
+        return tuple(connectors)
+
+    def _wire(self, connection: etree._Element) -> Wire:
+        wire = Wire(
+            (connection.get("startElement"), connection.get("startConnector", "")),
+            (connection.get("endElement"), connection.get("endConnector", "")),
+            convert_units=connection.get("suppressUnitConversion", "false") not in ("true", "1"),
+        )
+        transformation = self._transformation(connection, f"on the connection {wire}")
+        return Wire(wire.start, wire.end, transformation, wire.convert_units)
+
+    def _transformation(self, parent: etree._Element, where: str) -> LinearMap:
+        for each in parent:
+            name = etree.QName(each).localname
+            if name == "LinearTransformation":
+                factor, offset = float(each.get("factor", 1.0)), float(each.get("offset", 0.0))
+                if factor == 0.0:
+                    raise InputError(f"{self._name}: the transformation {where} has the factor 0")
+                return LinearMap(factor, offset)
+            if name.endswith("Transformation"):
+                raise self._refuse(f"has a {name} {where}")
+        return IDENTITY
+
+    # -- parameters -------------------------------------------------------------------------------------------
+
+    def _bindings(self, element: etree._Element) -> tuple[Binding, ...]:
+        bindings = []
+        for each in element.iterfind(f"{_SSD}ParameterBindings/{_SSD}ParameterBinding"):
+            where = f"of '{element.get('name')}'"
+            self._check_source(each, SET_TYPE, f"a parameter binding {where}")
+            source = each.get("source")
+            inline = each.find(f"{_SSD}ParameterValues/{_SSV}ParameterSet")
+            if source is not None:
+                values = self._parse(source, SSV)
+            elif inline is not None:
+                check_schema(inline, SSV, f"{self._name}: a parameter set {where}")
+                values = inline
+            else:
+                raise InputError(f"{self._name}: a parameter binding {where} has neither values nor a source")
+            mapping = each.find(f"{_SSD}ParameterMapping")
+            bindings.append(
+                Binding(
+                    self._parameter_set(values),
+                    each.get("prefix", ""),
+                    source,
+                    None if mapping is None else self._mapping(mapping, where),
+                )
+            )
+        return tuple(bindings)
+
+    def _check_source(self, element: etree._Element, expected: str, what: str) -> None:
+        if element.get("type", expected) != expected:
+            raise self._refuse(f"has {what} of type {element.get('type')}")
+        if element.get("sourceBase", "SSD") != "SSD":
+            raise self._refuse(f"has {what} with its source inside the component")
+
+    def _parameter_set(self, element: etree._Element) -> ParameterSet:
+        values = []
+        for each in element.iterfind(f"{_SSV}Parameters/{_SSV}Parameter"):
+            typed = each[0]
+            type_ = etree.QName(typed).localname
+            if type_ not in TYPES:
+                raise self._refuse(f"has a parameter '{each.get('name')}' of type {type_}")
+            enumeration = typed.get("name") if type_ == "Enumeration" else None
+            value, unit = typed.get("value", ""), typed.get("unit")
+            values.append(ParameterValue(each.get("name", ""), type_, value, unit, enumeration))
+        return ParameterSet(element.get("name", ""), tuple(values), _units(element.find(f"{_SSV}Units")))
+
+    def _mapping(self, element: etree._Element, where: str) -> Mapping:
+        self._check_source(element, MAPPING_TYPE, f"a parameter mapping {where}")
+        source = element.get("source")
+        inline = element.find(f"{_SSM}ParameterMapping")
+        if source is not None:
+            root = self._parse(source, SSM)
+        elif inline is not None:
+            check_schema(inline, SSM, f"{self._name}: a parameter mapping {where}")
+            root = inline
+        else:
+            raise InputError(f"{self._name}: a parameter mapping {where} has neither entries nor a source")
+        entries = tuple(
+            MappingEntry(
+                each.get("source", ""),
+                each.get("target", ""),
+                self._transformation(each, f"of the parameter '{each.get('source')}'"),
+                each.get("suppressUnitConversion", "false") not in ("true", "1"),
+            )
+            for each in root.iterfind(f"{_SSM}MappingEntry")
+        )
+        return Mapping(entries, source)
+
+
+def _units(parent: etree._Element | None) -> tuple[Unit, ...]:
+    if parent is None:
+        return ()
+    units = []
+    for each in parent.iterfind(f"{_SSC}Unit"):
+        base = each.find(f"{_SSC}BaseUnit")
+        assert base is not None  # the schema says so
+        units.append(Unit.of_attributes(each.get("name", ""), dict(base.attrib)))
+    return tuple(units)

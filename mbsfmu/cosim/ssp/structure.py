@@ -1,0 +1,176 @@
+"""What an SSP 1.0 package says, as data: one class for each of its elements that has a meaning for a run.
+
+Geometry, graphical elements and annotations have none and are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit
+
+KINDS = ("input", "output", "parameter", "calculatedParameter")
+TYPES = ("Real", "Integer", "Boolean", "String", "Enumeration")
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A connector of a component or system.
+
+    Attributes
+    ----------
+    name, kind
+        One of `KINDS`.
+    type
+        One of `TYPES`; None where that of the component's variable counts.
+    unit, enumeration
+        Name of the unit of a Real, and of the enumeration; None where nothing is said.
+    """
+
+    name: str
+    kind: str
+    type: str | None = None
+    unit: str | None = None
+    enumeration: str | None = None
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A connection between two connectors of a system or of its elements.
+
+    Attributes
+    ----------
+    start, end
+        Each as (element, connector); None for the element means the system itself.
+    transformation
+        What becomes of the value after the conversion of its unit.
+    convert_units
+        Whether the unit is converted at all.
+    """
+
+    start: tuple[str | None, str]
+    end: tuple[str | None, str]
+    transformation: LinearMap = IDENTITY
+    convert_units: bool = True
+
+    def __str__(self) -> str:
+        ends = (".".join(filter(None, end)) for end in (self.start, self.end))
+        return " – ".join(ends)
+
+
+@dataclass(frozen=True)
+class ParameterValue:
+    """A value of a parameter set, as it is written."""
+
+    name: str
+    type: str
+    value: str
+    unit: str | None = None
+    enumeration: str | None = None
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """Values with the units that they use."""
+
+    name: str
+    values: tuple[ParameterValue, ...] = ()
+    units: tuple[Unit, ...] = ()
+
+
+@dataclass(frozen=True)
+class MappingEntry:
+    """What a value of a parameter set is called in the component or system, and what becomes of it."""
+
+    source: str
+    target: str
+    transformation: LinearMap = IDENTITY
+    convert_units: bool = True
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A parameter mapping, inline or in the file `source`."""
+
+    entries: tuple[MappingEntry, ...]
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A parameter set that is applied to a component or system.
+
+    Attributes
+    ----------
+    values
+        The set, inline or read from `source`.
+    prefix
+        Stands before each of its names.
+    source
+        File of the set in the package; None for an inline one.
+    mapping
+        Other names for its values; values without one are then not applied.
+    """
+
+    values: ParameterSet
+    prefix: str = ""
+    source: str | None = None
+    mapping: Mapping | None = None
+
+
+@dataclass(frozen=True)
+class Component:
+    """An FMU: its file in the package, and the connectors that are used."""
+
+    name: str
+    source: str
+    connectors: tuple[Connector, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+
+
+@dataclass(frozen=True)
+class System:
+    """Components and systems, and what connects them with each other and with the connectors of the system."""
+
+    name: str
+    connectors: tuple[Connector, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    elements: tuple[Component | System, ...] = ()
+    wires: tuple[Wire, ...] = ()
+
+    def element(self, name: str) -> Component | System | None:
+        """Return the element of a name; None where there is none."""
+        return next((each for each in self.elements if each.name == name), None)
+
+    def components(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Component]]:
+        """Yield all components with the names of the systems around them, the outermost left out."""
+        for element in self.elements:
+            if isinstance(element, System):
+                yield from element.components((*path, element.name))
+            else:
+                yield (*path, element.name), element
+
+
+@dataclass(frozen=True)
+class SystemStructure:
+    """A whole package.
+
+    Attributes
+    ----------
+    name, system
+        Name of the package, and its outermost system.
+    units
+        Definitions of the units that are used.
+    enumerations
+        Items with their values by the name of the enumeration.
+    start, stop
+        Default experiment in s; None where nothing is said.
+    """
+
+    name: str
+    system: System
+    units: tuple[Unit, ...] = ()
+    enumerations: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    start: float | None = None
+    stop: float | None = None

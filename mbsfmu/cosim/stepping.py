@@ -1,0 +1,83 @@
+"""Communication steps of all members with what they exchange: the part that fixed and controlled runs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mbsfmu.cosim.coupling import Algorithm
+from mbsfmu.cosim.energy import PowerBond
+from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.port import Floats
+from mbsfmu.errors import SimulationError
+
+
+class Point(NamedTuple):
+    """What a communication point is recorded with.
+
+    Attributes
+    ----------
+    time, outputs
+        Time in s and all outputs.
+    energies
+        For each bond, what the taker got and the giver gave in the step to this point, in J.
+    """
+
+    time: float
+    outputs: Floats
+    energies: list[tuple[float, float]]
+
+
+class Stepping:
+    """An algorithm together with the bonds that it is watched by.
+
+    Parameters
+    ----------
+    algorithm
+        The algorithm, with its members.
+    bonds
+        The power bonds.
+    """
+
+    def __init__(self, algorithm: Algorithm, bonds: Sequence[PowerBond]) -> None:
+        self.algorithm = algorithm
+        self.exchange = algorithm.exchange
+        self.bonds = bonds
+        self._zeros = np.zeros(len(self.exchange.names))
+
+    @property
+    def order(self) -> int:
+        """Order of the coupling."""
+        return self.algorithm.order
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomials that extrapolate."""
+        return self.algorithm.settings.extrapolation.degree
+
+    def advance(self, history: History, time: float, step: float) -> Point:
+        """Make a step in s; its end is added to the history.
+
+        Raises
+        ------
+        SimulationError
+            When a unit refuses, an iteration does not converge or an output is not finite.
+        """
+        before = history.now
+        self.algorithm.step(history, time, step)
+        after = history.now
+        if self._zeros.dot(after) != 0.0:  # 0 · inf and 0 · NaN are NaN
+            instance, variable = self.exchange.names[int(np.argmin(np.isfinite(after)))]
+            raise SimulationError(f"{instance}.{variable} is not finite at t = {time + step:.9g} s: the run diverges")
+        return Point(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
+
+    def save(self, slot: str) -> None:
+        """Keep the states of all members under a name."""
+        self.exchange.save(slot)
+
+    def restore(self, slot: str) -> None:
+        """Bring all members back."""
+        self.algorithm.rollbacks += 1
+        self.exchange.restore(slot)

@@ -1,0 +1,5 @@
+"""Studies: one model run at many points, of its parameters and of the settings of solver and master."""
+
+from mbsfmu.studies.sweep import sweep
+
+__all__ = ["sweep"]

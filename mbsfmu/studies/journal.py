@@ -1,0 +1,70 @@
+"""The rows of a study that are done, kept as they come, so that a study that was ended goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from mbsfmu.tables import read_parquet
+
+Row = dict[str, Any]
+KEY = "key"
+
+
+class Journal:
+    """A file with one line a point beside the file of the results; it goes when those are complete.
+
+    A line that was cut off when its process was ended does not count, and the next one begins on a line of its own.
+
+    Parameters
+    ----------
+    results
+        The file that the results shall have.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self.path = results.with_name(results.name + ".journal")
+        self._stream: IO[str] | None = None
+
+    def known(self) -> dict[str, Row]:
+        """Return the rows of earlier runs by the key of their point: of the results, then of the journal."""
+        rows: dict[str, Row] = {}
+        if self._results.is_file():
+            table = read_parquet(self._results)
+            if KEY in table.column_names:
+                rows.update({row[KEY]: row for row in table.to_pylist()})
+        if self.path.is_file():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+                rows[row[KEY]] = row
+        return rows
+
+    def __enter__(self) -> Self:
+        self._stream = self.path.open("a", encoding="utf-8")
+        if self._stream.tell():
+            self._stream.write("\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+    def add(self, row: Row) -> None:
+        """Keep a row, on the disk when this returns."""
+        assert self._stream is not None
+        self._stream.write(json.dumps(row) + "\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def remove(self) -> None:
+        """Remove the journal; its rows are in the results."""
+        self.path.unlink(missing_ok=True)

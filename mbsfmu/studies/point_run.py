@@ -1,0 +1,152 @@
+"""What a worker does with a point: runs it, and gives a row of numbers and words whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import time as clock
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.comparison.choices import parted
+from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.run import lost_output
+from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.studies.points import Point
+from mbsfmu.trajectory import Trajectory
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all points share; it travels to the workers as it is, which need no files of this machine.
+
+    Attributes
+    ----------
+    model
+        The model as JSON.
+    names
+        For each varied parameter `system.variable`, its name in the whole.
+    outputs
+        Outputs whose final values and errors are told.
+    packages
+        The SSP file of the coupled units for each formulation; empty for monolithic runs.
+    internal_step
+        Largest internal step in s of the units, and of the monolithic run that they are held against.
+    stop
+        End in s.
+    errors
+        Whether each coupled run is held against the monolithic one with the same parameters.
+    """
+
+    model: str
+    names: Mapping[str, str]
+    outputs: tuple[str, ...]
+    packages: Mapping[str, bytes]
+    internal_step: float
+    stop: float
+    errors: bool
+
+    def __call__(self, point: Point) -> Row:
+        """Run a point.
+
+        What fails is told in the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`.
+        """
+        try:
+            return self._coupled(point) if self.packages else self._monolithic(point)
+        except (InputError, SimulationError) as error:
+            return {"status": "failed", "message": str(error)}
+
+    def _monolithic(self, point: Point) -> Row:
+        _simulation(self.model, json.dumps(point.settings))  # made before the clock starts: that is for all points
+        begin = clock.process_time()
+        result = self._simulate(point, point.settings)
+        spent = clock.process_time() - begin
+        row: Row = {"status": "ok", "message": "", **_facts(result.summary()), "cpu_seconds": spent}
+        return row | self._final(result)
+
+    def _simulate(self, point: Point, options: Mapping[str, Any]) -> Result:
+        simulation = _simulation(self.model, json.dumps(options))
+        simulation.reset()
+        for name, value in point.values.items():
+            simulation.set(self.names[name], value)
+        return simulation.run(self.stop)
+
+    def _coupled(self, point: Point) -> Row:
+        settings = dict(point.settings)
+        package = _package(self.packages[settings.pop("formulation")])
+        algorithm, extrapolation = parted(settings.pop("algorithm"))
+        message, begin = "", clock.process_time()
+        try:
+            result = cosimulate(
+                package,
+                algorithm=algorithm,
+                extrapolation=extrapolation,
+                parameters=point.values,
+                stop=self.stop,
+                **settings,
+            )
+        except CosimulationError as error:
+            result, message = error.result, str(error)
+        row: Row = {"status": "failed" if message else "ok", "message": message}
+        row |= {**_facts(result.summary()), "cpu_seconds": clock.process_time() - begin}
+        row["energy_residual_max"] = _finite(result.energy_residual_max)
+        if message:
+            return row
+        row |= self._final(result)
+        return {**row, **self._held_against_reference(point, result)} if self.errors else row
+
+    def _final(self, result: Trajectory) -> Row:
+        return {f"final.{output}": float(result[output][-1]) for output in self.outputs if output in result}
+
+    def _held_against_reference(self, point: Point, result: CosimulationResult) -> Row:
+        options = {"formulation": point.settings["formulation"], "step": self.internal_step}
+        alone = self._simulate(point, options)
+        errors = Reference(alone.time, {output: alone[output] for output in self.outputs if output in alone}).errors(
+            result
+        )
+        row: Row = {f"error.{output}": error for output, error in errors.items()} | {"error": max(errors.values())}
+        lost = lost_output(errors)
+        return {**row, "status": "diverged", "message": lost} if lost else row
+
+
+def _facts(summary: Mapping[str, Any]) -> Row:
+    """Return the numbers of a summary; what the point itself says already is left out."""
+    own = ("model", "formulation", "solver", "step", "algorithm", "extrapolation")
+    return {
+        name: value
+        for name, value in summary.items()
+        if name not in own and isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+@lru_cache(maxsize=4)
+def _simulation(model: str, options: str) -> Simulation:
+    return CoupledModel.from_dict(json.loads(model)).simulation(**json.loads(options))
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="mbsfmu-")
+
+
+def _package(content: bytes) -> Path:
+    """Return a file with the package, written once a process; it goes when the process ends."""
+    path = Path(_folder().name) / f"{hashlib.sha256(content).hexdigest()[:16]}.ssp"
+    if not path.exists():
+        path.write_bytes(content)
+    return path

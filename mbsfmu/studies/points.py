@@ -1,0 +1,102 @@
+"""The points of a study: every combination of what is varied."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.errors import InputError
+
+_WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a study.
+
+    Attributes
+    ----------
+    values
+        Of the varied parameters, by `system.variable`.
+    settings
+        Of the run, by name.
+    key
+        Made from the content: the same model, values and settings give the same one.
+    """
+
+    values: Mapping[str, float]
+    settings: Mapping[str, Any]
+    key: str
+
+
+def parse_values(text: str) -> list[float]:
+    """Read numbers as they are given on the command line.
+
+    Parameters
+    ----------
+    text
+        `1,2,3`; `low:high:count` for values evenly apart; `low:high:count:log` for evenly apart logarithms.
+
+    Raises
+    ------
+    InputError
+        When it does not read so.
+    """
+    parts = text.split(":")
+    try:
+        if len(parts) == 1:
+            return [float(each) for each in text.split(",")]
+        low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+        if count < 1 or parts[3:] not in ([], ["log"]) or (parts[3:] and min(low, high) <= 0):
+            raise ValueError(text)
+    except (ValueError, IndexError):
+        raise InputError(f"'{text}' is no list of values; give {_WORDS}") from None
+    if parts[3:]:
+        return np.geomspace(low, high, count).tolist()
+    return np.linspace(low, high, count).tolist()
+
+
+def make_points(
+    vary: Mapping[str, Sequence[float]], settings: Mapping[str, Sequence[Any]], content: Mapping[str, Any]
+) -> list[Point]:
+    """Return all combinations, settings varying fastest.
+
+    Parameters
+    ----------
+    vary, settings
+        Values of each parameter and of each setting.
+    content
+        What else the outcome follows from, as plain data.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to vary, a list is empty or has a value twice, or a value is not finite.
+    """
+    for kind, lists in (("parameter", vary), ("setting", settings)):
+        for name, values in lists.items():
+            if not len(values):
+                raise InputError(f"the {kind} {name} has no values")
+            if len({repr(value) for value in values}) < len(values):
+                raise InputError(f"the {kind} {name} has a value twice: {', '.join(str(value) for value in values)}")
+            for value in values:
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise InputError(f"the {kind} {name} is {value}; it must be finite")
+    points = []
+    for values in itertools.product(*vary.values()):
+        for chosen in itertools.product(*settings.values()):
+            numbers = {name: float(value) for name, value in zip(vary, values, strict=True)}
+            words = dict(zip(settings, chosen, strict=True))
+            points.append(Point(numbers, words, _key({**content, "values": numbers, "settings": words})))
+    return points
+
+
+def _key(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

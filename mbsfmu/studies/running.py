@@ -1,0 +1,92 @@
+"""Runs the points of a study through an executor; a process that is killed costs its point and no other."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from typing import Any
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.executors import process_pool
+from mbsfmu.studies.points import Point
+
+Row = dict[str, Any]
+RunPoint = Callable[[Point], Row]
+Take = Callable[[Point, Row], None]
+
+_KILLED = "the process that ran it was killed"
+_UNDER_WAY = 4  # points handed to each worker ahead, so that none waits for the journal
+
+logger = logging.getLogger(__name__)
+
+
+def run_points(
+    run: RunPoint, points: Iterable[Point], take: Take, *, workers: int, executor: Executor | None = None
+) -> None:
+    """Run all points and hand on each row as it comes.
+
+    Parameters
+    ----------
+    run
+        Runs a point; it has to be sent to other processes.
+    take
+        Called with each point and its row, in this thread.
+    workers
+        Number of processes, where no executor is given.
+    executor
+        Any executor; it is left open.
+
+    Raises
+    ------
+    SimulationError
+        When a given executor breaks.
+    """
+    waiting = deque(points)
+    if executor is not None:
+        if _drain(executor, run, waiting, take, None):
+            raise SimulationError("the executor broke; the rows that were done are kept")
+        return
+    while waiting:
+        with process_pool(workers) as pool:
+            suspects = _drain(pool, run, waiting, take, _UNDER_WAY * workers)
+        if suspects:
+            logger.warning("a worker process was killed; the points it may have run are tried again one by one")
+        for point in suspects:
+            with process_pool(1) as pool:
+                if _drain(pool, run, deque([point]), take, 1):
+                    take(point, {"status": "failed", "message": _KILLED})
+
+
+def _drain(executor: Executor, run: RunPoint, waiting: deque[Point], take: Take, most: int | None) -> list[Point]:
+    """Run what waits, at most some points at once; return the points that were under way when the executor broke."""
+    under_way: dict[Future[Row], Point] = {}
+    lost: list[Point] = []
+    try:
+        while (waiting or under_way) and not (lost and not under_way):
+            while waiting and not lost and (most is None or len(under_way) < most):
+                point = waiting.popleft()
+                try:
+                    future = executor.submit(run, point)
+                except BrokenExecutor:
+                    lost.append(point)
+                    break
+                under_way[future] = point
+                if future.done():  # an executor that runs each call at once: its row is taken before the next one
+                    break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                point = under_way.pop(future)
+                try:
+                    row = future.result()
+                except BrokenExecutor:
+                    lost.append(point)
+                except Exception as error:
+                    take(point, {"status": "failed", "message": f"{type(error).__name__}: {error}"})
+                else:
+                    take(point, row)
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        raise
+    return lost

@@ -1,0 +1,57 @@
+"""Observed orders, and which setting is the cheapest for an accuracy."""
+
+from __future__ import annotations
+
+import pytest
+
+from mbsfmu.comparison import Run
+from mbsfmu.comparison.cost import cheapest_run, observed_order, verdict
+
+REFERENCE = {"cpu_seconds": 0.5}
+
+
+def run(algorithm: str, step: float, error: float, cpu_seconds: float, status: str = "ok") -> Run:
+    errors = {"a.x": error, "a.y": error / 3}
+    return Run(algorithm, step, status, errors, None, 10, 9.9, cpu_seconds=cpu_seconds)
+
+
+RUNS = [
+    run("jacobi", 4e-3, 0.16, 1.0),
+    run("jacobi", 2e-3, 0.08, 2.0),
+    run("jacobi", 1e-3, 0.04, 4.0),
+    run("newton", 4e-3, 0.05, 3.0),
+    run("newton", 2e-3, 0.0125, 6.0),
+    run("newton", 8e-3, 1e-9, 0.1, status="diverged"),
+]
+
+
+def test_order_is_the_slope_of_what_converged() -> None:
+    assert observed_order(RUNS[:3]) == pytest.approx(1.0)
+    assert observed_order(RUNS[3:]) == pytest.approx(2.0)
+    assert observed_order(RUNS[4:]) is None
+
+
+@pytest.mark.parametrize(("accuracy", "index"), [(0.2, 0), (0.07, 3), (0.045, 2), (0.02, 4), (0.01, None)])
+def test_cheapest_is_accurate_enough_and_costs_least(accuracy: float, index: int | None) -> None:
+    assert cheapest_run(RUNS, accuracy) is (None if index is None else RUNS[index])
+
+
+def test_sentence_names_setting_error_and_cost() -> None:
+    assert verdict(RUNS, {}, 0.07, REFERENCE) == (
+        "For an error of at most 7 % the cheapest is newton with a step of 0.004 s: 5 % in 3 s of processor time, "
+        "beside 0.5 s of the monolithic run."
+    )
+
+
+def test_sentence_says_what_the_nearest_would_need() -> None:
+    """Second order: a hundredth of the error takes a tenth of the step."""
+    sentence = verdict(RUNS, {"newton": 2.0}, 0.000125, REFERENCE)
+    assert sentence == (
+        "No run reaches an error of at most 0.0125 %; nearest comes newton with a step of 0.002 s and 1.2 %; "
+        "by its observed order it takes a step of about 0.0002 s."
+    )
+    assert verdict(RUNS, {"newton": None}, 0.000125, REFERENCE).endswith("0.002 s and 1.2 %.")
+
+
+def test_sentence_where_everything_diverged() -> None:
+    assert verdict(RUNS[5:], {}, 0.01, REFERENCE) == "No run reaches an error of at most 1 %: all of them diverge."

@@ -1,0 +1,167 @@
+"""Coupling algorithms on the two-mass oscillator: orders, stability limits, and the monolithic run of the same step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cosim.linear_units import CONNECTIONS, NAMES, START, exact, export_linear, halves, whole
+from cosim.oscillator_theory import stability_limit
+
+import mbsfmu
+from mbsfmu import CosimulationError, CosimulationResult, InputError, cosimulate
+from mbsfmu.signals import StepSignal
+
+ALL = ("jacobi", "gauss-seidel", "fixed-point", "newton")
+STOP = 1.0
+
+
+def run(units: list[Path], step: float, stop: float = STOP, **options: object) -> CosimulationResult:
+    return cosimulate(units, connections=CONNECTIONS, step=step, stop=stop, **options)
+
+
+def end(result: CosimulationResult) -> np.ndarray:
+    return np.array([result[name][-1] for name in NAMES])
+
+
+def observed_order(units: list[Path], **options: object) -> float:
+    steps = (0.01, 0.005, 0.0025)
+    errors = [np.max(np.abs(end(run(units, step, **options)) - exact(STOP))) for step in steps]
+    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize(("extrapolation", "order"), [("zero", 1), ("linear", 2), ("quadratic", 3), ("derivatives", 2)])
+def test_order(halves_exact: list[Path], algorithm: str, extrapolation: str, order: int) -> None:
+    """Iterated, derivatives at the beginning and values at the end make parabolas: one order more."""
+    if extrapolation == "derivatives" and algorithm in ("fixed-point", "newton"):
+        order = 3
+    options = {"algorithm": algorithm, "extrapolation": extrapolation}
+    assert observed_order(halves_exact, **options) == pytest.approx(order, abs=0.1)
+
+
+def test_order_of_units_that_hold_their_inputs(halves_poor: list[Path]) -> None:
+    """The mean of a parabola over a step is good for the second order; smaller steps of the units do not help."""
+    assert observed_order(halves_poor, extrapolation="linear") == pytest.approx(2, abs=0.1)
+    assert observed_order(halves_poor, extrapolation="quadratic") == pytest.approx(2, abs=0.1)
+    assert "hold" in run(halves_poor, 0.01, extrapolation="linear").notes[0]
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+@pytest.mark.parametrize("extrapolation", ["zero", "linear"])
+def test_stability_limit(tmp_path: Path, algorithm: str, extrapolation: str) -> None:
+    """Just below the step at which the map's spectral radius is 1, the run decays; just above, it grows."""
+    units = [export_linear(system, tmp_path, "rk4", 1e-2) for system in halves(damping=4.0)]
+    limit = stability_limit(algorithm, extrapolation, damping=4.0)
+    steps = 800
+    for step, grows in ((0.99 * limit, False), (1.01 * limit, True)):
+        result = run(units, step, steps * step, algorithm=algorithm, extrapolation=extrapolation)
+        speed = np.abs(result["two.speed"])
+        assert (speed[-steps // 4 :].max() > speed[steps // 4 : steps // 2].max()) == grows
+
+
+@pytest.mark.parametrize("algorithm", ["fixed-point", "newton"])
+def test_iterated_is_monolithic(tmp_path: Path, algorithm: str) -> None:
+    """One trapezoidal step in each unit with inputs running straight to what they become: the rule of the whole."""
+    step = 0.01
+    units = [export_linear(system, tmp_path, "trapezoidal", step) for system in halves()]
+    half = 0.5 * step * whole()
+    states = [START]
+    for _ in range(100):
+        states.append(np.linalg.solve(np.eye(4) - half, (np.eye(4) + half) @ states[-1]))
+    result = run(units, step, algorithm=algorithm, extrapolation="linear", iteration_tolerance=1e-10)
+    coupled = np.column_stack([result[name] for name in NAMES])
+    np.testing.assert_allclose(coupled, states, rtol=0, atol=1e-11)
+    held = run(units, step, algorithm=algorithm, extrapolation="zero", iteration_tolerance=1e-10)
+    assert np.max(np.abs(np.column_stack([held[name] for name in NAMES]) - states)) > 1e-3
+
+
+@pytest.mark.parametrize("jacobian", ["differences", "directional"])
+def test_newton_is_monolithic_on_four_bar(four_bar_package: Path, jacobian: str) -> None:
+    reference = mbsfmu.models.four_bar().simulation().run(1.1)
+    errors = []
+    for tolerance in (1e-5, 1e-9):
+        result = cosimulate(
+            four_bar_package, step=1e-3, stop=1.1, algorithm="newton", extrapolation="linear", jacobian=jacobian,
+            iteration_tolerance=tolerance,
+        )  # fmt: skip
+        errors.append(np.max(np.abs(result["cylinder.force"] - reference["cylinder.force"])))
+        assert abs(result.energy_residual["cylinder"]) < 1e-4
+    # The force begins at 1e4 N: 1e-9 of it, gathered over 200 steps after the valve opens.
+    assert errors[1] < 1e-3
+    assert errors[0] > errors[1]
+
+
+def test_more_steps_inside(tmp_path: Path) -> None:
+    """Held inputs follow their parabola in four stairs instead of one."""
+    units = [export_linear(system, tmp_path, "rk4", 1e-3, canInterpolateInputs=False) for system in halves()]
+    errors = [
+        np.max(
+            np.abs(end(run(units, 0.02, algorithm="newton", extrapolation="derivatives", rates=rates)) - exact(STOP))
+        )
+        for rates in ({}, {"one": 4, "two": 4})
+    ]
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_rates_are_counted(halves_exact: list[Path]) -> None:
+    result = run(halves_exact, 0.01, rates={"one": 4})
+    assert result.unit_steps == {"one": 4 * result.steps, "two": result.steps}
+
+
+def test_threads_change_nothing(halves_exact: list[Path]) -> None:
+    one, two = (run(halves_exact, 0.01, extrapolation="linear", threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one.values_by_column, two.values_by_column)
+
+
+def test_no_convergence_is_loud(halves_exact: list[Path]) -> None:
+    with pytest.raises(CosimulationError, match=r"does not converge in the step from t = 0.* still changes by .* 1 it"):
+        run(halves_exact, 0.01, algorithm="newton", extrapolation="linear", maximum_iterations=1)
+    with pytest.raises(CosimulationError, match="take a smaller step or another algorithm"):
+        run(halves_exact, 0.5, algorithm="fixed-point", relaxation=2.0, maximum_iterations=10, stop=5.0)
+
+
+def test_steps_end_at_events(halves_exact: list[Path]) -> None:
+    """A jump between two points of the grid costs nothing: the unit's response to it is exact."""
+    signal = StepSignal(times=(0.1234,), values=(1.0,))
+    result = cosimulate([halves_exact[0]], step=0.05, stop=0.5, inputs={"one.force": signal})
+    assert 0.1234 in result.time
+    fine = cosimulate([halves_exact[0]], step=0.0001, stop=0.5, inputs={"one.force": signal})
+    assert result["position"][-1] == pytest.approx(fine["position"][-1], abs=1e-9)
+    late = cosimulate([halves_exact[0]], step=0.05, stop=0.5, inputs={"one.force": signal.after})
+    assert abs(late["position"][-1] - fine["position"][-1]) > 1e-3
+
+
+def test_factor_and_offset(halves_exact: list[Path]) -> None:
+    """A spring of half the stiffness and a force that is doubled on the way are the same."""
+    force = mbsfmu.cosim.Connection(("two", "force"), ("one", "force"), factor=0.0, offset=4.0)
+    result = cosimulate(halves_exact, connections=[force, CONNECTIONS[1]], step=0.01, stop=20.0)
+    assert result["one.position"][-1] == pytest.approx(4.0 / 40.0, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"algorithm": "newton"}, "one and two cannot save the state, which newton needs"),
+        ({"algorithm": "gauss-seidel", "jacobian": "exact"}, "there is no jacobian 'exact'"),
+        ({"iteration_tolerance": 0.0}, "the iteration tolerance is 0; it must be between 0 and 1"),
+        ({"maximum_iterations": 0}, "the maximum number of iterations is 0"),
+        ({"relaxation": 3.0}, "the relaxation is 3"),
+        ({"relaxation": "best"}, "it must be 'aitken' or a number"),
+        ({"threads": 0}, "the number of threads is 0"),
+        ({"rates": {"three": 2}}, "there is no unit 'three' with a rate"),
+        ({"rates": {"one": 0}}, "the rate of one is 0"),
+        ({"control": "best"}, "there is no control 'best'"),
+        ({"control": "error", "tolerance": 0.0}, "the tolerance is 0"),
+        ({"control": "error", "smallest_step": 1.0, "largest_step": 0.1}, "0 < smallest <= largest"),
+    ],
+)
+def test_refusals(halves_poor: list[Path], options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        run(halves_poor, 0.01, **options)
+
+
+def test_energy_correction_is_not_for_iterated(halves_exact: list[Path]) -> None:
+    with pytest.raises(InputError, match="newton leaves nothing to correct"):
+        run(halves_exact, 0.01, algorithm="newton", energy_correction=True)

@@ -1,0 +1,59 @@
+"""Algebraic loops: found, solved at the start and in iterated steps, refused by name where they have no solution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cosim.linear_units import LinearSystem, export_linear
+
+from mbsfmu import SimulationError, cosimulate
+
+LOOP = ("first.y=second.u", "second.y=first.u")
+
+
+def gain(name: str, factor: float, decay: float) -> LinearSystem:
+    """y = factor · u + x, ẋ = −decay · x, x(0) = 1."""
+    matrices = [np.array([[value]]) for value in (-decay, 0.0, 1.0, factor)]
+    return LinearSystem(name, matrices, [1.0], {"u": "1"}, {"y": "1"})
+
+
+def units(folder: Path, first: float, second: float, **flags: bool) -> list[Path]:
+    systems = gain("first", first, 1.0), gain("second", second, 0.0)
+    return [export_linear(system, folder, "rk4", 1e-2, **flags) for system in systems]
+
+
+@pytest.mark.parametrize("directional", [True, False])
+@pytest.mark.parametrize("algorithm", ["fixed-point", "newton"])
+def test_loop_is_solved_in_every_step(tmp_path: Path, algorithm: str, directional: bool) -> None:
+    """y₁ = 0.5 y₂ + e^{−t}, y₂ = −3 y₁ + 1: a gain of −1.5, round which plain sweeps diverge."""
+    files = units(tmp_path, 0.5, -3.0, providesDirectionalDerivative=directional)
+    result = cosimulate(files, connections=LOOP, algorithm=algorithm, extrapolation="linear", step=0.1, stop=1.0)
+    first = (np.exp(-result.time) + 0.5) / 2.5
+    np.testing.assert_allclose(result["first.y"], first, atol=1e-7)
+    np.testing.assert_allclose(result["second.y"], 1.0 - 3.0 * first, atol=1e-7)
+    assert result.notes == []
+
+
+def test_delayed_loop_is_told_and_wrong(tmp_path: Path) -> None:
+    files = units(tmp_path, 0.5, -0.5)
+    result = cosimulate(files, connections=LOOP, algorithm="jacobi", step=0.1, stop=1.0)
+    assert any("first.y, second.y make an algebraic loop" in note for note in result.notes)
+    exact = (np.exp(-result.time) + 0.5) / 1.25
+    assert result["first.y"][0] == pytest.approx(exact[0], rel=1e-9)
+    assert np.max(np.abs(result["first.y"] - exact)) > 1e-3
+
+
+def test_loop_without_a_solution_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match=r"loop of first\.y, second\.y has no single solution"):
+        cosimulate(units(tmp_path, 2.0, 0.5), connections=LOOP, step=0.1, stop=1.0)
+
+
+def test_chain_is_passed_on_in_its_order(tmp_path: Path) -> None:
+    """Three gains one after the other, the last one first among the units: no loop, one pass, exact."""
+    systems = gain("last", 2.0, 0.0), gain("middle", 3.0, 0.0), gain("head", 0.0, 0.0)
+    files = [export_linear(system, tmp_path, "rk4", 1e-2) for system in systems]
+    result = cosimulate(files, connections=("head.y=middle.u", "middle.y=last.u"), step=0.1, stop=0.1)
+    assert [result[f"{name}.y"][0] for name in ("head", "middle", "last")] == [1.0, 4.0, 9.0]
+    assert result.notes == []

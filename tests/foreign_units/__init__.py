@@ -1,0 +1,54 @@
+"""FMI 2.0 co-simulation units that are not ours: small ones in C and for pythonfmu, built from source by the tests."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import fmpy
+from pythonfmu import FmuBuilder
+
+import mbsfmu
+
+SOURCES = Path(__file__).parent
+C_UNITS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
+_RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
+
+
+def compiler() -> str | None:
+    """Return the C compiler of this machine."""
+    return next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
+
+
+def build_c_unit(name: str, folder: Path) -> Path:
+    """Compile and pack a unit of this folder."""
+    suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+    library = folder / f"{name}{suffix}"
+    command = [
+        str(compiler()),
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wno-type-limits",
+        "-Werror",
+        "-O1",
+        "-fPIC",
+        "-shared",
+    ]
+    command += ["-fvisibility=hidden", f"-I{_RUNTIME}", str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True)
+    path = folder / f"{name}.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(SOURCES / f"{name}.xml", "modelDescription.xml")
+        archive.write(library, f"binaries/{fmpy.platform}/{library.name}")
+    return path
+
+
+def build_python_unit(name: str, folder: Path) -> Path:
+    """Pack a pythonfmu slave of this folder under its own name."""
+    script = shutil.copy(SOURCES / f"{name}.py", folder)
+    built = Path(FmuBuilder.build_FMU(script, dest=folder))
+    return built.replace(folder / f"{name}.fmu")

@@ -1,0 +1,72 @@
+"""Points run in worker processes: in any order, whole, also where a process is killed."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.executors import InlineExecutor
+from mbsfmu.studies.points import Point, make_points
+from mbsfmu.studies.running import run_points
+
+POINTS = make_points({"a": [float(value) for value in range(12)]}, {}, {})
+
+
+def double(point: Point) -> dict[str, Any]:
+    return {"status": "ok", "message": "", "twice": 2 * point.values["a"]}
+
+
+def dies_at_five(point: Point) -> dict[str, Any]:
+    if point.values["a"] == 5.0:
+        os._exit(3)
+    return double(point)
+
+
+def raises_at_five(point: Point) -> dict[str, Any]:
+    if point.values["a"] == 5.0:
+        raise ZeroDivisionError("five")
+    return double(point)
+
+
+def run(function: Any, **options: Any) -> dict[float, dict[str, Any]]:
+    rows: dict[float, dict[str, Any]] = {}
+
+    def take(point: Point, row: dict[str, Any]) -> None:
+        assert point.values["a"] not in rows
+        rows[point.values["a"]] = row
+
+    run_points(function, POINTS, take, workers=2, **options)
+    return rows
+
+
+@pytest.mark.parametrize("kind", [None, InlineExecutor, lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2)])
+def test_every_point_has_its_row(kind: Any) -> None:
+    if kind is None:
+        rows = run(double)
+    else:
+        with kind() as executor:
+            rows = run(double, executor=executor)
+    assert {value: row["twice"] for value, row in rows.items()} == {value: 2 * value for value in map(float, range(12))}
+
+
+def test_process_that_dies_costs_its_point_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    rows = run(dies_at_five)
+    assert rows.pop(5.0) == {"status": "failed", "message": "the process that ran it was killed"}
+    assert len(rows) == 11
+    assert all(row["status"] == "ok" for row in rows.values())
+    assert "tried again one by one" in caplog.text
+
+
+def test_exception_is_a_row_with_its_name() -> None:
+    rows = run(raises_at_five)
+    assert rows[5.0] == {"status": "failed", "message": "ZeroDivisionError: five"}
+    assert sum(row["status"] == "ok" for row in rows.values()) == 11
+
+
+def test_executor_of_the_user_that_breaks_ends_the_study() -> None:
+    with ProcessPoolExecutor(1) as executor, pytest.raises(SimulationError, match="the executor broke"):
+        run(dies_at_five, executor=executor)

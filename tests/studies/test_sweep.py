@@ -1,0 +1,200 @@
+"""Studies of the four-bar: rows that are those of single runs, files that are whole, points that are not run twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import mbsfmu
+from mbsfmu.errors import InputError
+from mbsfmu.executors import InlineExecutor
+
+MASSES = [150.0, 300.0]
+STOP = 1.2
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> mbsfmu.CoupledModel:
+    return mbsfmu.models.four_bar()
+
+
+@pytest.fixture(scope="module")
+def pendulum() -> mbsfmu.CoupledModel:
+    return mbsfmu.models.pendulum(1)
+
+
+def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel) -> None:
+    table = mbsfmu.sweep(pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2)
+    rows = table.to_pylist()
+    assert [(row["mechanism.link_1.mass"], row["step"]) for row in rows] == [
+        (150.0, 2e-3), (150.0, 1e-3), (300.0, 2e-3), (300.0, 1e-3),
+    ]  # fmt: skip
+    for row in rows:
+        simulation = pendulum.simulation(step=row["step"])
+        simulation.set("link_1.mass", row["mechanism.link_1.mass"])
+        result = simulation.run(STOP)
+        assert row["status"] == "ok"
+        assert row["final.link_1.angle"] == result["link_1.angle"][-1] != 0.0
+        assert row["energy_drift_max"] == result.largest("energy.drift")
+        assert row["steps"] == result.statistics.steps
+    assert table.schema.field("mechanism.link_1.mass").metadata == {b"unit": b"kg"}
+    assert table.schema.field("final.link_1.angle").metadata == {b"unit": b"rad"}
+
+
+def test_coupled_rows_are_single_runs(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    settings = {"algorithm": ["gauss-seidel", "jacobi-linear"], "step": [2e-3]}
+    options = {"settings": settings, "stop": STOP, "errors": True, "internal_step": 1e-3}
+    table = mbsfmu.sweep(four_bar, {"mechanism.boom.mass": MASSES}, executor=InlineExecutor(), **options)
+    package = mbsfmu.export(four_bar, tmp_path, layout="separate", step=1e-3)[-1]
+    alone = four_bar.simulation(step=1e-3)
+    assert table.num_rows == 4
+    for row in table.to_pylist():
+        assert row["status"] == "ok", row["message"]
+        algorithm, linear, _ = row["algorithm"].partition("-linear")
+        result = mbsfmu.cosimulate(
+            package,
+            algorithm=algorithm,
+            extrapolation="linear" if linear else "zero",
+            step=row["step"],
+            stop=STOP,
+            parameters={"mechanism.boom.mass": row["mechanism.boom.mass"]},
+        )
+        assert row["final.cylinder.length"] == result["cylinder.length"][-1]
+        assert row["energy_residual_max"] == result.energy_residual_max
+        alone.reset()
+        alone.set("boom.mass", row["mechanism.boom.mass"])
+        reference = alone.run(STOP)
+        difference = result["cylinder.length"] - np.interp(result.time, reference.time, reference["cylinder.length"])
+        share = np.max(np.abs(difference)) / np.ptp(reference["cylinder.length"])
+        assert row["error.cylinder.length"] == pytest.approx(share, rel=1e-9)
+        assert row["error"] >= row["error.cylinder.length"]
+
+
+def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    output = tmp_path / "rows.parquet"
+    values = {"boom.mass": [-1.0, 200.0]}
+    for settings in ({}, {"algorithm": ["gauss-seidel"]}):
+        table = mbsfmu.sweep(four_bar, values, settings=settings, stop=0.1, output=output, workers=1)
+        assert table.column("status").to_pylist() == ["failed", "ok"]
+        assert "boom.mass = -1 kg is refused: it must be at least" in table.column("message").to_pylist()[0]
+        assert table.column("final.cylinder.length").to_pylist()[0] is None
+        assert pyarrow.parquet.read_table(output).equals(table)
+
+
+def test_points_that_are_there_are_not_run_again(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    output = tmp_path / "rows.parquet"
+    options: dict[str, Any] = {"stop": 0.05, "output": output, "executor": InlineExecutor()}
+    first = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 3.0]}, **options).to_pylist()
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+    more = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, **options).to_pylist()
+    assert [row["mechanism.link_1.mass"] for row in more] == [1.0, 2.0, 3.0]
+    assert [more[0], more[2]] == first  # with the very times they took
+    again = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, fresh=True, **options).to_pylist()
+    assert again[0]["wall_seconds"] != first[0]["wall_seconds"]
+    longer = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **{**options, "stop": 0.06}).to_pylist()
+    assert longer[0]["stop"] == 0.06
+
+
+KILLED = """
+import os, signal, sys
+import mbsfmu
+from mbsfmu.executors import InlineExecutor
+
+class Mortal(InlineExecutor):
+    calls = 0
+
+    def submit(self, *call):
+        self.calls += 1
+        if self.calls > int(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().submit(*call)
+
+masses = [1.0 + index for index in range(6)]
+model = mbsfmu.models.pendulum(1)
+mbsfmu.sweep(model, {"link_1.mass": masses}, stop=0.1, output="rows.parquet", executor=Mortal())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+def test_killed_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    def call(calls: int) -> int:
+        return subprocess.run([sys.executable, "-c", KILLED, str(calls)], cwd=tmp_path, check=False).returncode
+
+    journal, output = tmp_path / "rows.parquet.journal", tmp_path / "rows.parquet"
+    assert call(3) == -signal.SIGKILL
+    assert not output.exists()
+    kept = {row["key"]: row for row in map(json.loads, journal.read_text().splitlines())}
+    assert len(kept) == 3
+    with journal.open("a") as stream:
+        stream.write('{"key": "cut o')
+    assert call(3) == 0  # the three that were left
+    rows = pyarrow.parquet.read_table(output).to_pylist()
+    assert [row["mechanism.link_1.mass"] for row in rows] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert {row["status"] for row in rows} == {"ok"}
+    assert [row["wall_seconds"] for row in rows[:3]] == [row["wall_seconds"] for row in kept.values()]
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel) -> None:
+    """Workers keep a simulation for several points; what one leaves behind must not reach the next."""
+    finals = []
+    for masses in ([100.0, 400.0], [400.0, 100.0]):
+        with ThreadPoolExecutor(1) as executor:
+            table = mbsfmu.sweep(four_bar, {"boom.mass": masses}, stop=STOP, executor=executor)
+        names = [name for name in table.column_names if name.startswith("final.")]
+        finals.append({row["mechanism.boom.mass"]: [row[name] for name in names] for row in table.to_pylist()})
+    assert finals[0] == finals[1]
+
+
+@pytest.mark.parametrize(
+    ("vary", "options", "sentence"),
+    [
+        ({"boom.weight": [1.0]}, {}, "four-bar has no parameter 'boom.weight'; there are circuit."),
+        ({"mass": [1.0]}, {}, "the parameter 'mass' is ambiguous: it may be mechanism."),
+        ({"boom.mass": [1.0], "mechanism.boom.mass": [2.0]}, {}, "mechanism.boom.mass is varied twice"),
+        ({"cylinder.initial_load": [1.0]}, {}, "has no parameter 'cylinder.initial_load'"),
+        ({}, {"settings": {"tempo": [1]}}, "there is no setting 'tempo'; there are"),
+        ({}, {"settings": {"algorithm": ["euler"]}}, "there is no algorithm 'euler'"),
+        ({}, {"settings": {"formulation": ["x"]}}, "there is no formulation 'x'"),
+        ({}, {"settings": {"solver": ["x"]}}, "there is no solver 'x'"),
+        ({}, {"settings": {"step": [0.0]}}, "the step is 0 s; it must be positive"),
+        ({}, {"stop": -1.0}, "the stop time is -1 s"),
+        ({}, {"internal_step": 0.0}, "the internal step is 0 s; it must be positive"),
+        ({}, {"errors": True}, "errors are those of coupled runs"),
+        ({"boom.mass": [1.0]}, {"output": "no/such/folder.parquet"}, "the folder of no/such/folder.parquet is not"),
+    ],
+)
+def test_refusals(
+    four_bar: mbsfmu.CoupledModel, vary: dict[str, list[float]], options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        mbsfmu.sweep(four_bar, vary, **options)
+
+
+def test_one_system_has_no_coupling() -> None:
+    with pytest.raises(InputError, match="nothing to couple"):
+        mbsfmu.sweep(mbsfmu.models.pendulum(1), {}, settings={"algorithm": ["jacobi"]})
+
+
+def test_points_run_on_a_dask_cluster(four_bar: mbsfmu.CoupledModel) -> None:
+    """Workers of a cluster get all they need with the point: they may see none of this machine's files."""
+    distributed = pytest.importorskip("distributed")
+    settings = {"algorithm": ["gauss-seidel"], "step": [2e-3]}
+    vary = {"boom.mass": [100.0, 200.0, 300.0]}
+    here = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=InlineExecutor())
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        there = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=client.get_executor())
+    names = [name for name in here.column_names if not name.endswith("_seconds")]
+    assert there.select(names).equals(here.select(names))

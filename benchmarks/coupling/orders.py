@@ -79,8 +79,10 @@ def main(path: str) -> None:
                 axis.loglog(steps, errors, line, label=f"{extrapolation}: {order:.2f}", markersize=4)
             axis.set_title(f"{name}, {algorithm}", fontsize=10)
             axis.legend(fontsize=8)
-            axis.grid(True, which="both", linewidth=0.3)
-            axis.set_xlabel("communication step [s]")
+            axis.grid(True, linewidth=0.3)
+            axis.set_xticks(steps, [f"{1e3 * step:g}" for step in steps])
+            axis.minorticks_off()
+            axis.set_xlabel("communication step [ms]")
         row[0].set_ylabel("error [m, m/s]" if name == "oscillator" else "error of the force [relative]")
     figure.savefig(path, metadata={"Date": None})
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mbsfmu.cosim.coupling import Algorithm, GaussSeidel, Jacobi, Settings, names_of
+from mbsfmu.cosim.coupling import Algorithm, Settings, names_of
 from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.explicit import GaussSeidel, Jacobi
 from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.cosim.fixed_point import FixedPoint
 from mbsfmu.cosim.instance import Instance

@@ -71,6 +71,8 @@ class Algorithm(ABC):
         Sweeps over all members that were made.
     rollbacks
         How often all members were brought back to the start of a step.
+    returns
+        Whether it brings them back at all, which units are told.
     """
 
     iterates = False
@@ -79,6 +81,7 @@ class Algorithm(ABC):
         self.exchange = exchange
         self.settings = settings
         self.sweeps = self.rollbacks = 0
+        self.returns = self.iterates
         order = [exchange.member(name) for name in settings.order]
         self._turns = [
             (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
@@ -93,7 +96,6 @@ class Algorithm(ABC):
         self._corrected = np.zeros(len(exchange.columns), dtype=bool)
         self._corrected[: len(exchange.names)] = True
         self._corrected[exchange.held] = False
-        self._improves_start = settings.extrapolation.degree > 0 and not exchange.without_states()
 
     def close(self) -> None:
         """End the threads."""
@@ -186,26 +188,6 @@ class Algorithm(ABC):
         self.rollbacks += 1
         self.exchange.restore(START)
 
-    def _explicit(self, history: History, time: float, step: float) -> Floats:
-        """Make a step without iteration; where nothing is known of the past, make it twice if states can be saved.
-
-        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
-        the third order, and make step control begin with tiny ones.
-        """
-        twice = self._improves_start and history.is_fresh
-        if twice:
-            self.exchange.save(START)
-        polynomials = self._complete(history.extrapolate(step), time, step)
-        end = self._one_sweep(history, polynomials, time, step)
-        if twice:
-            self._return()
-            polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
-            end = self._one_sweep(history, polynomials, time, step)
-        return end.copy()
-
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
-        raise NotImplementedError
-
     def _missed(self, history: History, end: Floats, step: float) -> Floats:
         """Return the integral over the step of the outputs, less that of the inputs that were set; (entries,).
 
@@ -224,29 +206,6 @@ class Algorithm(ABC):
             wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
             missed[member.entry_place][coupled] = step * (wanted - member.applied[coupled])
         return missed
-
-
-class Jacobi(Algorithm):
-    """All members step with what is known at the beginning."""
-
-    def _advance(self, history: History, time: float, step: float) -> Floats:
-        return self._explicit(history, time, step)
-
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
-        return self._in_parallel(polynomials, time, step, history.correction)
-
-
-class GaussSeidel(Algorithm):
-    """Members step one after the other; later ones take the new outputs of earlier ones.
-
-    With held inputs a later member gets the end value, else the polynomial to it.
-    """
-
-    def _advance(self, history: History, time: float, step: float) -> Floats:
-        return self._explicit(history, time, step)
-
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
-        return self._in_turn(history, polynomials.copy(), time, step, history.correction)
 
 
 def _columns(member: Member) -> list[int]:

@@ -179,7 +179,7 @@ def cosimulate(
         controller = _make_controller(control, stepping, tolerances, history, facts, end - graph.start)
         course = Course(stepping, history, record, facts, driven, texts, graph.start, end, progress)
         for instance in instances.values():
-            instance.returns = coupling.iterates or (controller is not None and controller.returns)
+            instance.returns = coupling.returns or (controller is not None and controller.returns)
         begin = clock.perf_counter()
 
         def result() -> CosimulationResult:

@@ -72,6 +72,13 @@ def test_export_validate_and_cosim(tmp_path: Path) -> None:
     driven = mbsfmu.Trajectory.from_file(tmp_path / "run.parquet")
     assert driven.unit("circuit.cylinder.force") == "N"
     assert abs(driven["mechanism.cylinder.length"][-1] - driven["mechanism.cylinder.length"][0]) > 1e-4
+    run = call(
+        "cosim", "out", "--stop", "0.02", "--step", "0.002", "--algorithm", "newton", "--extrapolation", "linear",
+        "--rates", "circuit=2", "--json", "run.json", "--quiet", folder=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    facts = json.loads((tmp_path / "run.json").read_text())
+    assert (facts["steps"], facts["unit_steps"]["circuit"]) == (10, 2 * facts["unit_steps"]["mechanism"])
 
 
 def test_compare_reports(tmp_path: Path) -> None:
@@ -130,6 +137,8 @@ def test_file_and_factory(tmp_path: Path) -> None:
         (["cosim", "none.ssp"], "there is no file none.ssp"),
         (["compare", "pendulum-2"], "there is nothing to couple"),
         (["compare", "four-bar", "--steps", "a,b"], "is no list of numbers"),
+        (["cosim", "none.ssp", "--rates", "a"], "is no list of units and whole numbers such as a=4,b=1"),
+        (["cosim", "none.ssp", "--relaxation", "best"], "is neither 'aitken' nor a number"),
         (["validate", "broken.json"], "is no FMU"),
         (["export", "four-bar", "--layout", "x"], "there is no layout 'x'"),
         (["simulate", "pendulum-0"], "it needs at least 1"),

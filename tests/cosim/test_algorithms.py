@@ -134,7 +134,7 @@ def test_steps_end_at_events(halves_exact: list[Path]) -> None:
 
 
 def test_factor_and_offset(halves_exact: list[Path]) -> None:
-    """A spring of half the stiffness and a force that is doubled on the way are the same."""
+    """What arrives is factor · source + offset: here a constant 4 N, which ends in its static deflection."""
     force = mbsfmu.cosim.Connection(("two", "force"), ("one", "force"), factor=0.0, offset=4.0)
     result = cosimulate(halves_exact, connections=[force, CONNECTIONS[1]], step=0.01, stop=20.0)
     assert result["one.position"][-1] == pytest.approx(4.0 / 40.0, abs=5e-3)

@@ -1,0 +1,56 @@
+"""Coupling without iteration: each unit steps once with inputs that are extrapolated."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from mbsfmu.cosim.coupling import START, Algorithm, Settings
+from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.port import Floats
+
+
+class Explicit(Algorithm):
+    """Steps of one sweep."""
+
+    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+        super().__init__(exchange, settings)
+        self.returns = self._improves_start = settings.extrapolation.degree > 0 and not exchange.without_states()
+
+    def _advance(self, history: History, time: float, step: float) -> Floats:
+        """Make a step without iteration; where nothing is known of the past, make it twice if states can be saved.
+
+        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
+        the third order, and make step control begin with tiny ones.
+        """
+        twice = self._improves_start and history.is_fresh
+        if twice:
+            self.exchange.save(START)
+        polynomials = self._complete(history.extrapolate(step), time, step)
+        end = self._one_sweep(history, polynomials, time, step)
+        if twice:
+            self._return()
+            polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
+            end = self._one_sweep(history, polynomials, time, step)
+        return end.copy()
+
+    @abstractmethod
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        """Let all members step once; return the outputs, which the next sweep overwrites."""
+
+
+class Jacobi(Explicit):
+    """All members step with what is known at the beginning."""
+
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_parallel(polynomials, time, step, history.correction)
+
+
+class GaussSeidel(Explicit):
+    """Members step one after the other; later ones take the new outputs of earlier ones.
+
+    With held inputs a later member gets the end value, else the polynomial to it.
+    """
+
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_turn(history, polynomials.copy(), time, step, history.correction)

@@ -16,6 +16,7 @@ from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit
+from mbsfmu.cosim.algorithms import ITERATED
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares, local_executor, run_all
@@ -99,11 +100,20 @@ def compare(
         {**result.summary(), "cpu_seconds": spent},
         outputs,
         runs,
-        {name: observed_order([run for run in runs if run.algorithm == name]) for name in algorithms},
+        {name: observed_order(_coupled(runs, name, internal)) for name in algorithms},
         gather_curves(result, outputs, runs),
         accuracy,
         limits,
     )
+
+
+def _coupled(runs: Sequence[Run], algorithm: str, internal: float) -> list[Run]:
+    """Return the runs of an algorithm that differ from the monolithic one by coupling.
+
+    Iterated to the end of steps that are the units' own, a run is the monolithic one to the iteration tolerance.
+    """
+    own = [run for run in runs if run.algorithm == algorithm]
+    return [run for run in own if run.step > internal] if parted(algorithm)[0] in ITERATED else own
 
 
 def _check(model: CoupledModel, steps: Sequence[float], algorithms: Sequence[str], accuracy: float) -> None:

@@ -20,6 +20,7 @@ _CLASSES: dict[str, type[Algorithm]] = {
     "newton": InterfaceNewton,
 }
 ALGORITHMS = tuple(_CLASSES)
+ITERATED = tuple(name for name, kind in _CLASSES.items() if kind.iterates)
 JACOBIANS = ("differences", "directional")
 AITKEN = "aitken"
 

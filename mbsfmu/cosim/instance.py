@@ -119,7 +119,7 @@ class Instance:
         self.time = 0.0
         self.steps = 0
         self.returns = False
-        self._fatal = False
+        self._fatal = self._running = False
         self._states: dict[str, Any] = {}
         self._description = archive.description
         self._by_name = {each.name: each for each in self._description.modelVariables}
@@ -237,6 +237,7 @@ class Instance:
     def exit_initialization(self) -> None:
         """Leave initialization mode."""
         self._call("exitInitializationMode")
+        self._running = True
 
     def step(self, time: float, step: float) -> None:
         """Make a step in s.
@@ -261,7 +262,8 @@ class Instance:
         for state in self._states.values():
             self._slave.freeFMUstate(state)
         try:
-            self._slave.terminate()
+            if self._running:
+                self._slave.terminate()
         except FMICallException:
             logger.debug("%s does not terminate after an error", self.name)
         self._slave.freeInstance()

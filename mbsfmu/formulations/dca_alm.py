@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import Formulation, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
@@ -89,21 +88,8 @@ class DcaAlm(Formulation):
         """Return the state where the functions are; ẋ and the integrals' rates follow."""
         functions = self.functions
         functions.integrals[:] = integrals
-        rates, integral_rates = np.split(self.flow_rates()[0].copy(), [len(functions.states)])
-        nothing = np.zeros_like(functions.coordinates)
-        return State(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            functions.accelerations.copy(),
-            functions.multipliers.copy(),
-            functions.states.copy(),
-            rates,
-            integrals,
-            integral_rates,
-            nothing,
-            nothing,
-            functions.references.copy(),
-        )
+        functions.rates[:], integral_rates = np.split(self.flow_rates()[0], [len(functions.states)])
+        return State.of(functions, integrals, integral_rates.copy())
 
     def problem(self, state: State, step: float) -> ProjectedProblem:
         """Return the equations of a trapezoidal step."""
@@ -130,14 +116,11 @@ class ProjectedProblem(AugmentedProblem):
 
     def finish(self) -> State:
         """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
-        rates, before = self.functions.rates.copy(), self.state
         self._formulation.settle()
-        end = self._formulation.state(before.integrals)
-        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + end.integral_rates)
-        return replace(end, rates=rates, integrals=integrals, references=before.references)
+        return self._end(None)
 
 
-class ProjectedForm(ExplicitForm):
+class ProjectedForm(CoordinateForm):
     """The equations for explicit solvers.
 
     Parameters
@@ -147,42 +130,19 @@ class ProjectedForm(ExplicitForm):
     """
 
     def __init__(self, formulation: DcaAlm, state: State) -> None:
-        super().__init__(state)
+        super().__init__(formulation, state, "velocities")
         self._formulation = formulation
         self.corrects = formulation.projects
-        n, k = len(state.coordinates), len(state.states)
-        self._bounds = [n, 2 * n, 2 * n + k]
-
-    @property
-    def start(self) -> Floats:
-        """Return (q, q̇, x, integrals)."""
-        state = self.state
-        return np.concatenate([state.coordinates, state.velocities, state.states, state.integrals])
-
-    def _load(self, values: Floats, inputs: Floats) -> None:
-        functions = self._formulation.functions
-        parts = functions.coordinates, functions.velocities, functions.states, functions.integrals
-        for part, value in zip(parts, np.split(values, self._bounds), strict=True):
-            part[:] = value
-        functions.inputs[:] = inputs
-        functions.references[:] = self.state.references
 
     def rates(self, values: Floats, inputs: Floats) -> Floats:
         """Return ẏ."""
-        self._load(values, inputs)
+        self.load(values, inputs)
         self._formulation.projection.factorize()
         self._formulation.projection.accelerate()
         functions = self._formulation.functions
         return np.concatenate([functions.velocities, functions.accelerations, self._formulation.flow_rates()[0]])
 
-    def state_at(self, values: Floats, inputs: Floats) -> State:
-        """Return the whole state for a y, on the constraints where there are projections."""
-        self._load(values, inputs)
+    def moved(self, integrals: Floats) -> State:
+        """Return the state where the functions are, on the constraints where there are projections."""
         self._formulation.settle()
-        state = self._formulation.state(self._formulation.functions.integrals.copy())
-        return replace(state, references=self.state.references)
-
-    def accept(self, values: Floats, inputs: Floats) -> State:
-        """Take a step's end; return the state to go on from."""
-        self.state = self.state_at(values, inputs)
-        return self._formulation.recentred(self.state)
+        return self._formulation.state(integrals)

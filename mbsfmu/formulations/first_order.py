@@ -13,7 +13,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.state import State
@@ -134,19 +134,8 @@ class FirstOrder(Formulation):
         """Return the state at z, w and x as the functions have them."""
         self.motion()
         functions = self.functions
-        return State(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            functions.accelerations.copy(),
-            functions.multipliers.copy(),
-            functions.states.copy(),
-            functions.rates.copy(),
-            integrals,
-            functions.integral_rates()[0].copy(),
-            functions.momenta.copy(),
-            self.momentum_rates.copy(),
-            functions.references.copy(),
-        )
+        moved = State.of(functions, integrals, functions.integral_rates()[0].copy())
+        return replace(moved, momenta=functions.momenta.copy(), momentum_rates=self.momentum_rates.copy())
 
     def problem(self, state: State, step: float) -> FirstOrderProblem:
         """Return the equations of a trapezoidal step."""
@@ -205,7 +194,7 @@ class FirstOrderProblem(StepProblem):
         return replace(end, integrals=integrals)
 
 
-class FirstOrderForm(ExplicitForm):
+class FirstOrderForm(CoordinateForm):
     """The equations for explicit solvers.
 
     Parameters
@@ -215,38 +204,14 @@ class FirstOrderForm(ExplicitForm):
     """
 
     def __init__(self, formulation: FirstOrder, state: State) -> None:
-        super().__init__(state)
+        super().__init__(formulation, state, formulation.moving)
         self._formulation = formulation
-        n, k = len(state.coordinates), len(state.states)
-        self._bounds = [n, 2 * n, 2 * n + k]
-
-    @property
-    def start(self) -> Floats:
-        """Return (z, w, x, integrals)."""
-        state = self.state
-        return np.concatenate([state.coordinates, self._formulation.flow_of(state)[0], state.states, state.integrals])
-
-    def _load(self, values: Floats, inputs: Floats) -> Floats:
-        functions = self._formulation.functions
-        parts = functions.coordinates, self._formulation.w, functions.states
-        *given, integrals = np.split(values, self._bounds)
-        for part, value in zip(parts, given, strict=True):
-            part[:] = value
-        functions.inputs[:] = inputs
-        functions.references[:] = self.state.references
-        return integrals
 
     def rates(self, values: Floats, inputs: Floats) -> Floats:
         """Return ẏ."""
-        self._load(values, inputs)
+        self.load(values, inputs)
         return self._formulation.explicit()[0].copy()
 
-    def state_at(self, values: Floats, inputs: Floats) -> State:
-        """Return the whole state for a y."""
-        integrals = self._load(values, inputs)
-        return replace(self._formulation.moved(integrals.copy()), references=self.state.references)
-
-    def accept(self, values: Floats, inputs: Floats) -> State:
-        """Take a step's end; return the state to go on from."""
-        self.state = self.state_at(values, inputs)
-        return self._formulation.recentred(self.state)
+    def moved(self, integrals: Floats) -> State:
+        """Return the state where the functions are."""
+        return self._formulation.moved(integrals)

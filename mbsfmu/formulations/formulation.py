@@ -117,20 +117,9 @@ class StepProblem(ABC):
         """Return the state at the end of the step, where the functions are; integrals by the same rule."""
         functions, before = self.functions, self.state
         integral_rates = functions.integral_rates()[0].copy()
-        return State(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            functions.accelerations.copy(),
-            functions.multipliers.copy(),
-            functions.states.copy(),
-            functions.rates.copy(),
-            before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates),
-            integral_rates,
-            before.momenta,
-            before.momentum_rates,
-            before.references,
-            partition,
-        )
+        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates)
+        end = State.of(functions, integrals, integral_rates)
+        return replace(end, references=before.references, partition=partition)
 
 
 class Formulation(ABC):

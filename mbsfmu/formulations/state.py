@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 
@@ -42,6 +44,24 @@ class State:
     momentum_rates: Floats
     references: Floats
     partition: Partition | None = None
+
+    @classmethod
+    def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
+        """Return the state where functions are, without momenta."""
+        nothing = np.zeros_like(functions.coordinates)
+        return cls(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            functions.multipliers.copy(),
+            functions.states.copy(),
+            functions.rates.copy(),
+            integrals,
+            integral_rates,
+            nothing,
+            nothing,
+            functions.references.copy(),
+        )
 
 
 ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")

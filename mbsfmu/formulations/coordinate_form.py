@@ -1,0 +1,62 @@
+"""Formulations in all coordinates as ordinary differential equations: y = (z, w, x, integrals)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
+
+
+class CoordinateForm(ExplicitForm):
+    """The equations for explicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    moving
+        The part w of a state: `velocities` or `momenta`.
+    """
+
+    def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
+        super().__init__(state)
+        self._settled = formulation.recentred
+        self._functions = formulation.functions
+        self._moving = moving
+        n, k = len(state.coordinates), len(state.states)
+        self._bounds = [n, 2 * n, 2 * n + k]
+
+    @property
+    def start(self) -> Floats:
+        """Return (z, w, x, integrals)."""
+        state = self.state
+        return np.concatenate([state.coordinates, getattr(state, self._moving), state.states, state.integrals])
+
+    def load(self, values: Floats, inputs: Floats) -> Floats:
+        """Write y and the inputs into the functions' arrays; return the integrals."""
+        functions = self._functions
+        parts = functions.coordinates, getattr(functions, self._moving), functions.states, functions.integrals
+        for part, value in zip(parts, np.split(values, self._bounds), strict=True):
+            part[:] = value
+        functions.inputs[:] = inputs
+        functions.references[:] = self.state.references
+        return functions.integrals.copy()
+
+    @abstractmethod
+    def moved(self, integrals: Floats) -> State:
+        """Return the state where the functions are."""
+
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y."""
+        return replace(self.moved(self.load(values, inputs)), references=self.state.references)
+
+    def accept(self, values: Floats, inputs: Floats) -> State:
+        """Take a step's end; return the state to go on from."""
+        self.state = self.state_at(values, inputs)
+        return self._settled(self.state)

@@ -81,6 +81,7 @@ def test_host_in_c_sees_what_python_sees(native: Native, tmp_path: Path, formula
         *((name, formulation) for name in ("four-bar", "pendulum-3") for formulation in ("double-step", "penalty")),
         ("loop-4", "hdca"),
         ("ball-pendulum", "double-step"),
+        ("ball-pendulum", "dca-alm"),
     ],
 )
 def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
@@ -97,6 +98,7 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
         ("four-bar", "penalty"),
         pytest.param("pendulum-4", "dca", marks=pytest.mark.slow),
         ("ball-pendulum", "double-step"),
+        ("ball-pendulum", "dca-alm"),
     ],
 )
 def test_sanitizers_find_nothing(native: Native, tmp_path: Path, name: str, formulation: str) -> None:

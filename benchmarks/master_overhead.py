@@ -24,6 +24,7 @@ from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear, halves
 
 from mbsfmu import cosimulate
 from mbsfmu.cosim.loading import instantiate, load_graph
+from mbsfmu.cosim.port import Port
 
 STEP, STOP, REPEATS = 1e-3, 0.5, 60
 STEPS = round(STOP / STEP)
@@ -60,7 +61,7 @@ def calls_alone(units: list[Path], ramps: bool, rates: bool) -> float:
             instance.exit_initialization()
             inputs = [v.name for v in instance.variables.values() if v.causality == "input"]
             outputs = [v.name for v in instance.variables.values() if v.causality == "output"]
-            work.append((instance, instance.port(inputs), instance.port(outputs)))
+            work.append((instance, Port(instance, inputs), Port(instance, outputs)))
         begin = time.perf_counter()
         for index in range(STEPS):
             for instance, taken, given in work:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mbsfmu.cosim.coupling import predicted
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.stepping import Point, Stepping
 
 logger = logging.getLogger(__name__)

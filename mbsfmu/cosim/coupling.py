@@ -12,7 +12,7 @@ import numpy as np
 
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.extrapolation import Extrapolation, History, ends, mean
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 
 START = "start of the step"
 """Slot of the states that an iteration goes back to."""

@@ -8,8 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from mbsfmu.cosim.graph import Connection
-from mbsfmu.cosim.instance import Instance
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats, Instance
 from mbsfmu.errors import InputError
 from mbsfmu.variables import Causality
 

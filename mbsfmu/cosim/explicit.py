@@ -7,7 +7,7 @@ from abc import abstractmethod
 from mbsfmu.cosim.coupling import START, Algorithm, Settings
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 
 
 class Explicit(Algorithm):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 
 _MEAN = np.array([1.0, 1.0 / 2.0, 1.0 / 3.0])
 

@@ -7,8 +7,8 @@ import numpy as np
 from mbsfmu.cosim.coupling import START, Algorithm, Settings, predicted
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.interface import Interface
-from mbsfmu.cosim.port import Floats
 
 _FIRST_RELAXATION = 1.0
 _RELAXATION_RANGE = (0.05, 2.0)

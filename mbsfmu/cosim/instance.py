@@ -18,12 +18,13 @@ import numpy as np
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
+from numpy.typing import NDArray
 
-from mbsfmu.cosim.port import Floats, Port
 from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.variables import Causality, Variability, Variable
 
+Floats = NDArray[np.float64]
 logger = logging.getLogger(__name__)
 
 _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
@@ -319,10 +320,6 @@ class Instance:
     def read_text(self, name: str) -> str:
         """Return the value of a String variable."""
         return self._call("getString", [self._by_name[name].valueReference])[0].decode()
-
-    def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
-        """Return fast access to numeric variables, their values standing in an array that is given."""
-        return Port(self, names, values)
 
     def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
         """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).

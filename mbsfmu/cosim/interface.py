@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.cosim.exchange import Exchange
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 from mbsfmu.errors import SimulationError
 
 

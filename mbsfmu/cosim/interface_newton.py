@@ -9,9 +9,8 @@ import numpy as np
 from mbsfmu.cosim.coupling import START, Algorithm, Settings, predicted
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.instance import UnitError
+from mbsfmu.cosim.instance import Floats, UnitError
 from mbsfmu.cosim.interface import Interface
-from mbsfmu.cosim.port import Floats
 
 logger = logging.getLogger(__name__)
 

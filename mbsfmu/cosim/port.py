@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import c_int, c_size_t, c_uint32, c_void_p
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.instance import Floats, Instance
 
-Floats = NDArray[np.float64]
 _KINDS = (
     (("Real",), "Real", np.float64),
     (("Integer", "Enumeration"), "Integer", np.int32),

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.cosim.energy import PowerBond
 from mbsfmu.cosim.exchange import Exchange
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 from mbsfmu.errors import SimulationError
 from mbsfmu.trajectory import Trajectory
 

@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.cosim.coupling import Algorithm
 from mbsfmu.cosim.energy import PowerBond
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.port import Floats
+from mbsfmu.cosim.instance import Floats
 from mbsfmu.errors import SimulationError
 
 

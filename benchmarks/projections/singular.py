@@ -9,14 +9,16 @@ form; SciPy's DOP853 at 1e-12 integrates it.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
-from mbsfmu import Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, SimulationError
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from folding import folding, folding_angle
+
+from mbsfmu import SimulationError
 from mbsfmu.report import plots
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,37 +45,6 @@ DRAWN = (
 )
 
 
-def folding() -> CoupledModel:
-    """Return the mechanism, thrown so that the crank turns over."""
-    mechanism = Mechanism(
-        ground={"O": (0.0, 0.0, 0.0)},
-        bodies=(
-            Beam(name="crank", length=1.0, mass=1.0),
-            Beam(name="rod", length=1.0, mass=1.0),
-            Cuboid(name="slider", length=0.1, mass=1.0),
-        ),
-        joints=(
-            Revolute(name="A", parent="ground.O", child="crank.start", angle=0.3, angular_velocity=4.0),
-            Revolute(name="B", parent="crank.end", child="rod.start", angle=-0.6, angular_velocity=-8.0),
-            Revolute(name="C", parent="rod.end", child="slider.centre", angle=0.3, angular_velocity=4.0),
-            Prismatic(name="slide", parent="ground.O", child="slider.centre", cut=True),
-        ),
-    )
-    return CoupledModel(name="folding", systems={"mechanism": mechanism})
-
-
-def crank_angle(times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the exact angle in rad."""
-
-    def flow(_: float, y: NDArray[np.float64]) -> list[float]:
-        sine, cosine = np.sin(y[0]), np.cos(y[0])
-        inertia = 1.0 / 3.0 + 1.0 / 12.0 + 6.25 * sine**2 + 0.25 * cosine**2
-        return [y[1], (-6.0 * sine * cosine * y[1] ** 2 - 9.81 * cosine) / inertia]
-
-    found = solve_ivp(flow, (0.0, times[-1]), [0.3, 4.0], "DOP853", times, rtol=1e-12, atol=1e-12)
-    return np.asarray(found.y[0])
-
-
 def main() -> None:
     """Print the errors; draw them over time."""
     model = folding()
@@ -86,7 +57,7 @@ def main() -> None:
         except SimulationError as error:
             print(f"| {label} | fails: {error} | | | |", flush=True)
             continue
-        exact = crank_angle(result.time)
+        exact = folding_angle(result.time)
         errors = np.abs(result["crank.angle"] - exact)
         iterations = [count.most for count in result.statistics.iterations.values()]
         print(

@@ -44,7 +44,6 @@ class FirstOrder(Formulation):
         step, self.step = functions.add_part("step", 1)
         self._first = 2.0 / step
         self.momentum_rates = functions.add_part("momentum_rates", len(functions.coordinates))[1]
-        self.w = getattr(functions, self.moving)
 
     @abstractmethod
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:

@@ -175,25 +175,31 @@ class StructureReader:
         for each in element.iterfind(f"{_SSD}ParameterBindings/{_SSD}ParameterBinding"):
             where = f"of '{element.get('name')}'"
             self._check_source(each, SET_TYPE, f"a parameter binding {where}")
-            source = each.get("source")
             inline = each.find(f"{_SSD}ParameterValues/{_SSV}ParameterSet")
-            if source is not None:
-                values = self._parse(source, SSV)
-            elif inline is not None:
-                check_schema(inline, SSV, f"{self._name}: a parameter set {where}")
-                values = inline
-            else:
+            values = self._given(each, inline, SSV, f"a parameter set {where}")
+            if values is None:
                 raise InputError(f"{self._name}: a parameter binding {where} has neither values nor a source")
             mapping = each.find(f"{_SSD}ParameterMapping")
             bindings.append(
                 Binding(
                     self._parameter_set(values),
                     each.get("prefix", ""),
-                    source,
+                    each.get("source"),
                     None if mapping is None else self._mapping(mapping, where),
                 )
             )
         return tuple(bindings)
+
+    def _given(
+        self, element: etree._Element, inline: etree._Element | None, namespace: str, what: str
+    ) -> etree._Element | None:
+        """Return what an element says in a file of its own, or else inline; None where it says nothing."""
+        source = element.get("source")
+        if source is not None:
+            return self._parse(source, namespace)
+        if inline is not None:
+            check_schema(inline, namespace, f"{self._name}: {what}")
+        return inline
 
     def _check_source(self, element: etree._Element, expected: str, what: str) -> None:
         if element.get("type", expected) != expected:
@@ -215,14 +221,8 @@ class StructureReader:
 
     def _mapping(self, element: etree._Element, where: str) -> Mapping:
         self._check_source(element, MAPPING_TYPE, f"a parameter mapping {where}")
-        source = element.get("source")
-        inline = element.find(f"{_SSM}ParameterMapping")
-        if source is not None:
-            root = self._parse(source, SSM)
-        elif inline is not None:
-            check_schema(inline, SSM, f"{self._name}: a parameter mapping {where}")
-            root = inline
-        else:
+        root = self._given(element, element.find(f"{_SSM}ParameterMapping"), SSM, f"a parameter mapping {where}")
+        if root is None:
             raise InputError(f"{self._name}: a parameter mapping {where} has neither entries nor a source")
         entries = tuple(
             MappingEntry(
@@ -233,7 +233,7 @@ class StructureReader:
             )
             for each in root.iterfind(f"{_SSM}MappingEntry")
         )
-        return Mapping(entries, source)
+        return Mapping(entries, element.get("source"))
 
 
 def _units(parent: etree._Element | None) -> tuple[Unit, ...]:

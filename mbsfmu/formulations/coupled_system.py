@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.system import Instant, System
 from mbsfmu.variables import Causality, Variable
 
@@ -93,7 +94,7 @@ class CoupledSystem(System):
         self.feeds: list[Feed] = []
         for source, target in self._connections:
             self._connect(source, target)
-        self._kept: tuple[Instant, list[Instant]] | None = None
+        self._kept: Kept[list[Instant]] = Kept()
         self._levels = self._sorted_wires()
         self._name_variables()
 
@@ -280,9 +281,8 @@ class CoupledSystem(System):
 
         All functions of one instant need the same ones: they are kept until another instant comes.
         """
-        if self._kept is None or self._kept[0] is not instant:
-            self._kept = instant, self._connected(instant)
-        return self._kept[1]
+        given = [getattr(instant, part.name) for part in fields(instant)]
+        return self._kept.of(given, lambda: self._connected(instant))
 
     def _connected(self, instant: Instant) -> list[Instant]:
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]

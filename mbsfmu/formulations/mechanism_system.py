@@ -26,6 +26,7 @@ from mbsfmu.equations.kinematics import (
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
+from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
     input_variables,
@@ -63,7 +64,7 @@ class MechanismSystem(System):
         self._kinematics = Kinematics(tree_joints(topology, points))
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
         self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
-        self._kept: tuple[tuple[Array, ...], Motion] | None = None
+        self._kept: Kept[Motion] = Kept()
         self._articulations: dict[tuple[int, ...], Articulation] = {}
         self._variables = CoordinateVariables(topology, properties)
         self.coordinates = self._variables.coordinates
@@ -168,9 +169,7 @@ class MechanismSystem(System):
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
         # Where angles are measured, their full turns are in the integrals.
         given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
-        if self._kept is None or any(now is not before for now, before in zip(given, self._kept[0], strict=True)):
-            self._kept = given, self._moved(instant)
-        return self._kept[1]
+        return self._kept.of(given, lambda: self._moved(instant))
 
     def _moved(self, instant: Instant) -> Motion:
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)

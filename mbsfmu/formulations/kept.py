@@ -1,0 +1,39 @@
+"""Results that several functions of the same arrays need: worked out once, as long as the arrays hold the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+
+Made = TypeVar("Made")
+
+
+class Kept(Generic[Made]):
+    """The last result of a function of arrays.
+
+    It is known by what the arrays held, numbers or symbols, and not by which arrays they were: these may be changed in
+    place between two calls.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[list[Array], Made] | None = None
+
+    def of(self, arrays: Sequence[Array], make: Callable[[], Made]) -> Made:
+        """Return what `make` gives, or gave when the arrays held the same."""
+        if self._last is not None and all(map(_hold_the_same, arrays, self._last[0])):
+            return self._last[1]
+        made = make()
+        self._last = [np.array(each) for each in arrays], made
+        return made
+
+
+def _hold_the_same(now: Array, before: Array) -> bool:
+    if now.dtype != before.dtype or now.shape != before.shape:
+        return False
+    if now.dtype == object:  # symbols: equal ones are one and the same object
+        return all(one is other for one, other in zip(now.view(np.ndarray).flat, before.flat, strict=True))
+    return now.tobytes() == before.tobytes()

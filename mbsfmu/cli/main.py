@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
+from typing import NoReturn
 
 import click
 
+from mbsfmu.cli.options import common_options
 from mbsfmu.errors import SimulationError
 
 COMMANDS = ("compare", "cosim", "export", "models", "simulate", "sweep", "validate")
@@ -27,7 +30,6 @@ class _Commands(click.Group):
 
 def main() -> None:
     """Run the command line: exit status 0 done, 1 the work failed, 2 the call or the input was wrong."""
-    debug = "--debug" in sys.argv
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -35,26 +37,28 @@ def main() -> None:
     except click.ClickException as error:
         _fail(error.format_message(), 2)
     except (ValueError, OSError) as error:
-        if debug:
-            raise
         _fail(str(error), 2)
     except SimulationError as error:
-        if debug:
-            raise
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 1)
 
 
-def _fail(message: str, status: int) -> None:
+def _fail(message: str, status: int) -> NoReturn:
+    """End with a sentence on stderr; with `--debug`, where the error comes from stands before it."""
+    if "--debug" in sys.argv:
+        traceback.print_exc()
     click.echo(f"mbsfmu: {message}", err=True)
     sys.exit(status)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mbsfmu")
-def cli() -> None:
+@common_options
+@click.pass_context
+def cli(context: click.Context, quiet: bool, debug: bool) -> None:  # noqa: ARG001 - main looks for it
     """Multibody mechanisms and hydraulics: simulate, export as FMUs, co-simulate, compare, sweep.
 
     MODEL is a built-in name (`mbsfmu models`), a model file (model.json) or file.py:factory.
     """
+    context.default_map = {name: {"quiet": quiet} for name in COMMANDS}

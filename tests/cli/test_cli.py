@@ -157,3 +157,14 @@ def test_refusals(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     errors = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
     assert len(errors) == 1
     assert sentence in errors[0]
+
+
+def test_quiet_and_debug_may_stand_before_the_command() -> None:
+    loud, quiet = (call(*first, "simulate", "five-bar", "--stop", "0.002") for first in ((), ("--quiet",)))
+    assert (loud.returncode, quiet.returncode) == (0, 0)
+    assert "INFO" in loud.stderr
+    assert quiet.stderr == ""
+    debugged = call("--debug", "simulate", "nothing")
+    assert debugged.returncode == 2
+    assert debugged.stderr.startswith("Traceback")
+    assert debugged.stderr.splitlines()[-1].startswith("mbsfmu: there is no model 'nothing'")

@@ -22,7 +22,7 @@ from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
-from mbsfmu.simulation.variables import STEP, VIOLATIONS
+from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variable
 
 UNIT = {"steps.c": "-O2", "fmu.c": "-O1"}
@@ -87,6 +87,7 @@ class _ModelCode:
             "PARAMETER": system.parameters,
             "CALCULATED": simulation.initialization.calculated,
             "STEP_SIZE": (STEP,),
+            "NEXT_EVENT": (NEXT_EVENT,),
         }
         self._places = {
             variable.name: (kind, index) for kind, segment in segments.items() for index, variable in enumerate(segment)

@@ -83,3 +83,7 @@ class InputValues:
             if not self.held[index] and begin + same < event < end - same
         }
         return sorted(times)
+
+    def next_event(self, time: float, otherwise: float) -> float:
+        """Return when a followed signal jumps or bends next after a time in s; a value in s where none does."""
+        return min(self.events(time, otherwise, 0.0), default=otherwise)

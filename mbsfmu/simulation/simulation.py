@@ -19,7 +19,7 @@ from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import Solver, Statistics
-from mbsfmu.simulation.variables import Dependencies, VariableTable, check_value, readings
+from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings
 from mbsfmu.variables import Causality, Variable
 
 _SAME_TIME = 1e-6
@@ -77,10 +77,10 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         self._inputs = InputValues(self.functions.system.inputs, signals)
-        self._table = VariableTable.of(self.functions, initialization, solver.step)
+        self._table = VariableTable.of(self.functions, initialization, solver.step, bool(signals))
         self._place = {
             variable.name: (kind, index)
-            for kind in ("continuous", "parameters", "settings", "calculated")
+            for kind in ("continuous", "parameters", "settings", "calculated", "timing")
             for index, variable in enumerate(getattr(self._table, kind))
         }
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
@@ -318,6 +318,8 @@ class Simulation:
             return float(self._calculated[index])
         if kind == "settings":
             return self.solver.step
+        if kind == "timing":
+            return self._inputs.next_event(self.time, NO_EVENT)
         return float(self._parameters[index])
 
     def set(self, name: str, value: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,17 @@ STEP = Variable(
     description="largest internal step of fixed-step solvers; longer communication steps are divided",
 )
 
+NO_EVENT = sys.float_info.max
+"""Where no signal jumps or bends any more; the FMI has no infinite numbers."""
+
+NEXT_EVENT = Variable(
+    "next_event",
+    Causality.LOCAL,
+    Variability.DISCRETE,
+    "s",
+    description="time at which a signal of the unit's own jumps or bends next; 1.8e308 where none does any more",
+)
+
 
 @dataclass(frozen=True)
 class VariableTable:
@@ -45,15 +57,20 @@ class VariableTable:
         Parameters and calculated parameters.
     settings
         The parameters of the solver.
+    timing
+        The time of the next event, where inputs follow signals.
     """
 
     continuous: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
     calculated: tuple[Variable, ...]
     settings: tuple[Variable, ...]
+    timing: tuple[Variable, ...]
 
     @classmethod
-    def of(cls, functions: SystemFunctions, initialization: Initialization, step: float) -> VariableTable:
+    def of(
+        cls, functions: SystemFunctions, initialization: Initialization, step: float, has_events: bool
+    ) -> VariableTable:
         """Collect the variables of a system."""
         system = functions.system
         continuous = (
@@ -68,13 +85,14 @@ class VariableTable:
             *(VIOLATIONS if system.constraints else ()),
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
-        return cls(continuous, system.parameters, calculated, (replace(STEP, start=step),))
+        timing = (NEXT_EVENT,) if has_events else ()
+        return cls(continuous, system.parameters, calculated, (replace(STEP, start=step),), timing)
 
     @property
     def ordered(self) -> tuple[Variable, ...]:
         """Inputs and outputs first, then parameters, then the rest."""
         rank = (Causality.INPUT, Causality.OUTPUT, Causality.PARAMETER, Causality.CALCULATED_PARAMETER)
-        everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated]
+        everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated, *self.timing]
         order = {causality: index for index, causality in enumerate((*rank, Causality.LOCAL))}
         return tuple(sorted(everything, key=lambda variable: order[variable.causality]))
 

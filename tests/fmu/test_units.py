@@ -104,6 +104,23 @@ def test_set_input_takes_the_place_of_the_signal(importer: Importer) -> None:
     assert importer.get(slave, "cylinder.velocity") == pytest.approx(0.0, abs=1e-9)
 
 
+def test_unit_tells_its_next_event(importer: Importer) -> None:
+    """The valve's signal jumps at 1, 2.5, 5 and 8 s; a restored unit knows again, one that follows nothing has none."""
+    slave = importer.running()
+    state = slave.getFMUstate()
+    told = []
+    for time, step in ((0.0, 0.9), (0.9, 0.1), (1.0, 1.5), (2.5, 4.0), (6.5, 1.5)):
+        told.append(importer.get(slave, "next_event"))
+        slave.doStep(time, step)
+    assert told == [1.0, 1.0, 2.5, 5.0, 8.0]
+    assert importer.get(slave, "next_event") > 1e300
+    slave.setFMUstate(state)
+    assert importer.get(slave, "next_event") == 1.0
+    importer.set(slave, "valve.command", 0.0)
+    assert importer.get(slave, "next_event") > 1e300
+    slave.freeFMUstate(state)
+
+
 def test_reset_starts_anew(importer: Importer) -> None:
     slave = importer.running(**{"boom.mass": 300.0})
     advance(slave, 0, 5)

@@ -185,6 +185,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
+        case NEXT_EVENT: return step_functions.next_event(instance, state->time, DBL_MAX, 0.0);
     }
     return 0.0;
 }
@@ -196,8 +197,8 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetReal)(
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = find(instance, references[k]);
         if (!variable) return fmi2Error;
-        if (variable->kind == STEP_SIZE) {
-            values[k] = instance->state.step_size;
+        if (variable->kind == STEP_SIZE || variable->kind == NEXT_EVENT) {
+            values[k] = value_of(instance, variable);
             continue;
         }
         if (!up_to_date(instance)) return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);

@@ -95,7 +95,7 @@ typedef struct {
 
 typedef enum {
     INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    STEP_SIZE
+    STEP_SIZE, NEXT_EVENT
 } Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */

@@ -1,8 +1,8 @@
 """The four-bar in Exudyn: rigid bodies in the plane, revolute joints, its own hydraulic actuator.
 
-Data comes from our model. What differs: the actuator has two volumes, so both hoses on the piston's side are one and
-the throttle between them is missing; the valve has no spool dynamics, its opening jumps with the command; orifice
-flow is turbulent at any pressure drop.
+Data comes from our model, with the circuit without seal friction. What differs: the actuator has two volumes, so both
+hoses on the piston's side are one and the throttle between them is missing; the valve has no spool dynamics, its
+opening jumps with the command; orifice flow is turbulent at any pressure drop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FourBar:
     """
 
     def __init__(self, *, record: bool = False) -> None:
-        model = mbsfmu.models.four_bar()
+        model = mbsfmu.models.four_bar(circuit="frictionless")
         mechanism, circuit = model.systems["mechanism"], model.systems["circuit"]
         assert isinstance(mechanism, Mechanism)
         assert isinstance(circuit, Circuit)

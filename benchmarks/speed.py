@@ -27,7 +27,7 @@ import mbsfmu
 from mbsfmu.errors import InputError
 from mbsfmu.native.compiler import PLATFORMS
 
-MODEL, STOP, STEP = "four-bar", 10.0, 1e-3
+MODEL, STOP, STEP = "four-bar-frictionless", 10.0, 1e-3
 STEPS = round(STOP / STEP)
 SLOW_EVERY, HOST_RUNS = 6, 9
 FORMULATIONS = ("double-step", "penalty")

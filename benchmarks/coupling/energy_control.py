@@ -19,9 +19,9 @@ INTERNAL, STOP = 1e-4, 10.0
 COMPARED = ("cylinder.length", "cylinder.force")
 
 
-def main(name: str = "quick-return") -> None:
+def main(name: str = "quick-return-frictionless") -> None:
     """Run the pairs and print them."""
-    model = mbsfmu.models.BUILT_IN[name]()
+    model = mbsfmu.models.built_in(name)
     package = mbsfmu.export(model, tempfile.mkdtemp(), layout="separate", step=INTERNAL)[-1]
     reference = model.simulation(step=INTERNAL).run(STOP)
 

@@ -6,7 +6,7 @@ import click
 
 from mbsfmu.cli.options import common_options
 from mbsfmu.cli.terminal import print_table
-from mbsfmu.models import BUILT_IN
+from mbsfmu.models import BUILT_IN, CIRCUITS
 
 
 @click.command("models")
@@ -18,4 +18,6 @@ def command(quiet: bool, debug: bool) -> None:  # noqa: ARG001
     Example: mbsfmu models
     """
     rows = [[name, BUILT_IN[name]().description] for name in BUILT_IN]
+    others = f"with another circuit: {', '.join(CIRCUITS)}"
+    rows += [[f"{name}-CIRCUIT", others] for name in ("four-bar", "quick-return")]
     print_table("built-in models", ["name", "what it is"], [*rows, ["pendulum-N", "open chain of N links"]])

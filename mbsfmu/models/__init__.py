@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
-from mbsfmu.models.hydraulic import four_bar, quick_return
+from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, loop_4, loop_8, pendulum
 
 BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
@@ -19,7 +19,8 @@ BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "loop-8": loop_8,
     "double-loop-8": double_loop_8,
 }
-"""Models by name; `pendulum-N` is one for every N."""
+"""Models by name; `pendulum-N` is one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for every circuit
+of `mbsfmu.models.hydraulic.CIRCUITS`."""
 
 
 def built_in(name: str) -> CoupledModel:
@@ -32,6 +33,9 @@ def built_in(name: str) -> CoupledModel:
     """
     if match := re.fullmatch(r"pendulum-(\d+)", name):
         return pendulum(int(match[1]))
+    if match := re.fullmatch(r"(four-bar|quick-return)-(.+)", name):
+        mechanism = four_bar if match[1] == "four-bar" else quick_return
+        return mechanism(circuit=match[2])
     if name not in BUILT_IN:
         raise InputError(f"there is no model '{name}'; there are {', '.join(BUILT_IN)} and pendulum-N")
     return BUILT_IN[name]()
@@ -39,6 +43,7 @@ def built_in(name: str) -> CoupledModel:
 
 __all__ = [
     "BUILT_IN",
+    "CIRCUITS",
     "built_in",
     "double_loop_8",
     "double_pentagon",

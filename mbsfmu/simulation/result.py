@@ -52,11 +52,22 @@ class Result(Trajectory):
 
     def largest(self, name: str) -> float | None:
         """Return the largest magnitude of a signal over the run; None where there is no such signal."""
-        found = [full for full in self.names if full == name or full.endswith("." + name)]
-        return max((float(np.max(np.abs(self[full]))) for full in found), default=None)
+        bounds = self.bounds(name)
+        return None if bounds is None else max(abs(bound) for bound in bounds)
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """Return the least and the greatest value of a signal over the run; None where there is no such signal.
+
+        The name may leave out the system's; of several systems' signals the bounds hold for all.
+        """
+        found = [self[full] for full in self.names if full == name or full.endswith("." + name)]
+        if not found:
+            return None
+        return min(float(np.min(values)) for values in found), max(float(np.max(values)) for values in found)
 
     def summary(self) -> dict[str, Any]:
         """Return what `simulate --json` writes."""
+        least_work, greatest_work = self.bounds("energy.work") or (None, None)
         return {
             "model": self.model,
             "formulation": self.formulation,
@@ -67,7 +78,8 @@ class Result(Trajectory):
             **asdict(self.statistics),
             "newton_mean": self.statistics.newton_mean,
             "energy_drift_max": self.largest("energy.drift"),
-            "actuator_work_max": self.largest("energy.work"),
+            "actuator_work_max": greatest_work,
+            "actuator_work_min": least_work,
             "constraint_position_max": self.largest("constraint.position"),
             "constraint_velocity_max": self.largest("constraint.velocity"),
             "final": self.final(),

@@ -37,7 +37,7 @@ _NO_SETTINGS = {
     "system", "name", "signals", "tolerances", "description", "stop_time",
 }  # fmt: skip
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
-_UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J"}
+_UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
 
 logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ def test_simulate_writes_what_it_promises(tmp_path: Path) -> None:
     facts = json.loads((tmp_path / "run.json").read_text())
     wanted = (
         "model formulation solver step stop wall_seconds steps newton_mean newton_max energy_drift_max "
-        "actuator_work_max constraint_position_max constraint_velocity_max final"
+        "actuator_work_max actuator_work_min constraint_position_max constraint_velocity_max final"
     )
     assert set(wanted.split()) <= set(facts)
     assert facts["steps"] == 50

@@ -52,6 +52,7 @@ def comparison(
         "newton_max": 4,
         "energy_drift_max": 3e-7,
         "actuator_work_max": 812.0,
+        "actuator_work_min": -31.0,
         "wall_seconds": 1.75,
         "cpu_seconds": 1.5,
     }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
+from hydraulics import CircuitEquations
 from mbsfmu.simulation.result import Result
 
 FORMULATIONS = ("double-step", "penalty")
@@ -28,6 +29,67 @@ def test_static_force(case: str, expected: float, tolerance: float) -> None:
     simulation = mbsfmu.models.built_in(case).simulation()
     assert simulation.get("cylinder.static_force") == pytest.approx(expected, abs=tolerance)
     assert simulation.get("cylinder.force") == pytest.approx(expected, abs=tolerance)
+
+
+@cache
+def cycle(case: str, circuit: str) -> Result:
+    """Run the published 10 s with one of the circuits, all on the compiled steps of the first."""
+    simulation = mbsfmu.models.built_in(case).simulation()
+    for parameter in CircuitEquations(mbsfmu.models.hydraulic.circuit(circuit)).parameters:
+        if not parameter.name.endswith("initial_load"):
+            simulation.set(parameter.name, parameter.start)
+    return simulation.run(10.0)
+
+
+@pytest.mark.parametrize("circuit", ["friction", "throttle", "friction-and-valve"])
+@pytest.mark.parametrize(("case", "published"), [("four-bar", 982.95), ("quick-return", 357.47)])
+def test_work_is_the_published_one(case: str, published: float, circuit: str) -> None:
+    assert cycle(case, circuit).summary()["actuator_work_max"] == pytest.approx(published, rel=1.2e-3)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_friction_work_is_another(case: str) -> None:
+    """Negative control: the parameters of 2020 alone give a third and a ninth more."""
+    without, published = (cycle(case, circuit).summary() for circuit in ("frictionless", "friction"))
+    assert without["actuator_work_max"] > 1.1 * published["actuator_work_max"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_pressure_falls_below_the_tank_s(case: str) -> None:
+    result = cycle(case, "friction")
+    assert min(result[f"V{number}.pressure"].min() for number in (1, 2, 3)) > 0.5e6
+
+
+def test_work_has_its_sign() -> None:
+    """Work is power over time: what the cylinder gives and takes, by the rectangle rule on force and velocity."""
+    result = cycle("four-bar", "friction")
+    work = 1e-3 * np.cumsum(result["cylinder.force"] * result["cylinder.velocity"])
+    summary = result.summary()
+    assert summary["actuator_work_max"] == pytest.approx(work.max(), abs=1.0)
+    assert summary["actuator_work_min"] == pytest.approx(work.min(), abs=1.0)
+    # Down is further than up: from where it rests at the end, the boom hangs below its start.
+    assert work.min() < -work.max() < 0.0
+
+
+def test_published_drift_is_a_rectangle_rule_s() -> None:
+    """With work by rectangles the drift is as large as published, and of the four-bar largest where published."""
+    for case, published in (("four-bar", 0.84), ("quick-return", 0.23)):
+        result = cycle(case, "friction")
+        work = 1e-3 * np.cumsum(result["cylinder.force"] * result["cylinder.velocity"])
+        energy = result["energy.kinetic"] + result["energy.potential"]
+        drift = np.abs(energy - energy[0] - work)
+        assert 0.5 * published < drift.max() < 1.5 * published
+        assert result.summary()["energy_drift_max"] < 0.05 * published
+        if case == "four-bar":
+            assert result.time[drift.argmax()] == pytest.approx(8.0, abs=0.02)
+
+
+def test_named_circuits_are_models_of_their_own() -> None:
+    model = mbsfmu.models.built_in("quick-return-throttle")
+    assert model.name == "quick-return-throttle"
+    assert model == mbsfmu.models.quick_return(circuit="throttle")
+    with pytest.raises(mbsfmu.InputError, match="there is no circuit 'oil'; there are friction, throttle, "):
+        mbsfmu.models.built_in("four-bar-oil")
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)

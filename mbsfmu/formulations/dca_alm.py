@@ -137,10 +137,10 @@ class ProjectedForm(CoordinateForm):
     def rates(self, values: Floats, inputs: Floats) -> Floats:
         """Return ẏ."""
         self.load(values, inputs)
-        self._formulation.projection.factorize()
-        self._formulation.projection.accelerate()
-        functions = self._formulation.functions
-        return np.concatenate([functions.velocities, functions.accelerations, self._formulation.flow_rates()[0]])
+        formulation, functions = self._formulation, self._formulation.functions
+        formulation.projection.place() if formulation.projects else formulation.projection.factorize()
+        formulation.projection.accelerate()
+        return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
 
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are, on the constraints where there are projections."""

@@ -25,11 +25,14 @@ MOST_ITERATIONS = 10
 """Iterations at each level; where a configuration is singular, the motion found until then is taken."""
 
 STAGNATION = 0.5
-"""Share of the increments before above which accelerations do not converge: between projections, constraints that
+"""Share of the increments before above which accelerations do not converge: without projections, constraints that
 depend on each other contradict each other by the error of the positions, and going on would only follow it."""
 
 TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
 """Norms of the last increments at which an iteration ends, in SI units, or as shares of values that exceed one."""
+
+INSIDE = 1e-10
+"""The same of positions inside a step: what the iteration leaves is smaller by the penalty factor still."""
 
 
 class Projection:
@@ -49,7 +52,7 @@ class Projection:
     size
         How many numbers the matrices come to, constants apart.
     iterations
-        Counts by level: `position`, `velocity`, `acceleration`.
+        Counts by level: `position`, `velocity`, `acceleration`; without positions inside steps.
     """
 
     def __init__(self, functions: SystemFunctions, penalty: float = PENALTY, stabilisation: float = 0.0) -> None:
@@ -108,6 +111,17 @@ class Projection:
         self._iterate("position", self._functions.coordinates)
         self._iterate("velocity", self._functions.velocities)
 
+    def place(self) -> None:
+        """Move positions onto the constraints, where an explicit method looks inside its step, and set the matrices.
+
+        Constraints that are redundant depend on each other on the constraints only. Beside them they contradict each
+        other: α, which is to enforce them, would multiply the square of the distance.
+        """
+        self.factorize()
+        if len(self._functions.rows):
+            self._iterate("position", self._functions.coordinates, inside=True)
+            self.factorize()
+
     def accelerate(self) -> None:
         """Find accelerations and multipliers with the present matrices."""
         functions = self._functions
@@ -115,8 +129,9 @@ class Projection:
         functions.multipliers[:] = 0.0
         self._iterate("acceleration", functions.accelerations)
 
-    def _iterate(self, level: str, values: Floats) -> None:
+    def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> None:
         functions = self._functions
+        tolerance = INSIDE if inside else TOLERANCES[level]
         if not len(functions.rows):
             return
         violation = self.violations[level]
@@ -132,7 +147,8 @@ class Projection:
                 functions.multipliers += multipliers
             iterations += 1
             size = float(np.linalg.norm(increments))
-            limit = TOLERANCES[level] * max(1.0, float(np.max(np.abs(values))))
+            limit = tolerance * max(1.0, float(np.max(np.abs(values))))
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
-        self.iterations[level].join(IterationCount(1, iterations, iterations))
+        if not inside:
+            self.iterations[level].join(IterationCount(1, iterations, iterations))

@@ -2,18 +2,21 @@
  * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
 
 #define CORRECTION_ITERATIONS 10
-#define STAGNATION 0.5 /* of the increments before: contradictions of accelerations between projections */
+#define STAGNATION 0.5 /* of the increments before: contradictions of accelerations without projections */
+#define INSIDE 1e-10   /* tolerance of positions inside a step of an explicit method */
 
 static const double correction_tolerances[LEVELS] = {1e-14, 1e-12, 1e-10};
 static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
 
-/* Iterate at one level until the increments are negligible; multipliers, which accelerations have, are added up. */
-static int iterate(Instance *instance, int level, double *values, double *multipliers) {
+/* Iterate at one level until the increments are negligible; multipliers, which accelerations have, are added up.
+ * What is done inside a step of an explicit method is less exact and not counted. */
+static int iterate(Instance *instance, int level, int inside, double *values, double *multipliers) {
     const Parts *parts = &instance->parts;
     double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL;
     double *const count = instance->state.iterations[level];
+    const double tolerance = inside ? INSIDE : correction_tolerances[level];
     int iteration = 0;
     if (CONSTRAINTS == 0) return 1;
     while (iteration < CORRECTION_ITERATIONS) {
@@ -27,12 +30,13 @@ static int iterate(Instance *instance, int level, double *values, double *multip
         }
         iteration++;
         size = magnitude(increments, COORDINATES);
-        if (size <= correction_tolerances[level] * larger(1.0, largest_magnitude(values, COORDINATES))) break;
+        if (size <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
     }
     if (!all_finite(&size, 1)) {
         static const char *const names[LEVELS] = {"position", "velocity", "acceleration"};
         return fail(instance, "the iteration for the constraints at %s level is not finite", names[level]);
     }
+    if (inside) return 1;
     count[0] += 1.0;
     count[1] += iteration;
     count[2] = larger(count[2], iteration);
@@ -44,7 +48,7 @@ static int accelerate(Instance *instance) {
     const Parts *parts = &instance->parts;
     free_motion(parts);
     for (int i = 0; i < CONSTRAINTS; i++) parts->multipliers[i] = 0.0;
-    return iterate(instance, 2, parts->accelerations, parts->multipliers);
+    return iterate(instance, 2, 0, parts->accelerations, parts->multipliers);
 }
 
 static void motion(Instance *instance) {
@@ -60,8 +64,8 @@ static void motion(Instance *instance) {
 static int settle(Instance *instance) {
     const Parts *parts = &instance->parts;
     factorize_constraints(parts);
-    if (PROJECTIONS && !iterate(instance, 0, parts->coordinates, NULL)) return 0;
-    if (PROJECTIONS && !iterate(instance, 1, parts->velocities, NULL)) return 0;
+    if (PROJECTIONS && !iterate(instance, 0, 0, parts->coordinates, NULL)) return 0;
+    if (PROJECTIONS && !iterate(instance, 1, 0, parts->velocities, NULL)) return 0;
     return accelerate(instance);
 }
 
@@ -92,6 +96,11 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     const Parts *parts = &instance->parts;
     load_y(instance, time, y);
     factorize_constraints(parts);
+    if (PROJECTIONS && CONSTRAINTS > 0) {
+        /* Redundant constraints contradict each other beside the constraints. */
+        if (!iterate(instance, 0, 1, parts->coordinates, NULL)) return 0;
+        factorize_constraints(parts);
+    }
     if (!accelerate(instance)) return 0;
     COPY(rates, y + COORDINATES, COORDINATES);
     COPY(rates + COORDINATES, parts->accelerations, COORDINATES);

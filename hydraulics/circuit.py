@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Tag, model_validator
 
 from hydraulics.components import (
     AnyComponent,
@@ -20,6 +20,7 @@ from hydraulics.components import (
 )
 from hydraulics.data import Data, DataError
 from hydraulics.fluid import NonNegative, Oil
+from hydraulics.frozen import FrozenMap
 
 
 class Balanced(Data):
@@ -67,7 +68,7 @@ class Circuit(Data):
 
     oil: Oil
     components: tuple[AnyComponent, ...]
-    initial_pressures: dict[Name, InitialPressure] = Field(default_factory=dict)
+    initial_pressures: FrozenMap[Name, InitialPressure] = {}
 
     @property
     def source_nodes(self) -> dict[str, PressureSource | Tank]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, LiteralString, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+_MOST_MEANT = 3
 
 
 class DataError(ValueError):
@@ -16,19 +20,43 @@ class DataError(ValueError):
 class Data(BaseModel):
     """Base of everything that describes a model: frozen, unknown fields refused, finite numbers only.
 
+    Frozen to the bottom: collections are tuples and `FrozenMap`.
+
     Raises
     ------
     DataError
         When a field is missing, unknown or out of its range; the message is one sentence.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants", validate_default=True
+    )
 
     def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise DataError(_sentence(type(self), fields, error.errors()[0])) from None
+            raise DataError(_sentence(type(self), fields, _first(error.errors()))) from None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
+        """Return the data with some fields replaced, checked as if it were made anew.
+
+        Nothing that was worked out from the original goes along, and what is frozen need not be copied deeply.
+
+        Raises
+        ------
+        DataError
+            When a replaced field is unknown or out of its range, or does not fit the others.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **(update or {})})
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """Give what differs from the defaults; of collections, the names of what is in them."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if field.is_required() or value != field.get_default(call_default_factory=True):
+                yield name, _Shown(value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as plain dictionaries, lists, numbers and strings."""
@@ -63,6 +91,41 @@ Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digit
 """A name: letters, digits and underscores, not beginning with a digit."""
 
 
+def meant(word: str, words: Iterable[str]) -> str:
+    """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them."""
+    known = list(words)
+    near = [each for each in known if each.endswith(f".{word}")] or get_close_matches(word, known, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near[:_MOST_MEANT]))}?"
+    return f"there are {', '.join(known)}" if known else "there are none"
+
+
+class _Shown:
+    """A value in a short text: of a collection its names, of what is long its beginning."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        names = _names(self._value)
+        return f"({_shortened(', '.join(names))})" if names else _shortened(repr(self._value))
+
+
+def _names(value: Any) -> list[str]:
+    """Return the names of what is in a collection; none where it is no collection of named things."""
+    if isinstance(value, Mapping):
+        return list(value)
+    names = [getattr(each, "name", None) for each in value] if isinstance(value, tuple) else []
+    return [name for name in names if name is not None]
+
+
+def _first(errors: list[ErrorDetails]) -> ErrorDetails:
+    """Return the error to tell: of a misspelt field that it is unknown, rather than that the right one is missing."""
+    first = errors[0]
+    unknown = [each for each in errors if each["type"] == "extra_forbidden" and each["loc"][:-1] == first["loc"][:-1]]
+    return unknown[0] if first["type"] == "missing" and unknown else first
+
+
 def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
     """Turn pydantic's first error into one sentence about the innermost thing."""
     context = error.get("ctx", {})
@@ -75,7 +138,7 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     if kind == "missing":
         return f"{thing}: {where} is missing"
     if kind == "extra_forbidden":
-        return f"{thing}: there is no field {where}; allowed are {', '.join(owner.model_fields)}"
+        return f"{thing}: there is no field {where}; {meant(where, owner.model_fields)}"
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
         return f"{thing}: {message}"

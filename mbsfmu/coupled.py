@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hydraulics import Circuit
-from mbsfmu.data import Data, DataError, word
+from mbsfmu.data import Data, DataError, FrozenMap, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.circuit_system import CircuitSystem
@@ -71,9 +71,9 @@ class CoupledModel(Data):
 
     name: Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_-]*", "a name has letters, digits, _ and -, a letter or _ first")]
     description: str = ""
-    systems: dict[Name, AnySystem]
+    systems: FrozenMap[Name, AnySystem]
     connections: tuple[tuple[str, str], ...] = ()
-    signals: dict[str, AnySignal] = {}
+    signals: FrozenMap[str, AnySignal] = {}
     stop_time: Annotated[float, Field(gt=0)] = 10.0
     step: Annotated[float, Field(gt=0)] = 1e-3
 

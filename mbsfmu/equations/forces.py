@@ -240,4 +240,6 @@ def make_force(force: AnyForce, mechanism: Mechanism, points: Points, properties
         return SpringDamperForce(force, mechanism, points, properties)
     if isinstance(force, JointSpringDamper):
         return JointSpringDamperForce(force, mechanism, properties)
-    return JointDriveForce(force, mechanism)
+    if isinstance(force, JointDrive):
+        return JointDriveForce(force, mechanism)
+    raise TypeError(f"no equations are known for a {type(force).__name__}")

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from mbsfmu.data import Data
-from mbsfmu.model.names import Name, NonNegative, Positive, Vector
+from mbsfmu.data import Data, FrozenMap, FrozenMapping
+from mbsfmu.model.names import GROUND, Name, NonNegative, Positive, Vector
+
+QUANTITY = re.compile(
+    "(mass|length|axial_inertia|inertia_[xyz]{2}|displacement|velocity|acceleration|angle|angular_velocity|"
+    "angular_acceleration|quaternion|cardan_angle|cardan_rate|cardan_acceleration|absolute|force|moment)"
+    "(_1|_2|_start|_integral)*"
+)
+"""What the variables of a body, and of a joint that may have the same name, are called behind the dot."""
+_ROUND_OFF = 1e-9
 
 
 class Point(Data):
@@ -41,16 +53,19 @@ class Body(Data, ABC):
     """What all rigid bodies have; see the subclasses for those that can be made."""
 
     name: Name
-    points: dict[Name, Point] = {}
+    points: FrozenMap[Name, Point] = {}
 
-    built_in_points: ClassVar[dict[str, Point]] = {}
+    built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping()
 
     @model_validator(mode="after")
-    def _points_are_new(self) -> Body:
-        if self.name == "ground":
-            raise ValueError("the name 'ground' stands for the fixed frame and cannot be a body's")
-        for name in self.points.keys() & self.built_in_points.keys():
-            raise ValueError(f"the point '{name}' exists already on every {type(self).__name__}")
+    def _names_are_free(self) -> Body:
+        if self.name == GROUND:
+            raise ValueError(f"the name '{GROUND}' stands for the fixed frame and cannot be a body's")
+        for name in self.points:
+            if name == "centre" or name in self.built_in_points:
+                raise ValueError(f"the point '{name}' exists already on every {type(self).__name__}")
+            if QUANTITY.fullmatch(name):
+                raise ValueError(f"a point is called '{name}', as a variable of bodies and joints is; rename it")
         return self
 
     @property
@@ -88,21 +103,33 @@ class RigidBody(Body):
     centre: Point = Point()
     length: Positive | None = None
 
-    built_in_points: ClassVar[dict[str, Point]] = {"origin": Point()}
+    built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping({"origin": Point()})
 
     @model_validator(mode="after")
     def _physical(self) -> RigidBody:
-        jxx, jyy, jzz = self.inertia
-        if 2 * max(self.inertia) > (jxx + jyy + jzz) * (1 + 1e-12):
+        if 2 * max(self.inertia) > sum(self.inertia) * (1 + _ROUND_OFF):
             raise ValueError(f"inertia is {self.inertia}; each moment must be at most the sum of the two others")
+        smallest, middle, largest = principal = np.linalg.eigvalsh(self.inertia_tensor)
+        if smallest < -_ROUND_OFF * largest or largest > (smallest + middle) * (1 + _ROUND_OFF):
+            shown = ", ".join(f"{moment:.4g}" for moment in principal)
+            raise ValueError(
+                f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal "
+                f"moments are {shown} kg m²; none may be negative, and each must be at most the sum of the two others"
+            )
         if self.length is None and (self.centre.along or any(point.along for point in self.points.values())):
             raise ValueError("a point is given by its share of the length, but the body has no length")
         return self
 
     @property
+    def inertia_tensor(self) -> NDArray[np.float64]:
+        """Inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
+        (xx, yy, zz), (xy, xz, yz) = self.inertia, self.products_of_inertia
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    @property
     def all_points(self) -> dict[str, Point]:
         """All points by name, the origin and the centre of mass included."""
-        return {**self.built_in_points, "centre": self.centre, **self.points}
+        return {**super().all_points, "centre": self.centre}
 
     @property
     def centre_of_mass(self) -> Point:
@@ -128,7 +155,9 @@ class Beam(Body):
     length: Positive
     axial_inertia: NonNegative = 0.0
 
-    built_in_points: ClassVar[dict[str, Point]] = {"start": Point(), "centre": along(0.5), "end": along(1.0)}
+    built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping(
+        {"start": Point(), "centre": along(0.5), "end": along(1.0)}
+    )
 
     @property
     def centre_of_mass(self) -> Point:
@@ -151,7 +180,7 @@ class Cuboid(Body):
     mass: Positive
     length: Positive
 
-    built_in_points: ClassVar[dict[str, Point]] = {"centre": Point()}
+    built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping({"centre": Point()})
 
     @property
     def centre_of_mass(self) -> Point:

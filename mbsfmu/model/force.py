@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mbsfmu.data import Data
-from mbsfmu.model.names import Name, NonNegative, PointReference
+from mbsfmu.model.names import JointReference, Name, NonNegative, PointReference
 
 
 class Actuator(Data):
@@ -69,7 +69,7 @@ class JointSpringDamper(Data):
 
     type: Literal["joint-spring-damper"] = "joint-spring-damper"
     name: Name
-    joint: Name
+    joint: JointReference
     stiffness: NonNegative = 0.0
     damping: NonNegative = 0.0
     free_coordinate: float = 0.0
@@ -88,7 +88,7 @@ class JointDrive(Data):
 
     type: Literal["joint-drive"] = "joint-drive"
     name: Name
-    joint: Name
+    joint: JointReference
 
 
 AnyForce = Annotated[Actuator | SpringDamper | JointSpringDamper | JointDrive, Field(discriminator="type")]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import model_validator
 
-from mbsfmu.data import Data, DataError
+from mbsfmu.data import Data, DataError, FrozenMap, meant
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
-from mbsfmu.model.force import Actuator, AnyForce, JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.model.force import Actuator, AnyForce
 from mbsfmu.model.joint import AnyJoint, Free, Prismatic, Revolute
-from mbsfmu.model.names import GROUND, Name, Vector, split_reference
+from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
 from mbsfmu.model.topology import Topology, work_out
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
@@ -45,7 +45,7 @@ class Mechanism(Data):
 
     name: Name = "mechanism"
     gravity: Vector = (0.0, -9.81, 0.0)
-    ground: dict[Name, Vector] = {}
+    ground: FrozenMap[Name, Vector] = {}
     bodies: tuple[AnyBody, ...]
     joints: tuple[AnyJoint, ...]
     forces: tuple[AnyForce, ...] = ()
@@ -55,12 +55,7 @@ class Mechanism(Data):
         if not self.bodies:
             raise ValueError("a mechanism needs at least one body")
         self._check_names()
-        for thing, references in self._references():
-            for reference in references:
-                self.point(reference, thing)
-            if split_reference(references[0])[0] == split_reference(references[1])[0]:
-                raise DataError(f"{thing} joins '{references[0]}' and '{references[1]}' of the same body")
-        self._check_joint_loads()
+        self._check_references()
         for joint in work_out(self.bodies, self.joints).cuts:
             if isinstance(joint, Free):
                 raise DataError(f"joint '{joint.name}' is free and closes a loop; it constrains nothing, leave it out")
@@ -80,30 +75,34 @@ class Mechanism(Data):
             if joint.name in [force.name for force in self.forces]:
                 raise DataError(f"the name '{joint.name}' is given to a joint and to a force; rename one")
 
-    def _references(self) -> Iterator[tuple[str, tuple[str, str]]]:
+    def _check_references(self) -> None:
         for joint in self.joints:
-            yield f"joint '{joint.name}'", (joint.parent, joint.child)
+            self._check_points(f"joint '{joint.name}'", joint)
         for force in self.forces:
-            if isinstance(force, (Actuator, SpringDamper)):
-                yield f"{force.type} '{force.name}'", (force.start, force.end)
+            thing = f"{force.type} '{force.name}'"
+            self._check_points(thing, force)
+            for joint in references(force, Reference.JOINT):
+                self._check_joint(thing, joint)
 
-    def _check_joint_loads(self) -> None:
+    def _check_points(self, thing: str, part: Data) -> None:
+        points = references(part, Reference.POINT)
+        for reference in points:
+            self.point(reference, thing)
+        for one, other in pairwise(points):
+            if split_reference(one)[0] == split_reference(other)[0]:
+                raise DataError(f"{thing} joins '{one}' and '{other}' of the same body")
+
+    def _check_joint(self, thing: str, name: str) -> None:
         joints = {joint.name: joint for joint in self.joints}
-        for force in self.forces:
-            if not isinstance(force, (JointSpringDamper, JointDrive)):
-                continue
-            joint = joints.get(force.joint)
-            if joint is None:
-                raise DataError(
-                    f"{force.type} '{force.name}': there is no joint '{force.joint}'; there are {', '.join(joints)}"
-                )
-            simple = isinstance(joint, (Revolute, Prismatic))
-            if not simple or self.topology.body_of_joint(joint.name) is None:
-                kind = "cut" if simple else joint.type
-                raise DataError(
-                    f"{force.type} '{force.name}': joint '{joint.name}' is {kind}; "
-                    "a load needs a revolute or prismatic joint of the spanning tree"
-                )
+        joint = joints.get(name)
+        if joint is None:
+            raise DataError(f"{thing}: there is no joint '{name}'; {meant(name, joints)}")
+        simple = isinstance(joint, (Revolute, Prismatic))
+        if not simple or self.topology.body_of_joint(name) is None:
+            kind = "cut" if simple else joint.type
+            raise DataError(
+                f"{thing}: joint '{name}' is {kind}; a load needs a revolute or prismatic joint of the spanning tree"
+            )
 
     @cached_property
     def _body_by_name(self) -> dict[str, AnyBody]:
@@ -124,10 +123,9 @@ class Mechanism(Data):
         elif owner in bodies:
             points = bodies[owner].all_points
         else:
-            raise DataError(f"{user}: there is no body '{owner}'; there are {', '.join([GROUND, *bodies])}")
+            raise DataError(f"{user}: there is no body '{owner}'; {meant(owner, [GROUND, *bodies])}")
         if name not in points:
-            known = ", ".join(points) or "none"
-            raise DataError(f"{user}: '{owner}' has no point '{name}'; its points are {known}")
+            raise DataError(f"{user}: '{owner}' has no point '{name}'; {meant(name, points)}")
         return points[name]
 
     @cached_property

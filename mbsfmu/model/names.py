@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from math import hypot
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from mbsfmu.data import Name, word
+from mbsfmu.data import Data, Name, word
 
-__all__ = ["GROUND", "Direction", "Name", "NonNegative", "PointReference", "Positive", "Vector", "split_reference"]
+__all__ = [
+    "GROUND",
+    "Direction",
+    "JointReference",
+    "Name",
+    "NonNegative",
+    "PointReference",
+    "Positive",
+    "Reference",
+    "Vector",
+    "references",
+    "split_reference",
+]
 
 GROUND = "ground"
 
+
+class Reference(Enum):
+    """What a field of a part names; it stands in the field's type, so that every part is checked alike."""
+
+    POINT = "point"
+    JOINT = "joint"
+
+
 PointReference = Annotated[
-    str, word(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", "a point is written as body.point")
+    str,
+    word(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", "a point is written as body.point"),
+    Reference.POINT,
 ]
 """A point of a body or of the ground, as `body.point`."""
+
+JointReference = Annotated[Name, Reference.JOINT]
+"""A joint whose coordinate something acts on: a revolute or prismatic one of the spanning tree."""
 
 Vector = tuple[float, float, float]
 """Three components along x, y and z."""
@@ -33,6 +59,12 @@ def _direction(vector: Vector) -> Vector:
 
 Direction = Annotated[Vector, AfterValidator(_direction)]
 """A vector of any length but zero; only its direction counts."""
+
+
+def references(part: Data, kind: Reference) -> tuple[str, ...]:
+    """Return what the fields of a part name, as their types say, in the order of the fields."""
+    fields = type(part).model_fields.items()
+    return tuple(getattr(part, name) for name, field in fields if kind in field.metadata)
 
 
 def split_reference(reference: str) -> tuple[str, str]:

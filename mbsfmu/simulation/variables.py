@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
@@ -86,7 +87,9 @@ class VariableTable:
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         timing = (NEXT_EVENT,) if has_events else ()
-        return cls(continuous, system.parameters, calculated, (replace(STEP, start=step),), timing)
+        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step),), timing)
+        _refuse_doubles(table.ordered)
+        return table
 
     @property
     def ordered(self) -> tuple[Variable, ...]:
@@ -95,6 +98,24 @@ class VariableTable:
         everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated, *self.timing]
         order = {causality: index for index, causality in enumerate((*rank, Causality.LOCAL))}
         return tuple(sorted(everything, key=lambda variable: order[variable.causality]))
+
+
+def _refuse_doubles(variables: Sequence[Variable]) -> None:
+    """Check that every name means one variable.
+
+    Raises
+    ------
+    DataError
+        When two variables have one name; the sentence tells what both are.
+    """
+    first: dict[str, Variable] = {}
+    for variable in variables:
+        if variable.name in first:
+            raise DataError(
+                f"the name '{variable.name}' is given to two variables, '{first[variable.name].description}' and "
+                f"'{variable.description}'; rename one of the parts or points that it is made of"
+            )
+        first[variable.name] = variable
 
 
 def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats:

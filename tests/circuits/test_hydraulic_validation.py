@@ -179,7 +179,7 @@ def test_missing_and_unknown_fields_are_named() -> None:
     refused(lambda: Oil.from_dict({"bulk_modulus": 1e9}), "Oil: density is missing")
     refused(
         lambda: Oil.from_dict({**OIL.to_dict(), "viscosity": 1.0}),
-        "Oil: there is no field viscosity; allowed are bulk_modulus, density",
+        "Oil: there is no field viscosity; there are bulk_modulus, density",
     )
 
 

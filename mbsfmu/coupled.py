@@ -202,6 +202,7 @@ class CoupledModel(Data):
     def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         described = {
             "name": name,
+            "content": (self.model_dump(mode="json", exclude={"description", "stop_time", "step"}), name),
             "description": self.description,
             "stop_time": self.stop_time,
             "step": self.step,

@@ -46,7 +46,8 @@ class ModelDescription:
     xml
         The file's bytes.
     guid
-        Made from the content: the same model gives the same one.
+        Made from the content and from what the unit does: what behaves in the same way has the same one, on every
+        platform, and nothing else has.
     model_identifier
         Name of the binaries.
     """
@@ -62,7 +63,7 @@ def model_identifier(name: str) -> str:
 
 
 def describe(
-    unit: Unit, capabilities: Capabilities, generation_tool: str, source_files: Sequence[str] = ()
+    unit: Unit, capabilities: Capabilities, generation_tool: str, behaviour: str, source_files: Sequence[str] = ()
 ) -> ModelDescription:
     """Write the description of a unit.
 
@@ -74,6 +75,8 @@ def describe(
         What the binaries can do.
     generation_tool
         Name and version of the tool.
+    behaviour
+        A key of the equations and of all that runs them: units with the same variables may compute different values.
     source_files
         Files among the sources that importers compile.
 
@@ -94,10 +97,6 @@ def describe(
     )
     flags = {name: _text(value) for name, value in asdict(capabilities).items()}
     interface = etree.SubElement(root, "CoSimulation", {"modelIdentifier": identifier, **flags})
-    if source_files:
-        files = etree.SubElement(interface, "SourceFiles")
-        for name in source_files:
-            etree.SubElement(files, "File", name=name)
     _add_units(root, unit.variables)
     categories = etree.SubElement(root, "LogCategories")
     for name, description in LOG_CATEGORIES.items():
@@ -112,8 +111,13 @@ def describe(
     )
     _add_variables(root, unit.variables)
     _add_structure(root, unit)
-    guid = "{" + str(uuid.uuid5(_NAMESPACE, etree.tostring(root, encoding="unicode"))) + "}"
+    guid = "{" + str(uuid.uuid5(_NAMESPACE, etree.tostring(root, encoding="unicode") + behaviour)) + "}"
+    # What follows changes nothing that the unit does.
     root.set("guid", guid)
+    if source_files:
+        files = etree.SubElement(interface, "SourceFiles")
+        for name in source_files:
+            etree.SubElement(files, "File", name=name)
     root.set("generationDateAndTime", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     xml = etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
     return ModelDescription(xml, guid, identifier)

@@ -2,8 +2,9 @@
 
 Known limits of the pythonfmu binaries that such an FMU carries: the Linux library does not link libpython, so
 that hosts written in C must have loaded it; it needs glibc 2.32 or later; the GUID given at instantiation is not
-compared; directional derivatives and input derivatives are refused. The target's Python needs numpy, scipy,
-casadi and pydantic, and nothing else of this toolkit's dependencies.
+compared; directional derivatives and input derivatives are refused; an exception is fatal to it, so that a value or
+a state that is refused is logged as an error at once but refuses the next step only. The target's Python needs numpy,
+scipy, casadi and pydantic, and nothing else of this toolkit's dependencies.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import stat
+import time
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, ModelDescription, describe
 from mbsfmu.fmu.slave import UNIT_FILE
 from mbsfmu.fmu.unit import Unit
+from mbsfmu.identity import content_key
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
 # back a reference too many of every name that it looks at. The file therefore has one name, the class, of which
@@ -31,6 +36,8 @@ _SLAVE = """class {name}(__import__("mbsfmu.fmu.slave", fromlist=["UnitSlave"]).
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
 """
+_UNIX = 3  # the system whose attributes the entries of the archive have
+_READABLE = stat.S_IFREG | 0o644
 _BINARY_SUFFIXES = (".so", ".dll", ".dylib")
 
 
@@ -71,8 +78,11 @@ def export_python(
     target = Path(path)
     refuse_to_overwrite(target, force)
     version = importlib.metadata.version("mbsfmu")
-    description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}")
-    return write_archive(target, _files(unit, description, factory, arguments))
+    packages = dict(_packages())
+    behaviour = content_key(factory, arguments, packages)
+    description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}", behaviour)
+    made_from = {"factory": factory, "arguments": arguments, "identity": description.guid}
+    return write_archive(target, chain(_files(unit, description, made_from), packages.items()))
 
 
 def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
@@ -80,7 +90,9 @@ def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Pat
     target.parent.mkdir(parents=True, exist_ok=True)
     with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
-            archive.writestr(name, content)
+            entry = zipfile.ZipInfo(name, time.gmtime()[:6])
+            entry.create_system, entry.external_attr = _UNIX, _READABLE << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return target
 
 
@@ -90,9 +102,17 @@ def refuse_to_overwrite(target: Path, force: bool) -> None:
         raise InputError(f"{target} exists; say --force (force=True) to replace it")
 
 
-def _files(
-    unit: Unit, description: ModelDescription, factory: str, arguments: dict[str, Any]
-) -> Iterator[tuple[str, bytes | str]]:
+def _packages() -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the files of the packages that a unit takes along."""
+    for package in ("mbsfmu", "hydraulics", "pythonfmu"):
+        folder = package_folder(package)
+        for file in sorted(folder.rglob("*")):
+            inside = file.relative_to(folder)
+            if file.suffix in (".py", ".html", ".typed") and not {"tests", "__pycache__"} & set(inside.parts):
+                yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
+
+
+def _files(unit: Unit, description: ModelDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
     yield from common_files(unit, description)
     yield from _licences("pythonfmu")
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
@@ -100,13 +120,7 @@ def _files(
     name = f"Slave{description.model_identifier}"
     yield "resources/slavemodule.txt", module
     yield f"resources/{module}.py", _SLAVE.format(name=name)
-    yield f"resources/{UNIT_FILE}", json.dumps({"factory": factory, "arguments": arguments}, indent=1)
-    for package in ("mbsfmu", "hydraulics", "pythonfmu"):
-        folder = package_folder(package)
-        for file in sorted(folder.rglob("*")):
-            inside = file.relative_to(folder)
-            if file.suffix in (".py", ".html", ".typed") and not {"tests", "__pycache__"} & set(inside.parts):
-                yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
+    yield f"resources/{UNIT_FILE}", json.dumps(made_from, indent=1)
     binaries = package_folder("pythonfmu") / "resources" / "binaries"
     for file in sorted(binaries.rglob("*")):
         if file.suffix in _BINARY_SUFFIXES:

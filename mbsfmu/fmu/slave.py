@@ -14,12 +14,15 @@ from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Causality, Fmi2Status, Fmi2Variability
 from pythonfmu.variables import Real
 
+from mbsfmu.data import Data
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
+from mbsfmu.identity import opened, sealed
 from mbsfmu.variables import Causality
 
 UNIT_FILE = "unit.json"
+_DAMAGED = "damaged"  # what a state that cannot be read has instead of all else
 _OVERSHOOT = 1e-6  # share of a step by which the end of the last one may exceed the stop time
 
 Result = TypeVar("Result")
@@ -35,6 +38,33 @@ class _LogForwarder(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass a record on."""
         self._slave.log(record.getMessage(), Fmi2Status.warning)
+
+
+class SavedSlave(Data):
+    """The state of a slave.
+
+    Attributes
+    ----------
+    identity
+        Of the unit: states of others are refused.
+    unit
+        State of the simulation, as base64.
+    initializing, running, fresh
+        Modes, and whether the start fits the values that were set.
+    start_time, stop_time
+        In s.
+    refused
+        Values that were refused and not mended yet: the reasons by the variables' names.
+    """
+
+    identity: str
+    unit: str
+    initializing: bool
+    running: bool
+    fresh: bool
+    start_time: float
+    stop_time: float | None = None
+    refused: dict[str, str]
 
 
 class UnitSlave(Fmi2Slave):
@@ -53,12 +83,13 @@ class UnitSlave(Fmi2Slave):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.unit = load_unit(Path(kwargs["resources"]))
+        self.unit, self._identity = load_unit(Path(kwargs["resources"]))
         self.modelName = self.unit.name
         self._parameters = {
             variable.name for variable in self.unit.variables if variable.causality is Causality.PARAMETER
         }
         self._refused: dict[str, str] = {}
+        self._refused_state: str | None = None
         self._initializing = False
         self._running = False
         self._fresh = False
@@ -71,7 +102,6 @@ class UnitSlave(Fmi2Slave):
                     causality=Fmi2Causality[variable.causality.value],
                     variability=Fmi2Variability[variable.variability.value],
                     getter=self._getter(variable.name),
-                    setter=self._setter(variable.name),
                 ),
                 nested=False,
             )
@@ -94,40 +124,49 @@ class UnitSlave(Fmi2Slave):
     def _getter(self, name: str) -> Callable[[], float]:
         return lambda: self._guarded(lambda: self._get(name))
 
-    def _setter(self, name: str) -> Callable[[float], None]:
-        """Return a setter that does not raise.
+    def set_real(self, vrs: list[int], values: list[float]) -> None:
+        """Set all values, or none where one is refused.
 
-        The binary makes fmi2Fatal of an exception in a setter, after which the importer may not even free the
-        instance. The reason goes to the log at once, and steps are refused until a good value is set.
+        The binary makes fmi2Fatal of an exception here, after which the importer may not even free the instance. The
+        reason goes to the log at once, and steps are refused until good values are set.
         """
-
-        def setter(value: float) -> None:
+        given = {self.vars[reference].name: value for reference, value in zip(vrs, values, strict=True)}
+        reasons = [why for name, value in given.items() if (why := self._attempted(lambda: self._check(name, value)))]  # noqa: B023 - called at once
+        for name, value in given.items():
             self._refused.pop(name, None)
-            try:
-                self._guarded(lambda: self._set(name, value))
-            except (InputError, ValueError) as error:
-                self._refused[name] = str(error)
+            if reasons:
+                self._refused[name] = reasons[0]
+            else:
+                self.unit.set(name, value)
+                self._fresh = False
 
-        return setter
+    def _attempted(self, call: Callable[[], object]) -> str | None:
+        """Run a call that may be refused; return the reason, which is in the log then."""
+        try:
+            self._guarded(call)
+        except (InputError, ValueError) as error:
+            return str(error)
+        return None
+
+    def _check(self, name: str, value: float) -> None:
+        number = self.unit.check(name, value)
+        if self._running and name in self._parameters and number != self.unit.get(name):
+            raise InputError(f"{name} is a fixed parameter; it cannot be set after initialization mode")
 
     def _get(self, name: str) -> float:
         if not self._fresh and not self._running:
             self._initialize()
         return self.unit.get(name)
 
-    def _set(self, name: str, value: float) -> None:
-        if self._running and name in self._parameters:
-            raise InputError(f"{name} is a fixed parameter; it cannot be set after initialization mode")
-        self.unit.set(name, value)
-        self._fresh = False
-
     def _initialize(self) -> None:
         self.unit.initialize(self._start_time)
         self._fresh = True
 
-    def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:  # noqa: ARG002
-        """Take the start and stop time in s."""
+    def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
+        """Take the start and stop time in s, and the relative tolerance of solvers that choose their steps."""
         self._start_time, self._stop_time = start_time, stop_time
+        reason = None if tolerance is None else self._attempted(lambda: self.unit.set_tolerance(tolerance))
+        self._refused |= {"tolerance": reason} if reason else {}
 
     def enter_initialization_mode(self) -> None:
         """Parameters and start values can be set from here on, outputs are computed when asked for."""
@@ -152,7 +191,7 @@ class UnitSlave(Fmi2Slave):
         return True
 
     def _do_step(self, current_time: float, step_size: float) -> None:
-        for reason in self._refused.values():
+        for reason in (*self._refused.values(), *filter(None, [self._refused_state])):
             raise InputError(f"the step is refused: {reason}")
         end = current_time + step_size
         if self._stop_time and end > self._stop_time + _OVERSHOOT * step_size:
@@ -162,29 +201,48 @@ class UnitSlave(Fmi2Slave):
     # -- states ---------------------------------------------------------------------------------------------
 
     def _get_fmu_state(self) -> dict[str, Any]:
-        return {
-            "unit": self.unit.save(),
-            "flags": [self._initializing, self._running, self._fresh],
-            "times": [self._start_time, self._stop_time],
-        }
+        saved = SavedSlave(
+            identity=self._identity,
+            unit=base64.b64encode(self.unit.save()).decode(),
+            initializing=self._initializing,
+            running=self._running,
+            fresh=self._fresh,
+            start_time=self._start_time,
+            stop_time=self._stop_time,
+            refused=dict(self._refused),
+        )
+        return saved.to_dict()
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
-        self._guarded(lambda: self.unit.restore(state["unit"]))
-        self._initializing, self._running, self._fresh = state["flags"]
-        self._start_time, self._stop_time = state["times"]
+        """Go back to a saved state; a foreign or damaged one is refused as values are, see `set_real`."""
+        self._refused_state = self._attempted(lambda: self._restore(state))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if reason := state.get(_DAMAGED):
+            raise InputError(reason)
+        saved = SavedSlave.from_dict(state)
+        if saved.identity != self._identity:
+            raise InputError("the saved state is refused: it is the state of another unit")
+        self.unit.restore(base64.b64decode(saved.unit))
+        self._initializing, self._running, self._fresh = saved.initializing, saved.running, saved.fresh
+        self._start_time, self._stop_time = saved.start_time, saved.stop_time
+        self._refused = dict(saved.refused)
 
     @staticmethod
     def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
-        return json.dumps({**state, "unit": base64.b64encode(state["unit"]).decode()}).encode()
+        return sealed(UNIT_FILE, json.dumps(state).encode())
 
     @staticmethod
     def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
-        data = json.loads(state.decode())
-        return {**data, "unit": base64.b64decode(data["unit"])}
+        """Return the state, or why it is none: an exception here would be fatal."""
+        try:
+            return SavedSlave.from_dict(json.loads(opened(UNIT_FILE, state))).to_dict()
+        except (InputError, ValueError, RecursionError) as error:
+            return {_DAMAGED: str(error)}
 
 
-def load_unit(resources: Path) -> Unit:
-    """Make the unit that the resources of an FMU describe.
+def load_unit(resources: Path) -> tuple[Unit, str]:
+    """Make the unit that the resources of an FMU describe; return it with its identity.
 
     Raises
     ------
@@ -194,5 +252,4 @@ def load_unit(resources: Path) -> Unit:
     data = json.loads((resources / UNIT_FILE).read_text(encoding="utf-8"))
     module, _, function = data["factory"].partition(":")
     factory = getattr(importlib.import_module(module), function)
-    unit: Unit = factory(data["arguments"])
-    return unit
+    return factory(data["arguments"]), data["identity"]

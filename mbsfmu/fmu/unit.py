@@ -14,7 +14,6 @@ class Unit(Protocol):
     name: str
     description: str
     stop_time: float
-    tolerance: float
     time: float
 
     @property
@@ -37,6 +36,15 @@ class Unit(Protocol):
         """Largest internal step in s."""
         ...
 
+    @property
+    def tolerance(self) -> float:
+        """Relative tolerance."""
+        ...
+
+    def set_tolerance(self, relative: float) -> None:
+        """Change the relative tolerance, where there is one."""
+        ...
+
     def initialize(self, time: float = 0.0) -> None:
         """Find the consistent state at the start."""
         ...
@@ -51,6 +59,10 @@ class Unit(Protocol):
 
     def set(self, name: str, value: float) -> None:
         """Set the value of a variable."""
+        ...
+
+    def check(self, name: str, value: float) -> float:
+        """Return a value as a float if `set` would take it now; raise an InputError if not."""
         ...
 
     def save(self) -> bytes:

@@ -19,7 +19,8 @@ from mbsfmu.formulations.formulation import IterationCount
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
-from mbsfmu.native.compiler import compile_library, content_key, has_compiler, host_platform, kept_library
+from mbsfmu.identity import content_key
+from mbsfmu.native.compiler import compile_library, has_compiler, host_platform, kept_library
 from mbsfmu.native.model_code import LOOP, step_sources
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation

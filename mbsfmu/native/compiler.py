@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.errors import InputError
+from mbsfmu.identity import content_key
 
 # No contraction to fused operations: every compiler then rounds alike.
 _FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
@@ -58,11 +58,6 @@ def has_compiler() -> bool:
 def kept_library(key: str, platform: str) -> Path:
     """Return where a library is kept; it may not be there."""
     return _cache() / f"{key}{PLATFORMS[platform].suffix}"
-
-
-def content_key(*contents: object) -> str:
-    """Return a name for what is made of these contents."""
-    return hashlib.sha256(repr(contents).encode()).hexdigest()
 
 
 def compile_library(

@@ -21,6 +21,7 @@ from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import AdaptiveSolver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variable
@@ -36,7 +37,7 @@ _RUNTIME = Path(__file__).parent / "runtime"
 
 def step_sources(simulation: Simulation) -> dict[str, str]:
     """Return the C files of the steps alone by name: enough for runs in process, and sooner made than a unit."""
-    return _sources(_ModelCode(simulation, ""))
+    return _sources(_ModelCode(simulation))
 
 
 def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
@@ -49,8 +50,13 @@ def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
     guid
         What the unit is instantiated with.
     """
-    code = _ModelCode(simulation, guid)
-    return {**_sources(code), "model_rest.c": code.rest()}
+    code = _ModelCode(simulation)
+    return {**_sources(code), "model_rest.c": code.rest(), **identity_source(guid)}
+
+
+def identity_source(guid: str) -> dict[str, str]:
+    """Return the file of a unit, by its name, that alone knows its GUID: this follows from the others."""
+    return {"identity.h": f"#define MODEL_GUID {_string(guid)}\n"}
 
 
 def _sources(code: _ModelCode) -> dict[str, str]:
@@ -67,9 +73,8 @@ _FORMULATIONS: dict[type[Formulation], str] = {
 
 
 class _ModelCode:
-    def __init__(self, simulation: Simulation, guid: str) -> None:
+    def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._guid = guid
         self._functions = simulation.functions
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
@@ -128,11 +133,10 @@ class _ModelCode:
         everything += [part.functions for part in initialization.balanced_parts]
         augmented = formulation.equations if isinstance(formulation, (Penalty, DcaAlm)) else None
         solver = self._simulation.solver
-        adaptive = isinstance(solver, ExplicitSolver)
+        adaptive = isinstance(solver, AdaptiveSolver)
         relative = solver.relative_tolerance if adaptive else 0.0
         absolute = solver.absolute_tolerance if adaptive else 0.0
         values: dict[str, object] = {
-            "MODEL_GUID": f'"{self._guid}"',
             "DOUBLE_STEP": 1,
             "PENALTY_BASED": 2,
             "FIRST_ORDER": 3,
@@ -172,6 +176,7 @@ class _ModelCode:
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
             "RELATIVE_TOLERANCE": _number(relative),
             "ABSOLUTE_TOLERANCE": _number(absolute),
+            "SMALLEST_STEP": _number(STEP.minimum or 0.0),
             "PENALTY": _number(float(augmented.penalty[0]) if augmented else 0.0),
             "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
         }

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mbsfmu.fmu.description import Capabilities, describe
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
+from mbsfmu.identity import content_key
 from mbsfmu.native.compiler import PLATFORMS, compile_library
-from mbsfmu.native.model_code import LOOP, UNIT, unit_sources
+from mbsfmu.native.model_code import LOOP, UNIT, identity_source, unit_sources
 from mbsfmu.simulation.simulation import Simulation
 
 CAPABILITIES = Capabilities(
@@ -58,10 +59,12 @@ def export_native(
     target = Path(path)
     refuse_to_overwrite(target, force)
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
-    description = describe(simulation, CAPABILITIES, tool, source_files=list(UNIT) if sources else [])
-    texts = unit_sources(simulation, description.guid)
+    texts = unit_sources(simulation, "")
     for name in LOOP:
         texts.pop(name)
+    behaviour = content_key(sorted(texts.items()))
+    description = describe(simulation, CAPABILITIES, tool, behaviour, source_files=list(UNIT) if sources else [])
+    texts |= identity_source(description.guid)
     libraries = {platform: compile_library(texts, UNIT, platform).read_bytes() for platform in platforms}
     identifier = description.model_identifier
     binaries = (

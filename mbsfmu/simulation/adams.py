@@ -11,7 +11,7 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.explicit import CountedRates
-from mbsfmu.simulation.solver import Inputs, Solver
+from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
 
 if TYPE_CHECKING:
     from scipy.integrate import ode
@@ -21,19 +21,11 @@ _STEPS_TAKEN = 10  # where VODE's integer work array says how many steps it has 
 
 
 @dataclass
-class Adams(Solver):
+class Adams(AdaptiveSolver):
     """Adams–Moulton of orders 1 to 12 with functional iteration, mostly two evaluations a step.
 
     The method has a memory: where an input jumps or a description of the motion changes, it begins anew with order 1.
-
-    Attributes
-    ----------
-    relative_tolerance, absolute_tolerance
-        Tolerances of the local error; the absolute one is scaled by nominal values of the states.
     """
-
-    relative_tolerance: float = 1e-6
-    absolute_tolerance: float = 1e-6
 
     @property
     def name(self) -> str:

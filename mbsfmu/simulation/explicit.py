@@ -11,7 +11,7 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
-from mbsfmu.simulation.solver import Inputs, Solver, substeps
+from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, substeps
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -40,15 +40,13 @@ class CountedRates:
 
 
 @dataclass
-class ExplicitSolver(Solver):
+class ExplicitSolver(AdaptiveSolver):
     """A variable-step solver of SciPy.
 
     Attributes
     ----------
     method
         A key of `METHODS`.
-    relative_tolerance, absolute_tolerance
-        Tolerances of the local error; the absolute one is scaled by nominal values of the states.
     """
 
     METHODS: ClassVar[dict[str, str]] = {
@@ -62,8 +60,6 @@ class ExplicitSolver(Solver):
     """Names of SciPy's classes by ours."""
 
     method: str = "rk45"
-    relative_tolerance: float = 1e-6
-    absolute_tolerance: float = 1e-6
 
     @property
     def name(self) -> str:

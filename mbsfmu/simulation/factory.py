@@ -15,6 +15,7 @@ from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
+from mbsfmu.identity import content_key
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.explicit import ClassicalRungeKutta, ExplicitSolver
@@ -45,6 +46,7 @@ def make_simulation(
     tolerances: Tolerances | None = None,
     description: str = "",
     stop_time: float = 10.0,
+    content: object = None,
 ) -> Simulation:
     """Make a simulation of a system.
 
@@ -75,6 +77,8 @@ def make_simulation(
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     tolerances
         Of the Newton iteration.
+    content
+        What the system was made from: it identifies the simulation, together with all that decides its steps.
 
     Raises
     ------
@@ -112,7 +116,13 @@ def make_simulation(
             relative_tolerance=relative_tolerance,
             absolute_tolerance=absolute_tolerance,
         )
-    return Simulation(name, initialization, made, signals, description=description, stop_time=stop_time)
+    # Step and tolerances are in saved states: what differs in them alone takes each other's.
+    equations = (content, system.inputs, system.parameters, chosen.name, made.name, str(jacobian))
+    constraints = (stabilisation, projections, penalty, limits, sorted(signals.items()))
+    identity = content_key(equations, constraints)
+    return Simulation(
+        name, initialization, made, signals, description=description, stop_time=stop_time, identity=identity
+    )
 
 
 def _formulation(formulation: str, solver: str, jacobian: str) -> type[Formulation]:

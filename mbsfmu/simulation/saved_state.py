@@ -1,4 +1,4 @@
-"""Saved states as bytes: all numbers of a simulation in a fixed order."""
+"""Saved states as bytes: whose state it is, a checksum, and all numbers of a simulation in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
+from mbsfmu.identity import opened, sealed
+
+_DAMAGED = "the saved state is refused: it is damaged"
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Snapshot:
     ----------
     time, step
         Present time and internal step in s.
+    tolerances
+        Relative and absolute tolerance of a solver that chooses its steps, shape (2,); zero for others.
     parameters, inputs, held, effective, calculated
         As the simulation has them; `effective` are the inputs that the state is consistent with.
     stepped
@@ -31,6 +36,7 @@ class Snapshot:
 
     time: float
     step: float
+    tolerances: Floats
     parameters: Floats
     inputs: Floats
     held: NDArray[np.bool_]
@@ -49,19 +55,22 @@ class StateFormat:
         Functions of the system; they tell the sizes.
     calculated
         Number of calculated parameters.
+    identity
+        Of the simulation: states of others are refused.
     """
 
-    def __init__(self, functions: SystemFunctions, calculated: int) -> None:
+    def __init__(self, functions: SystemFunctions, calculated: int, identity: str) -> None:
         n, inputs = len(functions.coordinates), len(functions.inputs)
-        self._head = (4, len(functions.parameters), inputs, inputs, inputs, calculated)
+        self._head = (6, len(functions.parameters), inputs, inputs, inputs, calculated)
         self._body = array_sizes(functions)
         self._size = sum(self._head) + sum(self._body) + n
         self._coordinates = n
+        self._identity = identity
 
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return a snapshot as bytes."""
         state = snapshot.state
-        flags = [snapshot.time, snapshot.step, float(snapshot.stepped), float(state is not None)]
+        flags = [snapshot.time, snapshot.step, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
         parts = [
             flags,
             snapshot.parameters,
@@ -79,7 +88,7 @@ class StateFormat:
                 independent[:] = 0.0
                 independent[state.partition.independent] = 1.0
             parts.append(independent)
-        return np.concatenate([np.asarray(part, dtype=float) for part in parts]).tobytes()
+        return sealed(self._identity, np.concatenate([np.asarray(part, dtype=float) for part in parts]).tobytes())
 
     def unpack(self, saved: bytes) -> Snapshot:
         """Return the snapshot that was packed.
@@ -87,18 +96,20 @@ class StateFormat:
         Raises
         ------
         InputError
-            When the bytes do not fit the system.
+            When the bytes are of another model or formulation, or damaged.
         """
-        if len(saved) != 8 * self._size:
-            raise InputError(f"the saved state has {len(saved)} bytes; a state of this model has {8 * self._size}")
+        content = opened(self._identity, saved)
+        if len(content) != 8 * self._size:
+            raise InputError(f"{_DAMAGED}: it has {len(content)} bytes; a state of this model has {8 * self._size}")
         sizes = (*self._head, *self._body, self._coordinates)
-        numbers = np.frombuffer(saved, dtype=float)
+        numbers = np.frombuffer(content, dtype=float)
         flags, parameters, inputs, held, effective, calculated, *rest = (
             part.copy() for part in np.split(numbers, np.cumsum(sizes)[:-1])
         )
         *arrays, independent = rest
+        self._check(flags, held, independent)
         state = None
-        if flags[3]:
+        if flags[5]:
             partition = None
             if not (independent == -1.0).any() or not len(independent):
                 chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
@@ -107,11 +118,20 @@ class StateFormat:
         return Snapshot(
             float(flags[0]),
             float(flags[1]),
+            flags[2:4],
             parameters,
             inputs,
             held == 1.0,
             effective,
             calculated,
-            bool(flags[2]),
+            bool(flags[4]),
             state,
         )
+
+    @staticmethod
+    def _check(flags: Floats, held: Floats, independent: Floats) -> None:
+        """Check what the numbers of a state may be at all."""
+        words = np.concatenate([flags[4:], held])
+        possible = np.isfinite(flags).all() and flags[1] > 0 and np.isin(words, (0.0, 1.0)).all()
+        if not (possible and np.isin(independent, (-1.0, 0.0, 1.0)).all()):
+            raise InputError(f"{_DAMAGED}: it says what no simulation can be in")

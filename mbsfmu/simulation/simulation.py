@@ -18,10 +18,11 @@ from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
-from mbsfmu.simulation.solver import Solver, Statistics
+from mbsfmu.simulation.solver import AdaptiveSolver, Solver, Statistics
 from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings
 from mbsfmu.variables import Causality, Variable
 
+_TOLERANCE = 1e-6  # told to importers of units that have none
 _SAME_TIME = 1e-6
 """Times that differ by less than this share of a step are the same."""
 
@@ -46,6 +47,8 @@ class Simulation:
         One line on the model.
     stop_time
         Default end of a run in s.
+    identity
+        What the simulation computes, in a word: saved states of others are refused.
 
     Attributes
     ----------
@@ -53,11 +56,9 @@ class Simulation:
         Present time in s.
     initialization, solver, formulation, functions
         What the simulation is made of; the functions are the formulation's.
-    tolerance
-        Accuracy that the model is made for, told to importers of an exported unit.
+    identity
+        As given.
     """
-
-    tolerance = 1e-6
 
     def __init__(
         self,
@@ -68,8 +69,10 @@ class Simulation:
         *,
         description: str = "",
         stop_time: float = 10.0,
+        identity: str = "",
     ) -> None:
         self.name = name
+        self.identity = identity
         self.description = description
         self.stop_time = stop_time
         self.initialization = initialization
@@ -84,7 +87,8 @@ class Simulation:
             for index, variable in enumerate(getattr(self._table, kind))
         }
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
-        self._format = StateFormat(self.functions, len(self._table.calculated))
+        self._format = StateFormat(self.functions, len(self._table.calculated), identity)
+        self._tolerances = self._present_tolerances
         self.reset()
 
     # -- description ----------------------------------------------------------------------------------------
@@ -98,6 +102,35 @@ class Simulation:
     def step_size(self) -> float:
         """Largest internal step in s."""
         return self.solver.step
+
+    @property
+    def tolerance(self) -> float:
+        """Relative tolerance of a solver that chooses its steps; 1e-6 for others, which have none."""
+        return self.solver.relative_tolerance if isinstance(self.solver, AdaptiveSolver) else _TOLERANCE
+
+    def set_tolerance(self, relative: float) -> None:
+        """Change the relative tolerance, and the absolute one in proportion; equal steps take no notice.
+
+        Raises
+        ------
+        InputError
+            When it is not positive.
+        """
+        if not (relative > 0 and math.isfinite(relative)):
+            raise InputError(f"the tolerance is {relative:g}; it must be positive")
+        if isinstance(self.solver, AdaptiveSolver):
+            self._set_tolerances(self._tolerances * (relative / self._tolerances[0]))
+
+    @property
+    def _present_tolerances(self) -> Floats:
+        """Relative and absolute tolerance; zero where the solver has none."""
+        solver = self.solver
+        adaptive = isinstance(solver, AdaptiveSolver)
+        return np.array([solver.relative_tolerance, solver.absolute_tolerance]) if adaptive else np.zeros(2)
+
+    def _set_tolerances(self, tolerances: Floats) -> None:
+        if isinstance(self.solver, AdaptiveSolver):
+            self.solver.relative_tolerance, self.solver.absolute_tolerance = tolerances.tolist()
 
     @property
     def statistics(self) -> Statistics:
@@ -138,6 +171,7 @@ class Simulation:
         self.time = 0.0
         self._parameters = starts(self.functions.system.parameters)
         (self.solver.step,) = starts(self._table.settings)
+        self._set_tolerances(self._tolerances)
         self._inputs.reset()
         self._calculated = np.zeros(len(self._table.calculated))
         self._state: State | None = None
@@ -330,22 +364,34 @@ class Simulation:
         InputError
             When there is no such variable, when it cannot be set now, or when the value is not allowed.
         """
+        number = self.check(name, value)
         kind, index = self._find(name)
+        if self._variable_by_name[name].causality is Causality.INPUT:
+            self._inputs.set(index, number)
+            self._row = None
+        elif kind == "settings":
+            self.solver.step = number
+        elif number != self._parameters[index]:
+            self._parameters = self._parameters.copy()
+            self._parameters[index] = number
+            self._state = self._row = None
+
+    def check(self, name: str, value: float) -> float:
+        """Return a value as a float if `set` would take it now; a parameter may always be given the value that it has.
+
+        Raises
+        ------
+        InputError
+            As `set`.
+        """
+        self._find(name)
         variable = self._variable_by_name[name]
         if not variable.settable:
             raise InputError(f"{name} is computed and cannot be set")
         number = check_value(variable, value)
-        if variable.causality is Causality.INPUT:
-            self._inputs.set(index, number)
-            self._row = None
-        elif self._stepped:
+        if variable.causality is not Causality.INPUT and self._stepped and number != self.get(name):
             raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
-        elif kind == "settings":
-            self.solver.step = number
-        else:
-            self._parameters = self._parameters.copy()
-            self._parameters[index] = number
-            self._state = self._row = None
+        return number
 
     def _find(self, name: str) -> tuple[str, int]:
         if name not in self._place:
@@ -370,6 +416,7 @@ class Simulation:
             Snapshot(
                 self.time,
                 self.solver.step,
+                self._present_tolerances,
                 self._parameters,
                 self._inputs.values,
                 self._inputs.held,
@@ -386,10 +433,11 @@ class Simulation:
         Raises
         ------
         InputError
-            When it was not saved by a simulation of the same model.
+            When it was not saved by a simulation of the same model and formulation, or has been changed since.
         """
         snapshot = self._format.unpack(saved)
         self.time, self.solver.step = snapshot.time, snapshot.step
+        self._set_tolerances(snapshot.tolerances)
         self._parameters = snapshot.parameters
         self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held
         self._effective = snapshot.effective

@@ -95,3 +95,17 @@ class Solver(ABC):
         SimulationError
             When a step fails; the message names the time and the reason.
         """
+
+
+@dataclass
+class AdaptiveSolver(Solver):
+    """A solver that chooses its steps by the local error.
+
+    Attributes
+    ----------
+    relative_tolerance, absolute_tolerance
+        Tolerances of the local error; the absolute one is scaled by nominal values of the states.
+    """
+
+    relative_tolerance: float = 1e-6
+    absolute_tolerance: float = 1e-6

@@ -139,3 +139,64 @@ def test_redundant_equations_are_dropped_with_a_note(caplog: pytest.LogCaptureFi
     with caplog.at_level("INFO", logger="mbsfmu"):
         mbsfmu.models.quick_return().simulation()
     assert "6 of 10 loop equations are redundant and left out" in caplog.text
+
+
+def test_state_of_another_model_or_formulation_is_refused() -> None:
+    """Their states are equally long; with another step or tolerance it is the same motion and is taken."""
+    model = mbsfmu.models.pendulum(2)
+    saved = model.simulation(formulation="dca").save()
+    data = model.to_dict()
+    data["systems"]["mechanism"]["bodies"][1]["mass"] = 1.1
+    changed = CoupledModel.from_dict(data)
+    others = [
+        model.simulation(formulation="hdca"),
+        model.simulation(formulation="dca", stabilisation=3.0),
+        model.simulation(formulation="dca", solver="rk45"),
+        changed.simulation(formulation="dca"),
+    ]
+    for other in others:
+        before = everything(other)
+        with pytest.raises(InputError, match="the saved state is refused: it is of another model or formulation"):
+            other.restore(saved)
+        assert everything(other) == before
+    finer = CoupledModel.from_dict({**model.to_dict(), "stop_time": 3.0}).simulation(formulation="dca", step=5e-4)
+    finer.restore(saved)
+    assert finer.step_size == 1e-3
+
+
+def test_damaged_state_is_refused() -> None:
+    simulation = moving("double-step")
+    saved = simulation.save()
+    for place in range(0, len(saved), 11):
+        damaged = bytearray(saved)
+        damaged[place] ^= 1 << place % 8
+        with pytest.raises(InputError, match="the saved state is refused"):
+            simulation.restore(bytes(damaged))
+    for wrong in (b"", saved[:-8], saved + bytes(8)):
+        with pytest.raises(InputError, match="the saved state is refused"):
+            simulation.restore(wrong)
+
+
+def test_saved_state_has_the_tolerances() -> None:
+    simulation = mbsfmu.models.pendulum(1).simulation(solver="rk45", relative_tolerance=1e-6, absolute_tolerance=1e-8)
+    loose = simulation.save()
+    simulation.set_tolerance(1e-9)
+    assert (simulation.tolerance, simulation.solver.absolute_tolerance) == pytest.approx((1e-9, 1e-11))
+    simulation.restore(loose)
+    assert (simulation.tolerance, simulation.solver.absolute_tolerance) == (1e-6, 1e-8)
+    simulation.set_tolerance(1e-9)
+    simulation.reset()
+    assert simulation.tolerance == 1e-6
+    with pytest.raises(InputError, match="the tolerance is 0; it must be positive"):
+        simulation.set_tolerance(0.0)
+
+
+def test_parameter_may_be_given_the_value_it_has() -> None:
+    simulation = mbsfmu.models.pendulum(1).simulation()
+    simulation.step(0.0, 1e-3)
+    before = everything(simulation)
+    simulation.set("link_1.mass", 1.0)
+    simulation.set("solver.step", 1e-3)
+    assert everything(simulation) == before
+    with pytest.raises(InputError, match="cannot be set after it"):
+        simulation.set("link_1.mass", 1.5)

@@ -54,13 +54,14 @@ static const double dormand_errors[] = {
     -71.0 / 57600.0, 0.0, 71.0 / 16695.0, -71.0 / 1920.0, 17253.0 / 339200.0, -22.0 / 525.0, 1.0 / 40.0,
 };
 
-/* Root mean square of the error by its tolerance; above one the step is refused. */
-static double error_of(double step, const double *y, const double *end, double k[][ROOM(SIZE)]) {
+/* Root mean square of the error by its tolerance, which `factor` scales; above one the step is refused. */
+static double error_of(double factor, double step, const double *y, const double *end, double k[][ROOM(SIZE)]) {
     double sum = 0.0;
     for (int i = 0; i < SIZE; i++) {
         double error = 0.0;
         for (int stage = 0; stage < 7; stage++) error += dormand_errors[stage] * k[stage][i];
-        const double scale = ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * fmax(fabs(y[i]), fabs(end[i]));
+        const double largest = fmax(fabs(y[i]), fabs(end[i]));
+        const double scale = factor * (ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest);
         sum += (step * error / scale) * (step * error / scale);
     }
     return sqrt(sum / ROOM(SIZE));
@@ -83,7 +84,7 @@ static int advance(Instance *instance, double begin_time, double end) {
                 for (int stage = 0; stage < 6; stage++) sum += dormand_weights[15 + stage] * k[stage][i];
                 next[i] = y[i] + step * sum;
             }
-            error = error_of(step, y, next, k);
+            error = error_of(state->tolerance_factor, step, y, next, k);
         }
         const double factor = error > 0.0 ? fmin(10.0, fmax(0.2, 0.9 * pow(error, -0.2))) : 10.0;
         if (!(error <= 1.0)) {

@@ -5,19 +5,26 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
     const fmi2Real values[]
 ) {
     WITH_INSTANCE;
+    State *state = &instance->state;
+    double now[ROOM(INPUTS)] = {0.0};
+    NEED_ARRAYS(count, references, values, "derivatives");
+    NEED_ARRAYS(count, orders, values, "derivatives");
+    if (state->mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = find(instance, references[k]);
         if (!variable) return fmi2Error;
         if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);
         if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
         if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
-        if (!instance->state.held[variable->index]) {
-            double now[ROOM(INPUTS)] = {0.0};
-            step_functions.inputs_at(instance, instance->state.time, AFTER, now);
-            instance->state.inputs[variable->index] = now[variable->index];
-            instance->state.held[variable->index] = 1;
+    }
+    step_functions.inputs_at(instance, state->time, AFTER, now);
+    for (size_t k = 0; k < count; k++) {
+        const int input = variables[references[k]].index;
+        if (!state->held[input]) {
+            state->inputs[input] = now[input];
+            state->held[input] = 1;
         }
-        instance->state.slopes[variable->index] = values[k];
+        state->slopes[input] = values[k];
     }
     return fmi2OK;
 }
@@ -29,6 +36,8 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealOutputDerivatives)(
     WITH_INSTANCE;
     double rates[ROOM(OUTPUTS)];
     State *state = &instance->state;
+    NEED_ARRAYS(count, references, values, "derivatives");
+    NEED_ARRAYS(count, orders, values, "derivatives");
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     load(instance);
     COPY(instance->parts.input_rates, state->slopes, INPUTS);
@@ -122,6 +131,8 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetDirectionalDerivative)(
     WITH_INSTANCE;
     double d_inputs[ROOM(INPUTS)] = {0.0}, d_parameters[ROOM(PARAMETERS)] = {0.0};
     const int at_start = instance->state.mode == INITIALIZING;
+    NEED_ARRAYS(unknown_count, unknowns, values, "derivatives");
+    NEED_ARRAYS(known_count, knowns, directions, "derivatives");
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     for (size_t k = 0; k < known_count; k++) {
         const Variable *known = find(instance, knowns[k]);

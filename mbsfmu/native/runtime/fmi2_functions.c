@@ -4,18 +4,32 @@
 #define OVERSHOOT 1e-6 /* share of a step by which the end of the last one may exceed the stop time */
 
 static const char *const categories[] = {
-    "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal", "logAll",
+    "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal",
 };
+#define CATEGORIES (sizeof categories / sizeof *categories)
+#define EVERY_STATUS ((1u << CATEGORIES) - 1u)
+#define REASONS (1u << fmi2Discard | 1u << fmi2Error | 1u << fmi2Fatal) /* why a call was not done */
+
+/* Copy a message with every % and # doubled: to the logger it is a format, in which both mean something, and there may
+ * be text of the host in it. */
+static void escape(char *to, size_t room, const char *from) {
+    size_t k = 0;
+    for (; *from && k + 2 < room; from++) {
+        if (*from == '%' || *from == '#') to[k++] = *from;
+        to[k++] = *from;
+    }
+    to[k] = '\0';
+}
 
 static void report(Instance *instance, fmi2Status status, const char *format, ...) {
-    char message[640];
+    char message[640], escaped[sizeof message + 160];
     va_list arguments;
-    if (!instance->logger) return;
+    if (!instance->logger || !(instance->logged & 1u << status)) return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    /* Formatted here: not every importer formats. Nothing in our messages looks like a format. */
-    instance->logger(instance->environment, instance->name, status, categories[status], message);
+    escape(escaped, sizeof escaped, message); /* formatted here: not every importer formats */
+    instance->logger(instance->environment, instance->name, status, categories[status], escaped);
 }
 
 /* Log a refusal and return fmi2Error. */
@@ -25,6 +39,12 @@ static void report(Instance *instance, fmi2Status status, const char *format, ..
 #define WITH_INSTANCE \
     Instance *instance = INSTANCE; \
     if (!instance) return fmi2Error
+
+/* What a call cannot do without: a place that the host gives. */
+#define NEED(pointer, what) \
+    if (!(pointer)) return REFUSE("there is no place for %s: the pointer is NULL", what)
+#define NEED_ARRAYS(count, first, second, what) \
+    if ((count) > 0 && (!(first) || !(second))) return REFUSE("there is no place for %s: a pointer is NULL", what)
 
 /* -- life cycle -------------------------------------------------------------------------------------------------- */
 
@@ -36,6 +56,7 @@ static void reset(Instance *instance) {
         if (variables[i].kind == STEP_SIZE) state->step_size = variables[i].start;
     }
     COPY(state->parameters, parameter_starts, PARAMETERS);
+    state->tolerance_factor = 1.0;
     state->mode = INSTANTIATED;
     instance->known = NOTHING;
 }
@@ -56,7 +77,7 @@ FMI2_EXPORT fmi2Component FMI2_NAME(fmi2Instantiate)(
         instance->logger = callbacks->logger;
         instance->environment = callbacks->componentEnvironment;
     }
-    instance->logging = logging;
+    instance->logged = logging ? EVERY_STATUS : REASONS;
     snprintf(instance->name, sizeof instance->name, "%s", name ? name : "");
     const char *refused = NULL;
     if (!name || !*name) refused = "the instance needs a name";
@@ -82,14 +103,20 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetDebugLogging)(
     fmi2Component component, fmi2Boolean logging, size_t count, const fmi2String names[]
 ) {
     WITH_INSTANCE;
+    unsigned chosen = 0;
+    if (count > 0 && !names) return REFUSE("there are no names of log categories: the pointer is NULL");
     for (size_t i = 0; i < count; i++) {
-        int known = 0;
-        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
-            if (names[i] && strcmp(names[i], categories[k]) == 0) known = 1;
-        }
-        if (!known) return REFUSE("there is no log category '%s'", names[i] ? names[i] : "");
+        size_t k = 0;
+        while (k < CATEGORIES && !(names[i] && strcmp(names[i], categories[k]) == 0)) k++;
+        if (k == CATEGORIES) return REFUSE("there is no log category '%.200s'", names[i] ? names[i] : "");
+        chosen |= k == 0 ? EVERY_STATUS : 1u << k;
     }
-    instance->logging = logging;
+    if (count == 0) chosen = EVERY_STATUS;
+    if (logging) {
+        instance->logged = chosen;
+    } else {
+        instance->logged &= ~chosen;
+    }
     return fmi2OK;
 }
 
@@ -98,12 +125,16 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
     fmi2Real stop
 ) {
     WITH_INSTANCE;
-    (void)has_tolerance; /* the internal step is fixed: it is the parameter solver.step */
-    (void)tolerance;
     if (instance->state.mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
     if (!all_finite(&start, 1) || (has_stop && !(stop > start))) {
         return REFUSE("the experiment from %g s to %g s is refused: it must end after it starts", start, stop);
     }
+    if (has_tolerance && !(tolerance > 0.0 && all_finite(&tolerance, 1))) {
+        return REFUSE("the tolerance is %g; it must be positive", tolerance);
+    }
+    /* Equal steps have no tolerance: their size is the parameter solver.step. */
+    const int taken = has_tolerance && RELATIVE_TOLERANCE > 0.0;
+    instance->state.tolerance_factor = taken ? tolerance / RELATIVE_TOLERANCE : 1.0;
     instance->state.time = instance->state.slope_time = start;
     instance->state.initialized = 0;
     instance->state.has_stop_time = has_stop;
@@ -132,6 +163,10 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2Terminate)(fmi2Component component) {
     WITH_INSTANCE;
     if (instance->state.mode != STEPPING) return REFUSE("only a running unit can be terminated");
     instance->state.mode = TERMINATED;
+    report(
+        instance, fmi2OK, "%.0f internal steps, %.0f iterations, %.0f retries", instance->state.steps,
+        instance->state.newton_total, instance->state.retries
+    );
     return fmi2OK;
 }
 
@@ -194,6 +229,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetReal)(
     fmi2Component component, const fmi2ValueReference references[], size_t count, fmi2Real values[]
 ) {
     WITH_INSTANCE;
+    NEED_ARRAYS(count, references, values, "values");
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = find(instance, references[k]);
         if (!variable) return fmi2Error;
@@ -208,9 +244,18 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetReal)(
     return fmi2OK;
 }
 
-static fmi2Status set_value(Instance *instance, const Variable *variable, double value) {
+/* The value that a user has given a variable, or its start value. */
+static double *place_of(State *state, const Variable *variable) {
+    switch (variable->kind) {
+        case INPUT: return &state->inputs[variable->index];
+        case PARAMETER: return &state->parameters[variable->index];
+        default: return &state->step_size;
+    }
+}
+
+/* Whether a variable may take a value now; says why not. */
+static fmi2Status check_value(Instance *instance, const Variable *variable, double value) {
     State *state = &instance->state;
-    const int fixed = variable->kind == PARAMETER || variable->kind == STEP_SIZE;
     if (!variable->settable) return REFUSE("%s is computed and cannot be set", variable->name);
     if (!all_finite(&value, 1)) return REFUSE("%s = %g is refused: it must be a finite number", variable->name, value);
     if (value < variable->minimum || value > variable->maximum) {
@@ -224,42 +269,39 @@ static fmi2Status set_value(Instance *instance, const Variable *variable, double
         }
         return REFUSE("%s = %g %s is refused: it must be %s", variable->name, value, variable->unit, allowed);
     }
-    if (fixed && state->mode != INSTANTIATED && state->mode != INITIALIZING) {
+    /* Some hosts send all parameters in every step; what changes nothing is no error. */
+    if (variable->kind != INPUT && state->mode == STEPPING && value != *place_of(state, variable)) {
         return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
     }
-    if (variable->kind == INPUT) {
-        state->inputs[variable->index] = value;
-        state->slopes[variable->index] = 0.0;
-        state->held[variable->index] = 1;
-    } else if (variable->kind == PARAMETER) {
-        state->parameters[variable->index] = value;
-    } else {
-        state->step_size = value;
-    }
-    if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
     return fmi2OK;
 }
 
+static void set_value(Instance *instance, const Variable *variable, double value) {
+    State *state = &instance->state;
+    *place_of(state, variable) = value;
+    if (variable->kind == INPUT) state->held[variable->index] = 1;
+    if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
+}
+
+/* All values are taken, or none. */
 FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetReal)(
     fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Real values[]
 ) {
     WITH_INSTANCE;
+    NEED_ARRAYS(count, references, values, "values");
     if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = find(instance, references[k]);
-        if (!variable || set_value(instance, variable, values[k]) != fmi2OK) return fmi2Error;
+        if (!variable || check_value(instance, variable, values[k]) != fmi2OK) return fmi2Error;
     }
+    for (size_t k = 0; k < count; k++) set_value(instance, &variables[references[k]], values[k]);
     return fmi2OK;
 }
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
-FMI2_EXPORT fmi2Status FMI2_NAME(fmi2DoStep)(
-    fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_return
-) {
-    WITH_INSTANCE;
-    State *state = &instance->state;
-    (void)no_return;
+static fmi2Status step_to(Instance *instance, double time, double step) {
+    const State *state = &instance->state;
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
     if (!(step > 0.0) || !all_finite(&step, 1)) return REFUSE("the step is %g s; it must be positive", step);
     if (!(fabs(time - state->time) <= SAME_TIME * step)) {
@@ -268,11 +310,19 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2DoStep)(
     if (state->has_stop_time && time + step > state->stop_time + OVERSHOOT * step) {
         return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + step, state->stop_time);
     }
-    if (!simulate(instance, time + step)) {
-        report(instance, fmi2Discard, "%s", instance->reason);
-        return fmi2Discard;
-    }
-    return fmi2OK;
+    if (simulate(instance, time + step)) return fmi2OK;
+    report(instance, fmi2Discard, "%s", instance->reason);
+    return fmi2Discard;
+}
+
+FMI2_EXPORT fmi2Status FMI2_NAME(fmi2DoStep)(
+    fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_return
+) {
+    WITH_INSTANCE;
+    (void)no_return;
+    const fmi2Status status = step_to(instance, time, step);
+    instance->state.step_status = status;
+    return status;
 }
 
 FMI2_EXPORT fmi2Status FMI2_NAME(fmi2CancelStep)(fmi2Component component) {
@@ -282,13 +332,15 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2CancelStep)(fmi2Component component) {
 
 FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetStatus)(fmi2Component component, fmi2StatusKind kind, fmi2Status *value) {
     WITH_INSTANCE;
+    NEED(value, "a status");
     if (kind != fmi2DoStepStatus) return REFUSE("this status is not of type fmi2Status");
-    *value = fmi2OK;
+    *value = (fmi2Status)instance->state.step_status;
     return fmi2OK;
 }
 
 FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealStatus)(fmi2Component component, fmi2StatusKind kind, fmi2Real *value) {
     WITH_INSTANCE;
+    NEED(value, "a status");
     if (kind != fmi2LastSuccessfulTime) return REFUSE("this status is not of type Real");
     *value = instance->state.time;
     return fmi2OK;
@@ -307,6 +359,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetBooleanStatus)(
     fmi2Component component, fmi2StatusKind kind, fmi2Boolean *value
 ) {
     WITH_INSTANCE;
+    NEED(value, "a status");
     if (kind != fmi2Terminated) return REFUSE("this status is not of type Boolean");
     *value = 0; /* the unit never ends a simulation by itself */
     return fmi2OK;
@@ -314,6 +367,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetBooleanStatus)(
 
 FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetStringStatus)(fmi2Component component, fmi2StatusKind kind, fmi2String *value) {
     WITH_INSTANCE;
+    NEED(value, "a status");
     if (kind != fmi2PendingStatus) return REFUSE("this status is not of type String");
     *value = "";
     return fmi2OK;

@@ -1,6 +1,8 @@
 /* The unit around its steps: start, derivatives, and the FMI, whose functions alone are visible outside. */
 #include "model_rest.c"
 
+#include "identity.h"
+
 #include "steps.h"
 
 #include "linear.c"

@@ -27,11 +27,13 @@ typedef struct {
     double momenta[ROOM(COORDINATES)], momentum_rates[ROOM(COORDINATES)];
     double references[ROOM(REFERENCES)]; /* orientations that joints turn from: quaternions w, x, y, z */
     double suggested_step;              /* of solvers that choose their steps */
+    double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
-    int mode, has_stop_time, initialized, padding;
+    int mode, has_stop_time, initialized;
+    int step_status;                    /* what the last step returned */
 } State;
 
 typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
@@ -45,7 +47,7 @@ typedef struct {
     Known known;                        /* which of these fit the state */
     fmi2CallbackLogger logger;
     fmi2ComponentEnvironment environment;
-    int logging;
+    unsigned logged;                    /* which statuses are logged, a bit each */
     char reason[512];                   /* of the last failure */
     char name[128];
 } Instance;

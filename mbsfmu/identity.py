@@ -1,0 +1,33 @@
+"""What identifies things by their content."""
+
+from __future__ import annotations
+
+import hashlib
+
+from mbsfmu.errors import InputError
+
+_CHECKSUM = 32  # bytes of SHA-256
+
+
+def content_key(*contents: object) -> str:
+    """Return a name for what is made of these contents: equal ones give the same, on every machine."""
+    return hashlib.sha256(repr(contents).encode()).hexdigest()
+
+
+def sealed(identity: str, content: bytes) -> bytes:
+    """Return bytes with a checksum before them, which tells whose they are as well."""
+    return hashlib.sha256(identity.encode() + content).digest() + content
+
+
+def opened(identity: str, saved: bytes) -> bytes:
+    """Return the bytes that were sealed.
+
+    Raises
+    ------
+    InputError
+        When they were sealed with another identity, or have been changed since.
+    """
+    content = saved[_CHECKSUM:]
+    if sealed(identity, content) != saved:
+        raise InputError("the saved state is refused: it is of another model or formulation, or damaged")
+    return content

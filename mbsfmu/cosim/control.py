@@ -12,16 +12,19 @@ import numpy as np
 from mbsfmu.cosim.coupling import predicted
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.instance import Floats
+from mbsfmu.cosim.jumps import BEGIN, JumpFinder, Sample
 from mbsfmu.cosim.stepping import Point, Stepping
 
 logger = logging.getLogger(__name__)
 
 CONTROLS = ("fixed", "error", "energy")
-SLOT = "step control"
 _SAFETY = 0.9
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 2.0
 _INTEGRAL, _PROPORTIONAL = 0.3, 0.4
 _NO_ERROR = 1e-12
+_SUSPICIOUS = 3.0  # shares of the tolerance by which what is exchanged may go off its extrapolation without a look
+_SAME_DEFECT = 0.7  # of the defect in a step twice as long or more
+_LARGEST_AT_JUMPS = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,17 @@ class Attempt:
         The history that ends with them.
     ratio
         Estimated error as a share of what is allowed.
+    defect
+        How far what is exchanged went off its extrapolation, in shares of the tolerance; where it was looked at.
+    jumps
+        Whether something jumped in it, so that the past says nothing of what comes.
     """
 
     points: list[Point]
     history: History
     ratio: float
+    defect: float = 0.0
+    jumps: bool = False
 
 
 class Controller(ABC):
@@ -99,7 +108,7 @@ class Controller(ABC):
             When a unit refuses.
         """
         if self.returns:
-            self.stepping.save(SLOT)
+            self.stepping.save(BEGIN, time)
         return self._attempt(history, time, step)
 
     @abstractmethod
@@ -111,7 +120,7 @@ class Controller(ABC):
 
     def undo(self) -> None:
         """Go back to before the last attempt."""
-        self.stepping.restore(SLOT)
+        self.stepping.restore(BEGIN)
 
     def accept(self, attempt: Attempt, step: float) -> float:
         """Take an attempt of a step in s for good; return the factor for the next step."""
@@ -146,13 +155,36 @@ class _Weights:
         np.maximum(self._magnitudes, np.abs(outputs), out=self._magnitudes)
 
 
+@dataclass(frozen=True)
+class _Suspect:
+    """A step that was not taken and in which something may have jumped.
+
+    Attributes
+    ----------
+    end, length
+        Of the step in s.
+    defect
+        How far what is exchanged went off its extrapolation in it.
+    """
+
+    end: float
+    length: float
+    defect: float
+
+    def is_jump(self, length: float, defect: float) -> bool:
+        """Tell whether a much shorter step in s at the same place is off nearly as far: what is smooth falls with h."""
+        return length <= 0.5 * self.length and defect >= _SAME_DEFECT * self.defect
+
+
 class RichardsonControl(Controller):
     """Makes each step once as a whole and once in two halves, and keeps the halves.
 
     The difference, over 2^p − 1 for a coupling of order p, estimates what the halves have done wrong (Richardson).
     What extrapolates over the whole step knows the ends of whole steps only, so that both do the same at different
-    lengths. Tolerances hold for the whole run: a step may use its share of the run's time, for errors add up. Where
-    inputs are held, outputs that depend directly on them are off by h, whatever the share: they may use all of it.
+    lengths. Tolerances hold for the whole run: a step may use its share of the run's time, for errors add up. Outputs
+    that depend directly on inputs show what these are off by at the end, which does not add up: they may use all of
+    it. So may a step in which something jumps, which is where a step that is made again with a smaller length is
+    still off as much as before; see `JumpFinder`.
     """
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, duration: float) -> None:
@@ -161,14 +193,21 @@ class RichardsonControl(Controller):
         self._duration = duration
         exchange = stepping.exchange
         self._weights = _Weights(exchange.nominals(), history.now, tolerances)
-        # A step cannot make the error of a held input that shows at its end a share of its own length.
-        self._gathering = np.ones(len(exchange.names), dtype=bool)
-        if stepping.degree == 0:
-            for index, (name, variable) in enumerate(exchange.names):
-                member = exchange.member(name)
-                direct = set(member.instance.dependencies.get(variable) or ()) & set(member.entries.names)
-                self._gathering[index] = not direct
+        members = [exchange.member(name) for name, _ in exchange.names]
+        # A step cannot make the error of an input that shows at its end a share of its own length. Where steps are
+        # iterated, there is none at the end for units that interpolate.
+        self._gathering = np.array(
+            [
+                variable not in member.direct or (stepping.algorithm.iterates and member.instance.interpolates)
+                for member, (_, variable) in zip(members, exchange.names, strict=True)
+            ],
+            dtype=bool,
+        )
         self._continuous = np.setdiff1d(np.arange(len(exchange.names)), exchange.held)
+        self._finder = JumpFinder(stepping)
+        self._absolute, self._relative = tolerances.absolute, tolerances.relative
+        self._signal_nominals = exchange.driven.nominals()
+        self._suspect: _Suspect | None = None
 
     @property
     def power(self) -> float:
@@ -180,15 +219,46 @@ class RichardsonControl(Controller):
         whole = self.stepping.advance(coarse, time, step).outputs
         self.undo()
         half = 0.5 * step
-        points = [self.stepping.advance(fine, time, half), self.stepping.advance(fine, time + half, half)]
-        error = np.abs(fine.now - whole) / (2.0**self.power - 1.0) / self._weights.of(fine.now)
-        error[self._gathering] *= self._duration / step
-        return Attempt(points, fine, float(np.max(error[self._continuous], initial=0.0)))
+        first = self.stepping.advance(fine, time, half)
+        middle = fine.copy()
+        points = [first, self.stepping.advance(fine, time + half, half)]
+        weights = self._weights.of(fine.now)
+        error = np.abs(fine.now - whole) / (2.0**self.power - 1.0) / weights
+        sample = self._finder.sample(time, step)
+        defect = max(
+            self._finder.defect(history, half, middle.now, weights),
+            self._finder.defect(middle, half, fine.now, weights),
+            float(np.max(sample.defect(self.stepping.degree == 0) / self._of_signals(sample), initial=0.0)),
+        )
+        effect = np.zeros_like(error)
+        if defect > _SUSPICIOUS:
+            effect = self._finder.effect(history.now, fine.now, sample, time, step) - fine.now
+            effect = np.abs(effect) / weights
+        jumps = self._suspect is not None and self._suspect.is_jump(step, defect)
+        if not jumps:
+            error[self._gathering] *= self._duration / step
+        ratio = float(np.max(np.maximum(error, effect)[self._continuous], initial=0.0))
+        return Attempt(points, fine, ratio, defect, jumps)
+
+    def _of_signals(self, sample: Sample) -> Floats:
+        return self._absolute * self._signal_nominals + self._relative * np.abs(sample.values).max(axis=0)
+
+    def reject(self, attempt: Attempt) -> float:
+        """Return the factor for the step that is to be made again; what a jump does falls with its length."""
+        if attempt.defect <= _SUSPICIOUS:
+            return super().reject(attempt)
+        end = attempt.points[-1].time
+        length = 2.0 * (end - attempt.points[0].time)
+        if self._suspect is None or not self._suspect.is_jump(length, attempt.defect):
+            self._suspect = _Suspect(end, length, attempt.defect)
+        return min(max(_SAFETY / attempt.ratio, _SMALLEST_FACTOR), _LARGEST_AT_JUMPS)
 
     def _take(self, attempt: Attempt, step: float) -> None:
         self._coarse.push(attempt.history.now, step, attempt.history.rates)
         self._coarse.correction = attempt.history.correction
         self._weights.take(attempt.history.now)
+        if self._suspect is not None and (attempt.jumps or attempt.points[-1].time >= self._suspect.end):
+            self._suspect = None
 
     def restart(self) -> None:
         """Forget the past after a jump of an input."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -71,8 +71,6 @@ class Algorithm(ABC):
         Sweeps over all members that were made.
     rollbacks
         How often all members were brought back to the start of a step.
-    returns
-        Whether it brings them back at all, which units are told.
     """
 
     iterates = False
@@ -81,7 +79,6 @@ class Algorithm(ABC):
         self.exchange = exchange
         self.settings = settings
         self.sweeps = self.rollbacks = 0
-        self.returns = self.iterates
         order = [exchange.member(name) for name in settings.order]
         self._turns = [
             (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
@@ -107,11 +104,11 @@ class Algorithm(ABC):
 
         The degree of the polynomials and one more: an input that is right to h^(k+1) makes states right to h^(k+2)
         in a step. Derivatives at the beginning and the value at the end make parabolas, where steps are iterated. A
-        unit that holds its inputs over its steps gets their mean, which is good for 2; the straight line that others
-        get of a parabola, for 3.
+        unit that holds its inputs over its steps gets their mean, which is good for 2, and for 1 where an output
+        depends directly on it; the straight line that others get of a parabola, for 3.
         """
-        coupled = [member.instance for member in self.exchange.members if len(member.sources)]
-        most = 3 if all(instance.interpolates for instance in coupled) else 2
+        holding = [each for each in self.exchange.members if len(each.sources) and not each.instance.interpolates]
+        most = 3 if not holding else 1 if any(member.direct for member in holding) else 2
         hermite = self.iterates and self.settings.extrapolation is Extrapolation.DERIVATIVES
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
 
@@ -164,7 +161,10 @@ class Algorithm(ABC):
                 correction = None if integral is None else integral[member.entry_place] / step
                 member.advance(polynomials, correction, time, step)
 
-            list(self._pool.map(advance, self.exchange.members))
+            made = [self._pool.submit(advance, member) for member in self.exchange.members]
+            wait(made)  # all of them, before one that failed ends the step
+            for each in made:
+                each.result()
         return self.exchange.read()
 
     def _in_turn(

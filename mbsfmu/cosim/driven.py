@@ -71,11 +71,16 @@ class DrivenInputs:
                 raise InputError(f"{name}.{variable} is driven by a connection and by a signal")
         self.targets = tuple(signals)
         self._signals = tuple(signals.values())
+        self._variables = [instances[name].variables[variable] for name, variable in signals]
         self._after = [each.after if isinstance(each, EventSignal) else each for each in self._signals]
         self._before = [each.before if isinstance(each, EventSignal) else each for each in self._signals]
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def nominals(self) -> Floats:
+        """Return the nominal value of each driven input, 1 where none is declared; shape (number of signals,)."""
+        return np.array([abs(variable.nominal or 1.0) for variable in self._variables], dtype=float)
 
     def after(self, time: float) -> Floats:
         """Return the values from a time in s on, shape (number of signals,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -42,6 +43,9 @@ class Member:
     ----------
     sources
         For each entry, its column in the polynomials.
+    direct, perhaps_direct
+        Outputs that depend on entries without delay: those of which the unit says so, and with them those of which it
+        says nothing.
     """
 
     def __init__(
@@ -71,6 +75,13 @@ class Member:
         self._shares = shared is not None
         self._ramps = rows > 1 and instance.interpolates and self.entries.all_real
         self._line_step, self._line = 0.0, np.zeros((2, rows))
+        self.direct = {name for name in names if self._depends(name) is True}
+        self.perhaps_direct = {name for name in names if self._depends(name) is not False}
+
+    def _depends(self, output: str) -> bool | None:
+        """Tell whether an output depends directly on what the member takes; None where its unit does not say."""
+        needed = self.instance.dependencies.get(output)
+        return None if needed is None else not set(self.entries.names).isdisjoint(needed)
 
     @property
     def applied(self) -> Floats:
@@ -114,16 +125,19 @@ class Member:
     def _set(self, polynomials: Floats, step: float) -> None:
         """Set the inputs for one step of the instance.
 
-        A unit that interpolates gets a straight line, of a parabola the one with the same mean and first moment
-        (θ² ≈ θ − 1/6): what the unit integrates then stays right to third order. One that holds its inputs gets
-        the mean. An output of it that depends directly on the input still shows the mean at the end, and is first
-        order: the standard does not allow to set the end value and read again without a step.
+        A unit that interpolates gets a straight line, of a parabola the one with the same mean and the same end
+        (θ² ≈ 4/3 θ − 1/3): what the unit integrates stays right to third order, for which the mean must be, and so
+        do outputs that depend directly on the input, which show its end. One that holds its inputs gets the mean. An
+        output of it that depends directly on the input shows the mean at the end, and is first order: the standard
+        does not allow to set the end value and read again without a step.
         """
         entries = self.entries
         if self._ramps:
             if step != self._line_step:
                 self._line_step = step
-                self._line = np.array([[1.0, 0.0, -1.0 / 6.0], [0.0, 1.0 / step, 1.0 / step]])[:, : len(polynomials)]
+                self._line = np.array([[1.0, 0.0, -1.0 / 3.0], [0.0, 1.0 / step, 4.0 / (3.0 * step)]])[
+                    :, : len(polynomials)
+                ]
             np.dot(self._line, polynomials, entries.lines)
             entries.write()
             entries.write_slopes()
@@ -159,8 +173,12 @@ class Exchange:
         Place of each output and, after them, of each followed signal in the polynomials.
     outputs
         Outputs as they were read last, shape (number of names,).
+    rows
+        Number of coefficients of the polynomials.
     entry_sources
         For all entries of all members in turn, the columns that drive them.
+    ends
+        By instance, the time in s at which it ended the run by itself.
     """
 
     def __init__(
@@ -184,6 +202,8 @@ class Exchange:
         self.columns = {name: index for index, name in enumerate([*self.names, *driven.targets])}
         self.outputs = np.zeros(len(self.names))
         self.members: list[Member] = []
+        self.ends: dict[str, float] = {}
+        self.rows = rows
         first = first_entry = 0
         for name, instance in instances.items():
             place = slice(first, first + len(names[name]))
@@ -197,6 +217,7 @@ class Exchange:
                 (rates or {}).get(name, 1),
                 rows,
             )
+            instance.ends = self.ends
             member.place = place
             member.entry_place = slice(first_entry, first_entry + len(member.sources))
             self.members.append(member)
@@ -223,15 +244,25 @@ class Exchange:
             member.outputs.read()
         return self.outputs
 
-    def save(self, slot: str) -> None:
-        """Keep the states of all instances under a name."""
+    def save(self, slot: str, time: float) -> None:
+        """Keep the states of all instances at a time in s under a name."""
         for member in self.members:
-            member.instance.save(slot)
+            member.instance.save(slot, time)
+
+    def release(self, slot: str) -> None:
+        """Promise not to bring the instances back any more to what is kept under a name."""
+        for member in self.members:
+            member.instance.release(slot)
 
     def restore(self, slot: str) -> None:
         """Bring all instances back to the states that were kept under a name."""
         for member in self.members:
             member.instance.restore(slot)
+
+    def next_event(self, time: float) -> float:
+        """Return when a signal inside a unit jumps or bends next after a time in s; infinity where none says so."""
+        told = (member.instance.read_next_event() for member in self.members)
+        return min((event for event in told if event > time), default=math.inf)
 
     def without_states(self) -> list[str]:
         """Return the names of the instances that cannot save their state."""
@@ -239,6 +270,9 @@ class Exchange:
 
     def find_rates(self) -> list[str]:
         """Find out which driving outputs give their derivative by time, for `read_rates`.
+
+        Those that depend directly on inputs are left out: what a unit says of them has the slopes in it that its
+        inputs were given for the last step, or none.
 
         Returns
         -------
@@ -249,6 +283,8 @@ class Exchange:
         given: dict[Member, list[str]] = {}
         for source in dict.fromkeys(each.source for each in self.connections):
             member = self.member(source[0])
+            if source[1] in member.perhaps_direct and len(member.sources):
+                continue
             port = Port(member.instance, [source[1]])
             if member.instance.gives_rates and port.all_real:
                 try:

@@ -15,23 +15,27 @@ class Explicit(Algorithm):
 
     def __init__(self, exchange: Exchange, settings: Settings) -> None:
         super().__init__(exchange, settings)
-        self.returns = self._improves_start = settings.extrapolation.degree > 0 and not exchange.without_states()
+        improves = settings.extrapolation.degree > 0 and not exchange.without_states()
+        self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
     def _advance(self, history: History, time: float, step: float) -> Floats:
-        """Make a step without iteration; where nothing is known of the past, make it twice if states can be saved.
+        """Make a step without iteration; where nothing is known of the past, make it again if states can be saved.
 
         The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
-        the third order, and make step control begin with tiny ones.
+        the third order, and make step control begin with tiny ones. An output that depends directly on inputs is as
+        wrong as these were in the sweep before: each unit with such outputs asks for one sweep more.
         """
-        twice = self._improves_start and history.is_fresh
-        if twice:
-            self.exchange.save(START)
+        again = self._again if history.is_fresh else 0
+        if again:
+            self.exchange.save(START, time)
         polynomials = self._complete(history.extrapolate(step), time, step)
         end = self._one_sweep(history, polynomials, time, step)
-        if twice:
+        for _ in range(again):
             self._return()
             polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
             end = self._one_sweep(history, polynomials, time, step)
+        if again:
+            self.exchange.release(START)
         return end.copy()
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from enum import StrEnum
 
@@ -50,7 +49,8 @@ class History:
     now
         Outputs at the start, shape (number of outputs,).
     rates
-        Their derivatives by time, NaN where a unit gives none; None unless `derivatives` is chosen.
+        Their derivatives by time, NaN where a unit gives none; None unless `derivatives` is chosen. Polynomials of
+        those without run through the last two points, and through the end: for the same order.
     held
         Indices of outputs that are not continuous (whole numbers, truth values): they are held always.
 
@@ -68,15 +68,15 @@ class History:
         self.correction: Floats | None = None
         self._held = held
         self._rows = extrapolation.rows
-        self._most = 0 if extrapolation is Extrapolation.DERIVATIVES else extrapolation.degree
         self._lengths: tuple[float, ...] = ()
-        self._known = np.zeros((2 + max(self._most, 1 if rates is not None else 0), len(now)))
-        """Rows: the end of the step, the present, then earlier points or the derivatives by time."""
-        self._known[1] = now
         self._unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
+        self._most = extrapolation.degree if rates is None or len(self._unknown) else 0
+        self._known = np.zeros((2 + self._most + (rates is not None), len(now)))
+        """Rows: the end of the step, the present, then earlier points, then the derivatives by time."""
+        self._known[1] = now
         if rates is not None:
-            self._known[2] = np.nan_to_num(rates)
-        self._weights: dict[str, tuple[tuple[float, ...], Floats]] = {}
+            self._known[-1] = np.nan_to_num(rates)
+        self._weights: dict[tuple[str, bool], tuple[tuple[float, ...], Floats]] = {}
 
     def copy(self) -> History:
         """Return a history that goes on by itself."""
@@ -87,23 +87,19 @@ class History:
 
     def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
         """Take the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
-        known = self._known
-        if self._most:
-            known[2:] = known[1:-1]
-            self._lengths = (step, *self._lengths[: self._most - 1])
-        elif rates is not None:
-            known[2] = rates
-            unknown = self._unknown
-            if len(unknown):
-                known[2, unknown] = (now[unknown] - self.now[unknown]) / step
+        known, most = self._known, self._most
+        if most:
+            known[2 : 2 + most] = known[1 : 1 + most]
+            self._lengths = (step, *self._lengths[: most - 1])
+        if rates is not None:
+            known[-1] = rates
+            known[-1, self._unknown] = 0.0
         known[1] = now
         self.now = now
 
     def restart(self) -> None:
         """Forget the past: at a jump of an input it says nothing of what comes."""
         self._lengths = ()
-        if len(self._unknown):
-            self._known[2, self._unknown] = 0.0
 
     @property
     def is_fresh(self) -> bool:
@@ -112,14 +108,14 @@ class History:
 
     @property
     def rates(self) -> Floats | None:
-        """Derivatives of the outputs by time, from differences where a unit gives none; None unless they are used."""
-        return self._known[2] if self.extrapolation is Extrapolation.DERIVATIVES else None
+        """Derivatives of the outputs by time, zero where a unit gives none; None unless they are used."""
+        return self._known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
 
     def extrapolate(self, step: float) -> Floats:
         """Return the polynomials over the coming step in s; not to be written to where there is one row."""
         if self._rows == 1:
             return self.now.reshape(1, -1)
-        result = self._matrix("extrapolate", step, self._extrapolation_matrix).dot(self._known)
+        result = self._polynomials("extrapolate", step, slice(None))
         if self._held:
             result[1:, self._held] = 0.0
         return result
@@ -139,27 +135,40 @@ class History:
         if self._rows == 1:
             return end.reshape(1, -1)
         self._known[0, place] = end
-        result = self._matrix("interpolate", step, self._interpolation_matrix).dot(self._known[:, place])
+        result = self._polynomials("interpolate", step, place)
         if self._held:
             inside = range(*place.indices(len(self.now)))
             local = [index - inside.start for index in self._held if index in inside]
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 
-    def _matrix(self, kind: str, step: float, make: Callable[[float], Floats]) -> Floats:
+    def _polynomials(self, kind: str, step: float, place: slice) -> Floats:
+        """Return the coefficients for some outputs; those without derivatives go by points."""
+        known = self._known[:, place]
+        if self.extrapolation is not Extrapolation.DERIVATIVES:
+            return self._matrix(kind, step, by_rates=False).dot(known)
+        result = self._matrix(kind, step, by_rates=True).dot(known)
+        if len(self._unknown):
+            inside = range(*place.indices(len(self.now)))
+            local = [index - inside.start for index in self._unknown if index in inside]
+            result[:, local] = self._matrix(kind, step, by_rates=False).dot(known[:, local])
+        return result
+
+    def _matrix(self, kind: str, step: float, by_rates: bool) -> Floats:
         """Return the matrix for these lengths of steps, made anew only where they have changed."""
         lengths = (step, *self._lengths)
-        found = self._weights.get(kind)
+        found = self._weights.get((kind, by_rates))
         if found is None or found[0] != lengths:
-            found = self._weights[kind] = (lengths, make(step))
+            make = self._extrapolation_matrix if kind == "extrapolate" else self._interpolation_matrix
+            found = self._weights[kind, by_rates] = (lengths, make(step, by_rates))
         return found[1]
 
-    def _extrapolation_matrix(self, step: float) -> Floats:
+    def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:
         """Return how c₀, c₁, c₂ follow from the known rows, for what is known of the past."""
         matrix = np.zeros((self._rows, len(self._known)))
         matrix[0, 1] = 1.0
-        if self.extrapolation is Extrapolation.DERIVATIVES:
-            matrix[1, 2] = step
+        if by_rates:
+            matrix[1, -1] = step
         elif len(self._lengths) == 1:
             matrix[1, 1:3] = np.array([1.0, -1.0]) * step / self._lengths[0]
         elif len(self._lengths) == 2:
@@ -170,14 +179,14 @@ class History:
             matrix[2, 1:4] = step * step * bend
         return matrix
 
-    def _interpolation_matrix(self, step: float) -> Floats:
+    def _interpolation_matrix(self, step: float, by_rates: bool) -> Floats:
         """Return how c₀, c₁, c₂ follow from the known rows and the end."""
         matrix = np.zeros((self._rows, len(self._known)))
         matrix[0, 1] = 1.0
         matrix[1, :2] = 1.0, -1.0
-        if self.extrapolation is Extrapolation.DERIVATIVES:
-            matrix[1, :3] = 0.0, 0.0, step
-            matrix[2, :3] = 1.0, -1.0, -step
+        if by_rates:
+            matrix[1, :2], matrix[1, -1] = 0.0, step
+            matrix[2, :2], matrix[2, -1] = (1.0, -1.0), -step
         elif self._rows == 3 and self._lengths:
             last = self._lengths[0]
             slope, earlier = np.array([1.0, -1.0, 0.0]) / step, np.array([0.0, 1.0, -1.0]) / last

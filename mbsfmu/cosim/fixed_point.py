@@ -32,7 +32,7 @@ class FixedPoint(Algorithm):
     def _advance(self, history: History, time: float, step: float) -> Floats:
         interface, columns = self._interface, self._interface.columns
         trial = predicted(history, step)
-        self.exchange.save(START)
+        self.exchange.save(START, time)
         relaxation, last = self._relaxation, None
         residual = scales = np.ones(0)
         for iteration in range(self.settings.maximum_iterations):

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_double, c_int, c_void_p
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-import fmpy
 import numpy as np
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
+from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.described import (
+    ALLOWED,
+    described_dependencies,
+    described_units,
+    described_variable,
+    typed_value,
+    unit_name,
+)
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.variables import Causality, Variability, Variable
 
 Floats = NDArray[np.float64]
 logger = logging.getLogger(__name__)
@@ -30,6 +33,10 @@ logger = logging.getLogger(__name__)
 _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
 _KEPT_MESSAGES = 5
+_LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # of fmi2StatusKind
+_SAME_TIME = 1e-6  # share of a step by which a unit may stop short of its end
+NEXT_EVENT = "next_event"
+"""Name of the Real variable, in s, that tells when a signal of a unit's own jumps or bends next."""
 
 
 # FMPy's proxy of the logger has one target per process, the last that was added: messages are told apart by the
@@ -53,38 +60,12 @@ class UnitError(SimulationError):
         self.fatal = fatal
 
 
-class Archive:
-    """An FMU file, unpacked once for all its instances; `close` removes what was unpacked.
+class UnitEnded(Exception):  # noqa: N818 - no error: a unit may end a run
+    """A unit that ended the run by itself, within a step; `time` in s is the last that it reached."""
 
-    Parameters
-    ----------
-    path
-        The FMU file.
-
-    Raises
-    ------
-    InputError
-        When it is no FMI 2.0 co-simulation FMU that runs on this platform.
-    """
-
-    def __init__(self, path: Path) -> None:
-        if not path.is_file():
-            raise InputError(f"there is no file {path}")
-        try:
-            self.description = fmpy.read_model_description(str(path), validate=False)
-            platforms = fmpy.supported_platforms(str(path))
-        except Exception as error:  # FMPy raises bare exceptions here
-            raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
-        if self.description.fmiVersion != "2.0" or self.description.coSimulation is None:
-            raise InputError(f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})")
-        if fmpy.platform not in platforms:
-            raise InputError(f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}")
-        self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
-        fmpy.extract(str(path), unzipdir=self.folder)
-
-    def close(self) -> None:
-        """Remove the unpacked files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def __init__(self, time: float) -> None:
+        super().__init__()
+        self.time = time
 
 
 class Instance:
@@ -111,22 +92,27 @@ class Instance:
         Whether communication steps may differ.
     steps
         Number of steps made.
-    returns
-        Whether a state from before a step may be restored after it; told to the unit with every step.
+    ends
+        By instance, the time in s at which it ended the run by itself; one for all instances of a run.
+    next_event
+        Name of the variable that tells when a signal of the unit's own jumps or bends next; None where there is none.
     """
 
     def __init__(self, name: str, archive: Archive) -> None:
         self.name = name
         self.time = 0.0
         self.steps = 0
-        self.returns = False
+        self.ends: dict[str, float] = {}
         self._fatal = self._running = False
         self._states: dict[str, Any] = {}
+        self._saved: dict[str, float] = {}
+        self._earliest = math.inf
         self._description = archive.description
         self._by_name = {each.name: each for each in self._description.modelVariables}
         self.kinds = {each.name: each.type for each in self._description.modelVariables}
-        self.variables = {each.name: _variable(each) for each in self._description.modelVariables}
+        self.variables = {each.name: described_variable(each) for each in self._description.modelVariables}
         self.units = described_units(self._description)
+        self.next_event = NEXT_EVENT if self._tells_next_event() else None
         co_simulation = self._description.coSimulation
         if co_simulation is None:
             raise InputError(f"{name} is no co-simulation unit")
@@ -154,18 +140,20 @@ class Instance:
             raise SimulationError(f"{name} cannot be instantiated: {self._reason(str(error))}") from None
         self._address = self.component
         self._do_step = self.function("fmi2DoStep", (c_void_p, c_double, c_double, c_int))
+        self._boolean_status = self.function("fmi2GetBooleanStatus", (c_void_p, c_int, c_void_p))
+        self._real_status = self.function("fmi2GetRealStatus", (c_void_p, c_int, c_void_p))
         self._get_state = self.function("fmi2GetFMUstate", (c_void_p, c_void_p))
         self._set_state = self.function("fmi2SetFMUstate", (c_void_p, c_void_p))
 
     @property
     def dependencies(self) -> dict[str, tuple[str, ...] | None]:
         """What each output depends on directly while stepping; None where the unit does not say."""
-        return _dependencies(self._description.outputs)
+        return described_dependencies(self._description.outputs)
 
     @property
     def initial_dependencies(self) -> dict[str, tuple[str, ...] | None]:
         """What each unknown depends on in initialization mode; None where the unit does not say."""
-        return _dependencies(self._description.initialUnknowns)
+        return described_dependencies(self._description.initialUnknowns)
 
     @property
     def default_experiment(self) -> tuple[float | None, float | None]:
@@ -243,18 +231,56 @@ class Instance:
     def step(self, time: float, step: float) -> None:
         """Make a step in s.
 
+        The unit is told whether it may still be brought back to before the beginning of the step
+        (`noSetFMUStatePriorToCurrentPoint`): only inside a longer step that may be made again [FMI 2.0.4, section
+        4.2.2]. There are units that stand still where they are told so.
+
         Raises
         ------
         UnitError
             When the unit refuses; the message has instance, time and reason.
+        UnitEnded
+            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         self.time = time
         self.steps += 1
         if self._messages:
             self._messages.clear()
-        status = self._do_step(self._address, time, step, not self.returns)
+        status = self._do_step(self._address, time, step, self._earliest >= time)
         if status > 1:
-            self.fail("fmi2DoStep", status)
+            if status != fmi2.fmi2Discard or not self._wants_to_end():
+                self.fail("fmi2DoStep", status)
+            self._end(time, step)
+
+    def _wants_to_end(self) -> bool:
+        """Tell whether a step was discarded because the unit ends the run; what it said of the step stays."""
+        messages, answer = list(self._messages), c_int(0)
+        status = self._boolean_status(self._address, _TERMINATED, byref(answer))
+        self._messages.clear()
+        self._messages.extend(messages)
+        return status == fmi2.fmi2OK and bool(answer.value)
+
+    def _end(self, time: float, step: float) -> None:
+        """Take down that the unit ended the run, and where in a step in s."""
+        reached = c_double(time)
+        if self._real_status(self._address, _LAST_SUCCESSFUL_TIME, byref(reached)) != fmi2.fmi2OK:
+            reached.value = time
+        self._messages.clear()
+        self.ends[self.name] = reached.value
+        if reached.value < time + step * (1.0 - _SAME_TIME):
+            raise UnitEnded(reached.value)
+
+    def read_next_event(self) -> float:
+        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+        if self.next_event is None:
+            return math.inf
+        return float(self._call("getReal", [self.reference(self.next_event)])[0])
+
+    def _tells_next_event(self) -> bool:
+        described = self._by_name.get(NEXT_EVENT)
+        if described is None or described.type != "Real" or unit_name(described) != "s":
+            return False
+        return described.causality in ("local", "output", None)
 
     def close(self) -> None:
         """Free saved states, terminate and free the instance; after a fatal error the standard forbids all three."""
@@ -271,8 +297,8 @@ class Instance:
 
     # -- states ---------------------------------------------------------------------------------------------
 
-    def save(self, slot: str) -> None:
-        """Keep the state under a name; what was kept under it is replaced.
+    def save(self, slot: str, time: float) -> None:
+        """Keep the state at a time in s under a name; what was kept under it is replaced.
 
         Raises
         ------
@@ -284,6 +310,13 @@ class Instance:
         status = self._get_state(self._address, byref(self._states[slot]))
         if status > 1:
             self.fail("fmi2GetFMUstate", status)
+        self._saved[slot] = time
+        self._earliest = min(self._saved.values())
+
+    def release(self, slot: str) -> None:
+        """Promise not to go back to what is kept under a name any more."""
+        self._saved.pop(slot, None)
+        self._earliest = min(self._saved.values(), default=math.inf)
 
     def restore(self, slot: str) -> None:
         """Go back to the state that was kept under a name.
@@ -296,6 +329,7 @@ class Instance:
         status = self._set_state(self._address, self._states[slot])
         if status > 1:
             self.fail("fmi2SetFMUstate", status)
+        self.ends.pop(self.name, None)
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -313,7 +347,7 @@ class Instance:
         try:
             typed = typed_value(described, value)
         except ValueError:
-            raise InputError(f"{self.name}.{name} is {value!r}; it must be {_ALLOWED[described.type]}") from None
+            raise InputError(f"{self.name}.{name} is {value!r}; it must be {ALLOWED[described.type]}") from None
         function = "Integer" if described.type == "Enumeration" else described.type
         self._call(f"set{function}", [described.valueReference], [typed])
 
@@ -332,87 +366,3 @@ class Instance:
         references = [[self.reference(name) for name in names] for names in (unknowns, knowns)]
         columns = [self._call("getDirectionalDerivative", references[0], [known], [1.0]) for known in references[1]]
         return np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
-
-
-def _variable(described: Any) -> Variable:
-    causality = described.causality or "local"
-    if causality not in list(Causality):
-        causality = "local"
-    variability = described.variability
-    if variability not in list(Variability):
-        variability = "continuous" if described.type == "Real" else "discrete"
-    return Variable(
-        described.name,
-        Causality(causality),
-        Variability(variability),
-        _unit_name(described),
-        nominal=float(described.nominal) if described.nominal else None,
-        description=described.description or "",
-    )
-
-
-def _dependencies(unknowns: Any) -> dict[str, tuple[str, ...] | None]:
-    return {
-        each.variable.name: None if each.dependencies is None else tuple(known.name for known in each.dependencies)
-        for each in unknowns
-    }
-
-
-def described_units(description: Any) -> dict[str, Unit]:
-    """Return the unit of each variable of a description that FMPy read, with its definition where that has one."""
-    defined = {
-        each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
-        for each in description.unitDefinitions
-        if each.baseUnit is not None
-    }
-    units = {}
-    for each in description.modelVariables:
-        name = _unit_name(each)
-        unit = defined.get(name, Unit(name))
-        # The offset of a difference of two values falls out of its conversion.
-        units[each.name] = replace(unit, offset=0.0) if _is_difference(each) else unit
-    return units
-
-
-def _unit_name(described: Any) -> str:
-    return described.unit or (described.declaredType.unit if described.declaredType else None) or "1"
-
-
-def _is_difference(described: Any) -> bool:
-    declared = described.declaredType
-    return bool(described.relativeQuantity or (declared is not None and declared.relativeQuantity))
-
-
-_ALLOWED = {
-    "Real": "a number",
-    "Integer": "an integer",
-    "Boolean": "true or false",
-    "Enumeration": "an item of the enumeration or its integer",
-}
-_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-
-
-def typed_value(described: Any, value: Any) -> float | int | bool | str:
-    """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
-
-    Raises
-    ------
-    ValueError
-        When it is none of that type.
-    """
-    kind = described.type
-    if kind == "String":
-        return str(value)
-    if kind == "Real":
-        return float(value)
-    if kind == "Boolean":
-        if str(value).lower() not in _TRUTHS:
-            raise ValueError(value)
-        return _TRUTHS[str(value).lower()]
-    items = described.declaredType.items if kind == "Enumeration" and described.declaredType else None
-    for item in items or ():
-        if item.name == value:
-            return int(item.value)
-    if float(value) != int(float(value)):
-        raise ValueError(value)
-    return int(float(value))

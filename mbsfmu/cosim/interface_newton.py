@@ -41,7 +41,7 @@ class InterfaceNewton(Algorithm):
     def _advance(self, history: History, time: float, step: float) -> Floats:
         interface, columns = self._interface, self._interface.columns
         trial = predicted(history, step)
-        self.exchange.save(START)
+        self.exchange.save(START, time)
         fresh = False
         change: Floats | None = None
         residual = last = scales = np.ones(0)

@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.graph import SystemGraph
-from mbsfmu.cosim.instance import Archive, Instance
+from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.ssp import read_ssp
 from mbsfmu.errors import InputError
 

@@ -97,8 +97,9 @@ def cosimulate(
         Of `error` the wanted error of outputs at the end of the run, of `energy` the residual power: as a share of
         their magnitude, and of their nominal value (1 W of powers). The absolute one is the same by default.
     smallest_step, largest_step
-        Bounds of controlled steps in s; a thousandth and ten times `step` by default. What happens inside a unit at
-        rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
+        Bounds of controlled steps in s; a thousandth and ten times `step` by default. Steps end where a unit tells its
+        next event (a variable `next_event` in s, as ours have). What happens inside another unit at rest, such as a
+        jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
     iteration_tolerance, maximum_iterations
         Of iterated algorithms: the largest last change as a share of a variable's magnitude or nominal value, and
         the number of sweeps after which a step fails.
@@ -116,8 +117,9 @@ def cosimulate(
         Start values by `unit.variable` or connector of the system, set before initialization.
     inputs
         Functions of time, or signals that know their events (`StepSignal`, `LinearSignal`), by `unit.variable` or
-        connector of the system, for inputs that no connection drives. Steps end at events. Held inputs take the value
-        at the beginning of a step.
+        connector of the system, for inputs that no connection drives. Steps end at events; anything with `events`,
+        `before(time)` and `after(time)` has such. Where a plain function jumps is found by `error` control alone, and
+        not if it jumps back within a quarter of a step. Held inputs take the value at the beginning of a step.
     progress
         Called with the share that is done.
 
@@ -178,8 +180,6 @@ def cosimulate(
         stepping = Stepping(coupling, bonds)
         controller = _make_controller(control, stepping, tolerances, history, facts, end - graph.start)
         course = Course(stepping, history, record, facts, driven, texts, graph.start, end, progress)
-        for instance in instances.values():
-            instance.returns = coupling.returns or (controller is not None and controller.returns)
         begin = clock.perf_counter()
 
         def result() -> CosimulationResult:

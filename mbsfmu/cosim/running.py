@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mbsfmu.cosim.control import Controller
+from mbsfmu.cosim.control import Attempt, Controller
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.instance import UnitError
+from mbsfmu.cosim.instance import UnitEnded, UnitError
 from mbsfmu.cosim.result import Facts, Record
 from mbsfmu.cosim.stepping import Point, Stepping
 from mbsfmu.cosim.texts import Texts
@@ -92,54 +92,111 @@ class Course:
         self._check_lengths(lengths, step)
         jumps = {time for time in self._events if self._driven.jumps(time)}
         advance, add, progress, history = self._stepping.advance, self._record.add, self._progress, self._history
-        pass_on = self._texts.pass_on
+        pass_on, ends = self._texts.pass_on, self._stepping.exchange.ends
         pass_on(self._start)
         for index, (time, end, length) in enumerate(zip(times[:-1], times[1:], lengths.tolist(), strict=True)):
             if time in jumps:
                 history.restart()
-            point = advance(history, time, length)
+            try:
+                point = advance(history, time, length)
+            except UnitEnded as ended:
+                self._end_within(time, ended.time)
+                return
             add(end, point.outputs, point.energies)
             pass_on(end)
+            if ends:
+                self._tell_end(end)
+                return
             if progress is not None and index % _TELL_EVERY == 0:
                 progress((index + 1) / (len(times) - 1))
 
     def run_controlled(self, controller: Controller, step: float) -> None:
-        """Make steps whose length a controller chooses, beginning with one in s, cut at the events."""
+        """Make steps whose length a controller chooses, beginning with one in s, cut at the events.
+
+        Events are those of the followed signals, and those inside units that tell the next one.
+        """
         bounds, time, count = controller.tolerances, self._start, 0
+        same, ends = _ROUND_OFF * bounds.smallest, self._stepping.exchange.ends
         wanted = min(max(step, bounds.smallest), bounds.largest)
+        last = self._stop
         self._texts.pass_on(time)
-        for end in [*self._events, self._stop]:
-            while time < end:
-                length, reaches = _fitted(wanted, end - time)
-                target = end if reaches else time + length
+        inside = self._stepping.exchange.next_event(time + same)
+        while time < last:
+            end = min(inside, last, *(event for event in self._events if event > time))
+            length, reaches = _fitted(wanted, end - time)
+            target = end if reaches else time + length
+            try:
                 attempt = self._attempt(controller, time, target - time)
-                if attempt is None:
-                    wanted = 0.5 * length
-                    continue
-                if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest * (1.0 + _ROUND_OFF):
-                    controller.undo()
-                    self._facts.rejected_steps += 1
-                    wanted = max(length * controller.reject(attempt), bounds.smallest)
-                    continue
-                if attempt.ratio > 1.0 and length <= bounds.smallest * (1.0 + _ROUND_OFF):
-                    self._tell_smallest(time, bounds.smallest)
-                proposed = length * controller.accept(attempt, length)
-                # A step that was cut short says nothing against the longer one that was wanted.
-                wanted = max(proposed, wanted) if reaches and attempt.ratio <= 1.0 else proposed
-                wanted = min(max(wanted, bounds.smallest), bounds.largest)
-                self._history = attempt.history
-                for point in self._ended(attempt.points, target):
-                    self._record.add(point.time, point.outputs, point.energies)
-                self._texts.pass_on(target)
-                time, count = target, count + 1
-                if self._progress is not None and count % _TELL_EVERY == 0:
-                    self._progress((time - self._start) / (self._stop - self._start))
-            if end < self._stop and self._driven.jumps(end):
+            except UnitEnded as ended:
+                if not controller.returns or ended.time <= time + same:
+                    self._end_within(time, ended.time)
+                    return
+                controller.undo()
+                last = ended.time
+                continue
+            if attempt is None:
+                wanted = 0.5 * length
+                continue
+            if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest * (1.0 + _ROUND_OFF):
+                controller.undo()
+                self._facts.rejected_steps += 1
+                wanted = max(length * controller.reject(attempt), bounds.smallest)
+                continue
+            if attempt.ratio > 1.0 and length <= bounds.smallest * (1.0 + _ROUND_OFF):
+                self._tell_smallest(time, bounds.smallest)
+            wanted = self._next_length(controller, attempt, length, wanted, reaches)
+            self._take(attempt, target)
+            time, count = target, count + 1
+            if ends:
+                break
+            if attempt.jumps or (end < self._stop and reaches and (end == inside or self._driven.jumps(end))):
                 self._history.restart()
                 controller.restart()
-                wanted = min(wanted, step)
+                wanted = min(max(wanted, step) if attempt.jumps else wanted, step)
+            inside = self._stepping.exchange.next_event(time + same)
+            if self._progress is not None and count % _TELL_EVERY == 0:
+                self._progress((time - self._start) / (self._stop - self._start))
+        if ends or last < self._stop:
+            self._tell_end(time)
 
-    def _attempt(self, controller: Controller, time: float, length: float):
+    @staticmethod
+    def _next_length(controller: Controller, attempt: Attempt, length: float, wanted: float, reaches: bool) -> float:
+        """Return the length in s that the next step shall have, after an attempt of one that was taken."""
+        bounds = controller.tolerances
+        proposed = length * controller.accept(attempt, length)
+        # A step that was cut short says nothing against the longer one that was wanted.
+        proposed = max(proposed, wanted) if reaches and attempt.ratio <= 1.0 else proposed
+        return min(max(proposed, bounds.smallest), bounds.largest)
+
+    def _take(self, attempt: Attempt, target: float) -> None:
+        """Record what an attempt led to, up to a time in s."""
+        self._history = attempt.history
+        for point in self._ended(attempt.points, target):
+            self._record.add(point.time, point.outputs, point.energies)
+        self._texts.pass_on(target)
+
+    # -- units that end the run -------------------------------------------------------------------------------
+
+    def _end_within(self, time: float, end: float) -> None:
+        """End a run in a step from a time in s which a unit ended at another one.
+
+        A unit alone leaves the row of where it ended; among several, the last row is the last one that all reached.
+        """
+        members = self._stepping.exchange.members
+        if len(members) == 1 and end > time:
+            self._record.add(end, self._stepping.exchange.read().copy(), [])
+            self._texts.pass_on(end)
+            time = end
+        self._tell_end(time)
+
+    def _tell_end(self, time: float) -> None:
+        for name, ended in self._stepping.exchange.ends.items():
+            sentence = f"{name} ended the run at t = {ended:.9g} s"
+            if time < ended - _ROUND_OFF * abs(ended):
+                sentence += f"; the last point that all units reached is at {time:.9g} s"
+            self.tell(sentence)
+
+    def _attempt(self, controller: Controller, time: float, length: float) -> Attempt | None:
         """Try a step; None where it failed but can be tried again with half the length."""
         try:
             return controller.attempt(self._history, time, length)

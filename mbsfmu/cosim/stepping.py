@@ -73,9 +73,9 @@ class Stepping:
             raise SimulationError(f"{instance}.{variable} is not finite at t = {time + step:.9g} s: the run diverges")
         return Point(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
 
-    def save(self, slot: str) -> None:
-        """Keep the states of all members under a name."""
-        self.exchange.save(slot)
+    def save(self, slot: str, time: float) -> None:
+        """Keep the states of all members at a time in s under a name."""
+        self.exchange.save(slot, time)
 
     def restore(self, slot: str) -> None:
         """Bring all members back."""

@@ -11,6 +11,7 @@ from scipy.linalg import expm
 from mbsfmu.formulations.system import System
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
+from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.variables import Causality, Variability, Variable
 
@@ -59,9 +60,11 @@ class LinearSystem(System):
         return np.zeros(0)
 
 
-def export_linear(system: System, folder: Path, solver: str, step: float, **flags: bool) -> Path:
+def export_linear(
+    system: System, folder: Path, solver: str, step: float, signals: dict[str, AnySignal] | None = None, **flags: bool
+) -> Path:
     """Write a system as a native unit; flags of its description are changed to say less than it can."""
-    simulation = make_simulation(system, name=system.name, signals={}, solver=solver, step=step)
+    simulation = make_simulation(system, name=system.name, signals=signals or {}, solver=solver, step=step)
     path = export_native(simulation, folder / f"{system.name}.fmu", platforms=[host_platform()], force=True)
     if flags:
         degrade(path, flags)

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from fmpy.validation import validate_fmu
 from foreign_units import C_UNITS
 from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import CosimulationError, InputError, cosimulate
+from mbsfmu.cli.cosim import command
+from mbsfmu.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
 
@@ -164,6 +167,57 @@ def test_unit_that_fails_is_named_with_time_and_reason(foreign: Foreign, status:
     with pytest.raises(CosimulationError, match=reason) as caught:
         cosimulate(units, step=0.1, stop=2.0, parameters=parameters)
     np.testing.assert_allclose(caught.value.result["now"], 0.1 * np.arange(8))
+
+
+@pytest.mark.parametrize("step", [0.1, 0.25])
+@pytest.mark.parametrize("control", ["fixed", "error"])
+def test_unit_that_ends_itself_ends_the_run(foreign: Foreign, step: float, control: str) -> None:
+    """At 0.75 s, on the grid of 0.25 s and off that of 0.1 s: the row there is the last one, and nothing is wrong."""
+    result = cosimulate(foreign("ending"), step=step, stop=2.0, control=control)
+    assert result.time[-1] == pytest.approx(0.75, abs=1e-12)
+    np.testing.assert_allclose(result["height"], result.time, atol=1e-12)
+    assert result.texts["ending.where"][-1] == (pytest.approx(0.75), "there")
+    assert result.notes == ["ending ended the run at t = 0.75 s"]
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "newton"])
+def test_unit_that_ends_itself_among_others(foreign: Foreign, algorithm: str) -> None:
+    """Where steps can be made again, all go to where it ended; else rows end where all were last."""
+    units = [foreign("dahlquist"), foreign("ending"), foreign("source")]
+    fixed = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, parameters={"dahlquist.rate": 2.0})
+    np.testing.assert_allclose(fixed.time, 0.1 * np.arange(8))
+    np.testing.assert_allclose(fixed["x"], np.exp(-2.0 * fixed.time), rtol=1e-12)
+    assert fixed.notes == ["ending ended the run at t = 0.75 s; the last point that all units reached is at 0.7 s"]
+    controlled = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, control="error")
+    assert controlled.time[-1] == pytest.approx(0.75, abs=1e-12)
+    assert controlled["x"][-1] == pytest.approx(np.exp(-0.75), rel=1e-12)
+
+
+def test_command_ends_well_with_a_unit_that_ends_itself(foreign: Foreign, tmp_path: Path) -> None:
+    output = tmp_path / "run.csv"
+    done = CliRunner().invoke(command, [str(foreign("ending")), "--quiet", "-o", str(output)])
+    assert done.exit_code == 0
+    assert "ending ended the run at t = 0.75 s" in done.stderr
+    assert Trajectory.from_file(output).time[-1] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("extrapolation", ["zero", "linear"])
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "fixed-point", "newton"])
+def test_units_may_trust_that_steps_stay(foreign: Foreign, algorithm: str, extrapolation: str) -> None:
+    """A unit that moves only in steps which stay keeps the time, in runs of equal steps and of those made again."""
+    options = {"algorithm": algorithm, "extrapolation": extrapolation, "step": 0.1, "stop": 1.0}
+    result = cosimulate(foreign("committing"), **options)
+    np.testing.assert_allclose(result["clock"], result.time, atol=1e-12)
+
+
+def test_what_was_promised_to_stay_is_never_undone(foreign: Foreign) -> None:
+    """These units refuse a state from before a step that was said to stay; halves of controlled steps are undone."""
+    units, connections = [foreign("source"), foreign("dahlquist")], ["source.sine=dahlquist.u"]
+    for options in ({"algorithm": "newton"}, {"control": "error", "tolerance": 1e-5}, {"rates": {"dahlquist": 3}}):
+        result = cosimulate(
+            units, connections=connections, step=0.02, stop=0.5, extrapolation="linear", **options
+        )  # fmt: skip
+        assert result.time[-1] == 0.5
 
 
 # -- with ours ----------------------------------------------------------------------------------------------

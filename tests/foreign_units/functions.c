@@ -118,9 +118,11 @@ GET_AND_SET(String, text, TEXTS)
 
 FMI2_EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_set_state)
 {
-    (void)no_set_state;
     Unit *unit = component;
     char why[TEXT_LENGTH] = "";
+    unit->values.final = no_set_state;
+    if (no_set_state)
+        unit->flushed = time;
     fmi2Status status = advance(&unit->values, time, step, why);
     if (status != fmi2OK)
         return refuse(unit, status, why);
@@ -154,7 +156,7 @@ FMI2_EXPORT fmi2Status fmi2GetBooleanStatus(fmi2Component component, const fmi2S
 {
     if (kind != fmi2Terminated)
         return missing(component, "fmi2GetBooleanStatus");
-    *value = 0;
+    *value = ((Unit *)component)->values.ended;
     return fmi2OK;
 }
 
@@ -202,7 +204,11 @@ FMI2_EXPORT fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate sta
 {
     if (!HAS_STATE)
         return missing(component, "fmi2SetFMUstate");
-    memcpy(&((Unit *)component)->values, state, sizeof(Values));
+    Unit *unit = component;
+    const Values *values = state;
+    if (values->time < unit->flushed - 1e-9)
+        return refuse(unit, fmi2Error, "a state is set that is from before what was said to stay");
+    memcpy(&unit->values, values, sizeof(Values));
     return fmi2OK;
 }
 

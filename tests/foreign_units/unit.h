@@ -23,6 +23,8 @@ typedef struct {
     char text[MOST_VALUES][TEXT_LENGTH];
     double time;      /* of the last successful step, s */
     double hidden[4]; /* what the unit keeps and shows nobody */
+    int final;        /* whether the step that is made will not be undone to a time before it */
+    int ended;        /* whether the unit has ended the run */
 } Values;
 
 typedef struct {
@@ -30,6 +32,7 @@ typedef struct {
     char name[TEXT_LENGTH];
     fmi2CallbackLogger logger;
     fmi2ComponentEnvironment environment;
+    double flushed; /* no state of an earlier time will be set any more, s */
 } Unit;
 
 /* Sets start values. */

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import fmpy
 
+from mbsfmu.cosim.described import described_units
 from mbsfmu.cosim.graph import Connection, Exposed, SystemGraph
-from mbsfmu.cosim.instance import described_units
 from mbsfmu.cosim.ssp.structure import Component, Connector, System, SystemStructure, Wire
 from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit, conversion
 from mbsfmu.errors import InputError

@@ -10,8 +10,8 @@ from typing import Any
 
 import fmpy
 
+from mbsfmu.cosim.described import described_units
 from mbsfmu.cosim.graph import Connection, SystemGraph
-from mbsfmu.cosim.instance import described_units
 from mbsfmu.cosim.ssp.flattening import Flattening
 from mbsfmu.cosim.ssp.names import STRUCTURE
 from mbsfmu.cosim.ssp.reading import StructureReader

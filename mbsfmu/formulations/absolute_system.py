@@ -101,7 +101,7 @@ class AbsoluteSystem(MechanismSystem):
     @cached_property
     def start_system(self) -> System:
         """The same mechanism in joint coordinates."""
-        system = MechanismSystem(self._mechanism)
+        system = MechanismSystem(self.mechanism)
         system.name, system.inputs, system.parameters = self.name, self.inputs, self.parameters
         return system
 
@@ -117,7 +117,7 @@ class AbsoluteSystem(MechanismSystem):
 
     def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
         """Return absolute coordinates and their rates from joint coordinates and their rates."""
-        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self._mechanism.topology.references)
+        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self.mechanism.topology.references)
         frames = self._kinematics.frames(coordinates, no_turns, instant.parameters)
         moving = self._kinematics.velocities(frames, velocities)
         places: list[Array] = []
@@ -169,7 +169,7 @@ class AbsoluteSystem(MechanismSystem):
 
     def _listed(self, values: dict[int, Array]) -> Array:
         """Return values of joint coordinates as a vector, zero where there is none; shape (joint coordinates,)."""
-        count = self._mechanism.topology.coordinates
+        count = self.mechanism.topology.coordinates
         return stack([values.get(index, np.asarray(0.0)) for index in range(count)])
 
     def _measured_part(self, joint: JointKinematics) -> JointKinematics:
@@ -273,7 +273,7 @@ class AbsoluteSystem(MechanismSystem):
         """
         motion = self._motion(instant)
         loaded = stack(self._loads(motion, instant).joint_loads)
-        bodies = [body for body, joint in enumerate(self._mechanism.topology.tree) if not isinstance(joint.joint, Free)]
+        bodies = [body for body, joint in enumerate(self.mechanism.topology.tree) if not isinstance(joint.joint, Free)]
         result, row = [], 0
         used = dict(zip(rows, range(len(rows)), strict=True))
         for number, cut in enumerate(self._cuts):

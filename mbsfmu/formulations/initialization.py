@@ -11,6 +11,8 @@ from mbsfmu.formulations.assembly import close_loops, independent_rows, onto_vel
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.massless import refuse_massless_motion
+from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.variables import Variable
 
@@ -75,6 +77,8 @@ class Initialization:
     ------
     InputError
         When the loops cannot be closed at the model's own parameters.
+    DataError
+        When a body can move there without kinetic energy.
     """
 
     def __init__(self, system: System) -> None:
@@ -100,6 +104,23 @@ class Initialization:
             self.balanced_parts = (BalancedPart(self.functions, 0),) if system.balances else ()
             self.calculated = tuple(variable for variable, _ in system.balances)
         self._start = self.run(starts(system.parameters))
+        self._refuse_massless_motion()
+
+    def _refuse_massless_motion(self) -> None:
+        """Check the mechanisms where they start."""
+        functions, system = self.functions, self._system
+        functions.coordinates[:] = self._start.coordinates
+        jacobian = functions.all_closure()[1]
+        references = system.start_references(self._start.coordinates)
+        first = turning = 0
+        for part in system.parts if isinstance(system, CoupledSystem) else (system,):
+            own = slice(first, first + len(part.coordinates))
+            orientations = slice(turning, turning + 4 * part.references)
+            if isinstance(part, MechanismSystem):
+                refuse_massless_motion(
+                    part.mechanism, self._start.coordinates[own], references[orientations], jacobian[:, own]
+                )
+            first, turning = own.stop, orientations.stop
 
     @cached_property
     def rows(self) -> tuple[int, ...]:

@@ -50,11 +50,16 @@ class MechanismSystem(System):
     ----------
     mechanism
         The mechanism.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.name = mechanism.name
-        self._mechanism = mechanism
+        self.mechanism = mechanism
         self._properties = properties = Properties()
         self._points = points = Points(mechanism, properties)
         topology = mechanism.topology

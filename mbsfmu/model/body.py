@@ -21,6 +21,7 @@ QUANTITY = re.compile(
 )
 """What the variables of a body, and of a joint that may have the same name, are called behind the dot."""
 _ROUND_OFF = 1e-9
+_NO_INERTIA = 1e-14
 
 
 class Point(Data):
@@ -107,18 +108,23 @@ class RigidBody(Body):
 
     @model_validator(mode="after")
     def _physical(self) -> RigidBody:
-        if 2 * max(self.inertia) > sum(self.inertia) * (1 + _ROUND_OFF):
-            raise ValueError(f"inertia is {self.inertia}; each moment must be at most the sum of the two others")
-        smallest, middle, largest = principal = np.linalg.eigvalsh(self.inertia_tensor)
-        if smallest < -_ROUND_OFF * largest or largest > (smallest + middle) * (1 + _ROUND_OFF):
-            shown = ", ".join(f"{moment:.4g}" for moment in principal)
-            raise ValueError(
-                f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal "
-                f"moments are {shown} kg m²; none may be negative, and each must be at most the sum of the two others"
-            )
+        self._check_inertia()
         if self.length is None and (self.centre.along or any(point.along for point in self.points.values())):
             raise ValueError("a point is given by its share of the length, but the body has no length")
         return self
+
+    def _check_inertia(self) -> None:
+        if 2 * max(self.inertia) > sum(self.inertia) * (1 + _ROUND_OFF):
+            raise ValueError(f"inertia is {self.inertia}; each moment must be at most the sum of the two others")
+        smallest, middle, largest = np.linalg.eigvalsh(self.inertia_tensor)
+        told = (
+            f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal moments "
+            f"are {smallest:.4g}, {middle:.4g}, {largest:.4g} kg m²"
+        )
+        if smallest < -_ROUND_OFF * largest or largest > (smallest + middle) * (1 + _ROUND_OFF):
+            raise ValueError(f"{told}; none may be negative, and each must be at most the sum of the two others")
+        if smallest <= _NO_INERTIA * largest and (largest == 0.0 or 0.0 not in self.inertia):
+            raise ValueError(f"{told}; a rod may have none about its axis, which must be one of the body's axes")
 
     @property
     def inertia_tensor(self) -> NDArray[np.float64]:

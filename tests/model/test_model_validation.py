@@ -114,6 +114,14 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         changed("bodies", 0, {**RIGID, "inertia": [1.0, 1.0, 1.0], "products_of_inertia": [0.6, 0.0, 0.0]}),
         ("'crank'", "principal moments are 0.4, 1, 1.6", "at most the sum"),
     ),
+    "no inertia at all": (
+        changed("bodies", 0, {**RIGID, "inertia": [0.0, 0.0, 0.0]}),
+        ("'crank'", "principal moments are 0, 0, 0", "a rod may have none about its axis"),
+    ),
+    "rod askew": (
+        changed("bodies", 0, {**RIGID, "inertia": [0.5, 0.5, 1.0], "products_of_inertia": [0.5, 0.0, 0.0]}),
+        ("'crank'", "1, 1 kg m²", "a rod may have none about its axis, which must be one of the body's axes"),
+    ),
     "point named as the centre of mass": (
         changed("bodies", 0, {**RIGID, "points": {"centre": [1.0, 0.0, 0.0]}}),
         ("'crank'", "point 'centre'", "exists already on every RigidBody"),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, LiteralString, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-_MOST_MEANT = 3
+_MOST_MEANT, _MOST_LISTED = 3, 40
 
 
 class DataError(ValueError):
@@ -97,7 +97,8 @@ def meant(word: str, words: Iterable[str]) -> str:
     near = [each for each in known if each.endswith(f".{word}")] or get_close_matches(word, known, n=1, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near[:_MOST_MEANT]))}?"
-    return f"there are {', '.join(known)}" if known else "there are none"
+    more = [f"{len(known) - _MOST_LISTED} more"] if len(known) > _MOST_LISTED else []
+    return f"there are {', '.join([*known[:_MOST_LISTED], *more])}" if known else "there are none"
 
 
 class _Shown:

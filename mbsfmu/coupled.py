@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hydraulics import Circuit
-from mbsfmu.data import Data, DataError, FrozenMap, word
+from mbsfmu.data import Data, DataError, FrozenMap, meant, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.circuit_system import CircuitSystem
@@ -82,9 +82,30 @@ class CoupledModel(Data):
         if not self.systems:
             raise ValueError("a model needs at least one system")
         for reference in self.signals:
-            if reference.partition(".")[0] not in self.systems:
-                raise DataError(f"signal '{reference}' drives no system; systems are {', '.join(self.systems)}")
+            if (name := reference.partition(".")[0]) not in self.systems:
+                raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
+        self._check_cylinders()
         return self
+
+    def _check_cylinders(self) -> None:
+        """Refuse cylinders that are moved without their length or their velocity, or push what does not move them.
+
+        Such a model runs, and is wrong: friction and the flows that the piston makes go by the velocity, the chambers
+        and the end stops by the length.
+        """
+        driven = {*self.signals, *(target for _, target in self.connections)}
+        read = {source for source, _ in self.connections}
+        for system, data in self.systems.items():
+            for cylinder in data.cylinders if isinstance(data, Circuit) else ():
+                name = f"{system}.{cylinder.name}"
+                motion = [f"{name}.length", f"{name}.velocity"]
+                missing = [each for each in motion if each not in driven]
+                if missing and (len(missing) < len(motion) or f"{name}.force" in read):
+                    told = " and ".join(f"'{each}'" for each in missing)
+                    raise DataError(
+                        f"nothing drives {told}, though cylinder '{name}' is part of a machine: "
+                        "connect its force, its length and its velocity"
+                    )
 
     # -- files ----------------------------------------------------------------------------------------------
 
@@ -184,7 +205,7 @@ class CoupledModel(Data):
             When there is no such system, an option is wrong, or the mechanism cannot be assembled.
         """
         if name not in self.systems:
-            raise InputError(f"there is no system '{name}' in {self.name}; there are {', '.join(self.systems)}")
+            raise InputError(f"there is no system '{name}' in {self.name}; {meant(name, self.systems)}")
         given = self.starts(**options)[name] if starts is None else starts
         part = dict(self._parts(_absolute(options)))[name]
         for kind in ("inputs", "parameters"):

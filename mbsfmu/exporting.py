@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.coupled import CoupledModel, unit_from_dict
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.native.compiler import host_platform
@@ -85,9 +86,9 @@ def export(
         When a word is unknown, a file is there already, or the model cannot be initialized; nothing is written.
     """
     if layout not in LAYOUTS:
-        raise InputError(f"there is no layout '{layout}'; there are {', '.join(LAYOUTS)}")
+        raise InputError(f"there is no layout '{layout}'; {meant(layout, LAYOUTS)}")
     if backend not in BACKENDS:
-        raise InputError(f"there is no backend '{backend}'; there are {', '.join(BACKENDS)}")
+        raise InputError(f"there is no backend '{backend}'; {meant(backend, BACKENDS)}")
     if backend == "python" and (platforms or sources):
         raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
     folder = Path(directory)

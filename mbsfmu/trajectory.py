@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 from mbsfmu.tables import column_values, make_table, read_parquet, unit_of, write_parquet
@@ -86,7 +87,7 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
             return found[0]
         if found:
             raise UnknownSignalError(f"signal '{name}' is ambiguous: it may be {' or '.join(found)}")
-        raise UnknownSignalError(f"there is no signal '{name}'; there are {', '.join(self.names)}")
+        raise UnknownSignalError(f"there is no signal '{name}'; {meant(name, self.names)}")
 
     def unit(self, name: str) -> str:
         """Return the unit of a signal."""

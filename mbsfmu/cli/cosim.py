@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mbsfmu.cli.options import assignment, check_folders, check_signal_file, common_options, words
-from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, cosimulate
+from mbsfmu.cosim import cosimulate
 from mbsfmu.cosim.algorithms import AITKEN, ALGORITHMS, JACOBIANS
 from mbsfmu.cosim.control import CONTROLS
 from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.signals import read_signal
-
-
-@contextmanager
-def _kept(output: str | None) -> Iterator[None]:
-    """Write what was recorded until a run failed or was interrupted, and say so."""
-    try:
-        yield
-    except (CosimulationError, CosimulationInterrupted) as ended:
-        if output:
-            ended.result.to_file(output)
-            click.echo(f"mbsfmu: {output} has what was recorded until {ended.result.time[-1]:.9g} s", err=True)
-        raise
 
 
 def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
@@ -104,7 +90,7 @@ def command(
     check_folders(output, json_file)
     check_signal_file(output)
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
-    with progress_bar("stepping", quiet) as progress, _kept(output):
+    with progress_bar("stepping", quiet) as progress, keep_recorded(output):
         result = cosimulate(
             source[0] if len(source) == 1 else [Path(each) for each in source],
             algorithm=algorithm,

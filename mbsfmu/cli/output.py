@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import click
 import numpy as np
 
+from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.files import complete_file
 
 
@@ -35,6 +38,18 @@ def _once() -> Callable[[logging.LogRecord], bool]:
         return True
 
     return is_new
+
+
+@contextmanager
+def keep_recorded(output: str | None) -> Iterator[None]:
+    """Write what was recorded until a run failed or was interrupted, and say so."""
+    try:
+        yield
+    except (RunError, RunInterrupted) as ended:
+        if output:
+            ended.result.to_file(output)
+            click.echo(f"mbsfmu: {output} has what was recorded until {ended.result.time[-1]:.9g} s", err=True)
+        raise
 
 
 def write_json(path: str | None, data: Mapping[str, Any]) -> None:

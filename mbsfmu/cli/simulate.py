@@ -6,7 +6,7 @@ import click
 
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import check_folders, check_signal_file, common_options, drift_options, formulation_option
-from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.simulation.factory import SOLVERS
 
@@ -57,7 +57,7 @@ def command(
         projections=projections,
         penalty=penalty,
     )
-    with progress_bar("simulating", quiet) as progress:
+    with progress_bar("simulating", quiet) as progress, keep_recorded(output):
         result = simulation.run(stop, progress=progress)
     if output:
         result.to_file(output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mbsfmu.cosim.algorithms import ALGORITHMS
 from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 
 CHOICES = tuple(
@@ -25,7 +26,7 @@ def parted(choice: str) -> tuple[str, str]:
         When it is none of them.
     """
     if choice not in CHOICES:
-        raise InputError(f"there is no algorithm '{choice}'; there are {', '.join(CHOICES)}")
+        raise InputError(f"there is no algorithm '{choice}'; {meant(choice, CHOICES)}")
     for extrapolation in Extrapolation:
         if choice.endswith(f"-{extrapolation}"):
             return choice.removesuffix(f"-{extrapolation}"), extrapolation

@@ -11,6 +11,7 @@ from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.cosim.fixed_point import FixedPoint
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.interface_newton import InterfaceNewton
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 
 _CLASSES: dict[str, type[Algorithm]] = {
@@ -52,7 +53,7 @@ def make_settings(
         ("jacobian", jacobian, JACOBIANS),
     ):
         if word not in words:
-            raise InputError(f"there is no {what} '{word}'; there are {', '.join(words)}")
+            raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
     chosen = tuple(order) if order is not None else tuple(instances)
     if sorted(chosen) != sorted(instances):
         raise InputError(f"the order is {', '.join(chosen)}; it must name each unit once: {', '.join(instances)}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.units import IDENTITY, LinearMap, conversion
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.variables import Causality
 
@@ -140,12 +141,26 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
         driven.add(connection.target)
 
 
+def undriven_inputs(
+    graph: SystemGraph, instances: Mapping[str, Instance], given: Collection[tuple[str, str]]
+) -> list[str]:
+    """Return the inputs that neither a connection nor a given value drives, as `instance.variable`."""
+    driven = {*given, *(connection.target for connection in graph.connections)}
+    return [
+        f"{name}.{variable.name}"
+        for name, instance in instances.items()
+        for variable in instance.variables.values()
+        if variable.causality is Causality.INPUT and (name, variable.name) not in driven
+    ]
+
+
 def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[str, Instance]) -> None:
     name, variable = end
     if name not in instances:
-        raise InputError(f"connection {connection}: there is no unit '{name}'; units are {', '.join(instances)}")
+        raise InputError(f"connection {connection}: there is no unit '{name}'; {meant(name, instances)}")
     if variable not in instances[name].variables:
-        raise InputError(f"connection {connection}: {name} has no variable '{variable}'")
+        near = meant(variable, instances[name].variables)
+        raise InputError(f"connection {connection}: {name} has no variable '{variable}'; {near}")
 
 
 def _check_kinds(connection: Connection, instances: Mapping[str, Instance]) -> None:

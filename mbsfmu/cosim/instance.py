@@ -25,6 +25,7 @@ from mbsfmu.cosim.described import (
     typed_value,
     unit_name,
 )
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 
 Floats = NDArray[np.float64]
@@ -342,7 +343,7 @@ class Instance:
             When there is no such variable, or the value is none of its type.
         """
         if name not in self._by_name:
-            raise InputError(f"{self.name} has no variable '{name}'")
+            raise InputError(f"{self.name} has no variable '{name}'; {meant(name, self._by_name)}")
         described = self._by_name[name]
         try:
             typed = typed_value(described, value)

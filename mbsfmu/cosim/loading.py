@@ -13,6 +13,7 @@ from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.ssp import read_ssp
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 
 
@@ -70,8 +71,8 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
     for reference, value in values.items():
         name, _, variable = reference.partition(".")
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' for '{reference}'; units are {', '.join(instances)}")
+            raise InputError(f"there is no unit '{name}' for '{reference}'; {meant(name, instances)}")
         if variable not in instances[name].variables:
-            raise InputError(f"{name} has no variable '{variable}'")
+            raise InputError(f"{name} has no variable '{variable}'; {meant(variable, instances[name].variables)}")
         result[name, variable] = value
     return result

@@ -26,7 +26,7 @@ from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.exposed import add_outputs, behind_connectors
 from mbsfmu.cosim.extrapolation import Extrapolation, History
-from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections
+from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, undriven_inputs
 from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
@@ -35,6 +35,7 @@ from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, Cosi
 from mbsfmu.cosim.running import Course
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.variables import Causality
 
@@ -173,6 +174,7 @@ def cosimulate(
         facts = Facts(algorithm, extrapolation, control, macro, texts=texts.changes)
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
+        _tell_undriven(facts, undriven_inputs(graph, instances, {*values, *given}))
         _tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
         history = coupling.history()
         bonds = find_bonds(exchange, exchange.connections)
@@ -226,7 +228,7 @@ def _experiment(
 def _check_rates(rates: Mapping[str, int], instances: Mapping[str, Instance]) -> None:
     for name, rate in rates.items():
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' with a rate; units are {', '.join(instances)}")
+            raise InputError(f"there is no unit '{name}' with a rate; {meant(name, instances)}")
         if rate < 1 or rate != int(rate):
             raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
 
@@ -247,7 +249,7 @@ def _tolerances(
 
 def _check_control(control: str, instances: Mapping[str, Instance]) -> None:
     if control not in CONTROLS:
-        raise InputError(f"there is no control '{control}'; there are {', '.join(CONTROLS)}")
+        raise InputError(f"there is no control '{control}'; {meant(control, CONTROLS)}")
     fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
     if control != "fixed" and fixed:
         raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
@@ -310,6 +312,15 @@ def _make_controller(
         )
         return PredictionControl(stepping, tolerances, history)
     return RichardsonControl(stepping, tolerances, history, duration)
+
+
+def _tell_undriven(facts: Facts, inputs: Sequence[str]) -> None:
+    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake."""
+    if inputs:
+        facts.notes.append(
+            f"nothing drives {names_of(inputs)}: each keeps its start value, or follows a signal inside its unit"
+        )
+        logger.info("%s", facts.notes[-1])
 
 
 def _tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.cosim.energy import PowerBond
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.instance import Floats
-from mbsfmu.errors import SimulationError
+from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.trajectory import Trajectory
 
 _FIRST_ROWS = 1024
@@ -93,20 +93,16 @@ class CosimulationResult(Trajectory):
         return {**asdict(self.facts), "stop": float(self.time[-1]), "final": self.final()}
 
 
-class CosimulationError(SimulationError):
-    """A run that failed on its way; `result` has what was recorded until then."""
+class CosimulationError(RunError):
+    """A coupled run that failed on its way; `result` has what was recorded until then."""
 
-    def __init__(self, message: str, result: CosimulationResult) -> None:
-        super().__init__(message)
-        self.result = result
+    result: CosimulationResult
 
 
-class CosimulationInterrupted(KeyboardInterrupt):
-    """A run that was interrupted; `result` has what was recorded until then."""
+class CosimulationInterrupted(RunInterrupted):
+    """A coupled run that was interrupted; `result` has what was recorded until then."""
 
-    def __init__(self, result: CosimulationResult) -> None:
-        super().__init__()
-        self.result = result
+    result: CosimulationResult
 
 
 class Record:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mbsfmu.data import DataError
+from mbsfmu.data import DataError, meant
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.kept import Kept
@@ -103,7 +103,7 @@ class CoupledSystem(System):
     def _find(self, reference: str) -> tuple[int, str]:
         part, _, variable = reference.partition(".")
         if part not in self._part_names or not variable:
-            raise DataError(f"connection: '{reference}' names no system; systems are {', '.join(self._part_names)}")
+            raise DataError(f"connection: '{reference}' names no system; {meant(part, self._part_names)}")
         return self._part_names.index(part), variable
 
     def _connect(self, source: str, target: str) -> None:
@@ -125,12 +125,10 @@ class CoupledSystem(System):
             taken_already = any((each.target, each.input) == (to_part, wire.input) for each in self._wires)
             self._wires.append(wire)
         else:
-            known = ", ".join([*readings, *calculated]) if output not in [*readings, *calculated] else None
-            if known is not None:
-                raise DataError(f"connection: there is no output '{source}'; there are {known}")
-            raise DataError(
-                f"connection: '{target}' cannot be driven by '{source}'; inputs are {', '.join(inputs) or 'none'}"
-            )
+            if output not in (known := [*readings, *calculated]):
+                raise DataError(f"connection: there is no output '{source}'; {meant(output, known)}")
+            takes = inputs if output in readings else parameters
+            raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {meant(entry, takes)}")
         if taken_already:
             raise DataError(f"connection: '{target}' is driven twice")
         if given.unit != taken.unit:
@@ -242,8 +240,8 @@ class CoupledSystem(System):
         part, name = self._find(reference)
         free = {(index, self.parts[index].inputs[entry].name) for index, entry in self._inputs}
         if (part, name) not in free:
-            known = ", ".join(f"{self._part_names[index]}.{variable}" for index, variable in sorted(free))
-            raise DataError(f"'{reference}' is no input that a signal can drive; there are {known or 'none'}")
+            known = [f"{self._part_names[index]}.{variable}" for index, variable in sorted(free)]
+            raise DataError(f"'{reference}' is no input that a signal can drive; {meant(reference, known)}")
         return f"{self._part_names[part]}.{name}" if name in self._ambiguous else name
 
     def settable(self) -> dict[str, Variable]:

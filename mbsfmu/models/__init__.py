@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, loop_4, loop_8, pendulum
@@ -37,7 +38,7 @@ def built_in(name: str) -> CoupledModel:
         mechanism = four_bar if match[1] == "four-bar" else quick_return
         return mechanism(circuit=match[2])
     if name not in BUILT_IN:
-        raise InputError(f"there is no model '{name}'; there are {', '.join(BUILT_IN)} and pendulum-N")
+        raise InputError(f"there is no model '{name}'; {meant(name, [*BUILT_IN, 'pendulum-N'])}")
     return BUILT_IN[name]()
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.identity import content_key
 
@@ -120,7 +121,7 @@ def _run(call: Sequence[str], folder: str) -> None:
 
 def _command(platform: str, portable: bool) -> list[str]:
     if platform not in PLATFORMS:
-        raise InputError(f"there is no platform '{platform}'; there are {', '.join(PLATFORMS)}")
+        raise InputError(f"there is no platform '{platform}'; {meant(platform, PLATFORMS)}")
     own = _system_compiler() if platform == host_platform() else None
     if own and not portable:
         return [own]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.dca_alm import DcaAlm
@@ -128,11 +129,11 @@ def make_simulation(
 def _formulation(formulation: str, solver: str, jacobian: str) -> type[Formulation]:
     """Return the formulation of a name; the solver and the Jacobian must be known and fit."""
     if formulation not in FORMULATIONS:
-        raise InputError(f"there is no formulation '{formulation}'; there are {', '.join(FORMULATIONS)}")
+        raise InputError(f"there is no formulation '{formulation}'; {meant(formulation, FORMULATIONS)}")
     if solver not in SOLVERS:
-        raise InputError(f"there is no solver '{solver}'; there are {', '.join(SOLVERS)}")
+        raise InputError(f"there is no solver '{solver}'; {meant(solver, SOLVERS)}")
     if jacobian not in list(Jacobian):
-        raise InputError(f"there is no jacobian '{jacobian}'; there are {', '.join(Jacobian)}")
+        raise InputError(f"there is no jacobian '{jacobian}'; {meant(jacobian, Jacobian)}")
     kind = FORMULATIONS[formulation]
     if solver != "trapezoidal" and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)

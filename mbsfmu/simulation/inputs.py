@@ -59,6 +59,14 @@ class InputValues:
         self.values[index] = value
         self.held[index] = True
 
+    def undriven(self) -> list[tuple[Variable, float]]:
+        """Return the inputs that follow no signal and were not set, with the values that they keep."""
+        return [
+            (variable, float(self.values[index]))
+            for index, variable in enumerate(self._variables)
+            if not self.held[index] and index not in self.signals
+        ]
+
     def before(self, time: float) -> Floats:
         """Return the values just before a time in s."""
         return self._at(time, "before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mbsfmu.data import meant
+from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.initialization import Initialization
@@ -21,6 +24,8 @@ from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver, Statistics
 from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings
 from mbsfmu.variables import Causality, Variable
+
+logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-6  # told to importers of units that have none
 _SAME_TIME = 1e-6
@@ -89,6 +94,7 @@ class Simulation:
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
         self._format = StateFormat(self.functions, len(self._table.calculated), identity)
         self._tolerances = self._present_tolerances
+        self._told_undriven = False
         self.reset()
 
     # -- description ----------------------------------------------------------------------------------------
@@ -264,36 +270,57 @@ class Simulation:
         ------
         InputError
             When a time is not positive, or the mechanism cannot be assembled.
-        SimulationError
-            When a step fails.
+        RunError
+            When a step fails; its `result` has what was recorded until then.
         """
         stop = self.stop_time if stop is None else stop
         output_step = self.step_size if output_step is None else output_step
         for what, value in (("stop time", stop), ("output step", output_step)):
             if not (value > 0 and math.isfinite(value)):
                 raise InputError(f"the {what} is {value:g} s; it must be positive")
+        self._tell_undriven()
         self.initialize()
         begin = clock.perf_counter()
         times = grid(stop, output_step)
         rows = np.empty((len(times), len(self._table.continuous)))
         rows[0] = self._readings()
         self._stepped = True
-        for index, _ in enumerate(self._advance(times), start=1):
-            rows[index] = self._readings()
-            if progress is not None and index % 100 == 0:
-                progress(index / (len(times) - 1))
-        return Result(
-            times,
-            rows,
-            [variable.name for variable in self._table.continuous],
-            [variable.unit for variable in self._table.continuous],
-            model=self.name,
-            formulation=self.formulation.name,
-            solver=self.solver.name,
-            step=self.step_size,
-            wall_seconds=clock.perf_counter() - begin,
-            statistics=self.statistics,
+        done = 1
+
+        def result() -> Result:
+            return Result(
+                times[:done],
+                rows[:done],
+                [variable.name for variable in self._table.continuous],
+                [variable.unit for variable in self._table.continuous],
+                model=self.name,
+                formulation=self.formulation.name,
+                solver=self.solver.name,
+                step=self.step_size,
+                wall_seconds=clock.perf_counter() - begin,
+                statistics=self.statistics,
+            )
+
+        try:
+            for index, _ in enumerate(self._advance(times), start=1):
+                rows[index] = self._readings()
+                done = index + 1
+                if progress is not None and index % 100 == 0:
+                    progress(index / (len(times) - 1))
+        except SimulationError as error:
+            raise RunError(str(error), result()) from error
+        except KeyboardInterrupt:
+            raise RunInterrupted(result()) from None
+        return result()
+
+    def _tell_undriven(self) -> None:
+        """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
+        told = ", ".join(
+            f"{variable.name} (stays {value:g} {variable.unit})" for variable, value in self._inputs.undriven()
         )
+        if told and not self._told_undriven:
+            logger.warning("nothing drives %s: connect it, give it a signal, or set it before the run", told)
+        self._told_undriven = True
 
     def _advance(self, times: Floats) -> Iterator[None]:
         """Advance over a grid of times, halting at jumps of inputs; stop at each time of the grid."""
@@ -395,7 +422,7 @@ class Simulation:
 
     def _find(self, name: str) -> tuple[str, int]:
         if name not in self._place:
-            raise InputError(f"there is no variable '{name}' in {self.name}")
+            raise InputError(f"there is no variable '{name}' in {self.name}; {meant(name, self._place)}")
         return self._place[name]
 
     def _readings(self) -> Floats:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mbsfmu.comparison.choices import parted
 from mbsfmu.cosim import cosimulate
 from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares
 from mbsfmu.exporting import export
@@ -195,13 +196,13 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
     known = {name for name in inspect.signature(function).parameters if name not in _NO_SETTINGS} | {"formulation"}
     for name in chosen:
         if name not in known:
-            raise InputError(f"there is no setting '{name}'; there are {', '.join(sorted(known))}")
+            raise InputError(f"there is no setting '{name}'; {meant(name, sorted(known))}")
     for algorithm in chosen.get("algorithm", ()):
         parted(algorithm)
     for name, words in (("formulation", tuple(FORMULATIONS)), ("solver", SOLVERS)):
         for word in chosen.get(name, ()):
             if word not in words:
-                raise InputError(f"there is no {name} '{word}'; there are {', '.join(words)}")
+                raise InputError(f"there is no {name} '{word}'; {meant(word, words)}")
     for step in chosen.get("step", ()):
         if not (float(step) > 0 and math.isfinite(float(step))):
             raise InputError(f"the step is {float(step):g} s; it must be positive")
@@ -221,7 +222,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
     for given in vary:
         found = [given] if given in settable else [name for name in settable if name.endswith("." + given)]
         if not found:
-            raise InputError(f"{model.name} has no parameter '{given}'; there are {', '.join(sorted(settable))}")
+            raise InputError(f"{model.name} has no parameter '{given}'; {meant(given, sorted(settable))}")
         if len(found) > 1:
             raise InputError(f"the parameter '{given}' is ambiguous: it may be {' or '.join(found)}")
         if found[0] in result.values():

@@ -1,0 +1,121 @@
+"""Connections that were forgotten are named before a run, and what is meant to stay at zero can say so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mbsfmu
+from mbsfmu import JointDrive, Mechanism, StepSignal
+from mbsfmu.data import DataError
+
+STILL = StepSignal(times=(0.0,), values=(0.0,))
+
+
+def without(*ends: str, **update: Any) -> mbsfmu.CoupledModel:
+    """Return the four-bar without the connections that end so."""
+    model = mbsfmu.models.four_bar()
+    kept = tuple(each for each in model.connections if each[1].removeprefix("circuit.cylinder.") not in ends)
+    return model.model_copy(update={"connections": kept, **update})
+
+
+def driven_pendulum(**signals: StepSignal) -> mbsfmu.CoupledModel:
+    plain = mbsfmu.models.pendulum(1).systems["mechanism"]
+    assert isinstance(plain, Mechanism)
+    machine = plain.model_copy(update={"forces": (JointDrive(name="motor", joint="joint_1"),)})
+    named = {f"mechanism.{name.replace('_', '.')}": signal for name, signal in signals.items()}
+    return mbsfmu.CoupledModel(name="driven", systems={"mechanism": machine}, signals=named)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        (("velocity",), "'circuit.cylinder.velocity'"),
+        (("length",), "'circuit.cylinder.length'"),
+        (("length", "velocity"), "'circuit.cylinder.length' and 'circuit.cylinder.velocity'"),
+    ],
+)
+def test_a_cylinder_of_a_machine_needs_its_length_and_its_velocity(missing: Sequence[str], told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        without(*missing)
+    assert str(caught.value).startswith(f"nothing drives {told}, though cylinder 'circuit.cylinder' is part of")
+
+
+def test_a_cylinder_that_is_moved_by_signals_needs_both_too() -> None:
+    circuit = mbsfmu.models.four_bar().systems["circuit"]
+    signals = {"circuit.cylinder.length": StepSignal(times=(0.0,), values=(1.4,))}
+    with pytest.raises(DataError, match=r"nothing drives 'circuit\.cylinder\.velocity'"):
+        mbsfmu.CoupledModel(name="bench", systems={"circuit": circuit}, signals=signals)
+    both = {**signals, "circuit.cylinder.velocity": STILL}
+    assert mbsfmu.CoupledModel(name="bench", systems={"circuit": circuit}, signals=both).signals == both
+
+
+def test_a_cylinder_alone_may_stand_still(caplog: pytest.LogCaptureFixture) -> None:
+    bench = mbsfmu.CoupledModel(name="bench", systems={"circuit": mbsfmu.models.four_bar().systems["circuit"]})
+    result = bench.simulation(compiled=False).run(0.01)
+    (sentence,) = warnings(caplog)
+    assert sentence.startswith("nothing drives valve.command (stays 0 V), cylinder.length (stays 1.35 m), cylinder.vel")
+    assert np.ptp(result["cylinder.length"]) == 0.0
+
+
+def test_an_actuator_that_nothing_drives_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = driven_pendulum().simulation(compiled=False)
+    simulation.run(0.01)
+    simulation.reset()
+    simulation.run(0.01)
+    assert warnings(caplog) == [
+        "nothing drives motor.torque (stays 0 N.m): connect it, give it a signal, or set it before the run"
+    ]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: driven_pendulum(motor_torque=STILL).simulation(compiled=False).run(0.01),
+        lambda: _set_by_hand().run(0.01),
+        lambda: driven_pendulum().simulation(compiled=False).step(0.0, 1e-3),
+    ],
+)
+def test_what_is_meant_is_not_told(run: Callable[[], Any], caplog: pytest.LogCaptureFixture) -> None:
+    run()
+    assert warnings(caplog) == []
+
+
+def _set_by_hand() -> Any:
+    simulation = driven_pendulum().simulation(compiled=False)
+    simulation.set("motor.torque", 0.0)
+    return simulation
+
+
+def test_coupled_runs_name_inputs_that_nothing_drives(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    unit = mbsfmu.export(driven_pendulum(), tmp_path, layout="separate", backend="python")[0]
+    result = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02)
+    told = "nothing drives mechanism.motor.torque: each keeps its start value, or follows a signal inside its unit"
+    assert told in result.facts.notes
+    driven = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02, inputs={"mechanism.motor.torque": STILL})
+    started = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02, parameters={"mechanism.motor.torque": 0.0})
+    assert driven.facts.notes == started.facts.notes == []
+
+
+@pytest.mark.parametrize(
+    ("connection", "sentence"),
+    [
+        (("circuit.cylinder.force", "mechanism.cylinder.forc"), "did you mean 'cylinder.force'?"),
+        (("circuit.cylinder.forces", "mechanism.cylinder.force"), "did you mean 'cylinder.force'?"),
+        (("circuits.cylinder.force", "mechanism.cylinder.force"), "did you mean 'circuit'?"),
+    ],
+)
+def test_misspelt_connections_meet_the_right_name(connection: tuple[str, str], sentence: str) -> None:
+    model = mbsfmu.models.four_bar()
+    with pytest.raises(DataError) as caught:
+        model.model_copy(update={"connections": (connection, *model.connections[1:])}).system()
+    assert str(caught.value).endswith(sentence)

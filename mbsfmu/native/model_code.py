@@ -300,7 +300,7 @@ class _ModelCode:
                 yield f"static const char *const velocity_names[] = {names};"
             yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
             yield f"static const double state_limits[] = {_numbers(limits)};"
-        if isinstance(simulation.solver, ExplicitSolver):
+        if not isinstance(simulation.solver, TrapezoidalRule):
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)

@@ -14,6 +14,9 @@ from mbsfmu.formulations.state import State
 # A communication step of 0.001 s as a difference of two times may exceed the internal step by round-off.
 _ROUND_OFF = 1e-9
 
+HALVINGS = 8
+"""How often a step of fixed size that cannot be made is halved."""
+
 Inputs = Callable[[float], Floats]
 """Values of all inputs at a time in s, inside the interval."""
 
@@ -44,6 +47,9 @@ class Statistics:
         Evaluations of the right-hand side by explicit solvers.
     repartitions
         How often the choice of independent coordinates changed.
+    error_estimate
+        Of `rk4`: sum over the steps of the largest distance to a method of lower order, as a share of the magnitude of
+        what is integrated, its nominal value at least. None of other solvers.
     iterations
         What a formulation's own iterations took, by their names.
     """
@@ -55,6 +61,7 @@ class Statistics:
     retries: int = 0
     rhs_evaluations: int = 0
     repartitions: int = 0
+    error_estimate: float = 0.0
     iterations: dict[str, IterationCount] = field(default_factory=dict)
 
     @property

@@ -29,6 +29,7 @@ typedef struct {
     double suggested_step;              /* of solvers that choose their steps */
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
+    double error_estimate;              /* of rk4, added up over the steps */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */

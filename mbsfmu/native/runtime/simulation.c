@@ -2,6 +2,8 @@
 
 #define SAME_TIME 1e-6   /* times that differ by less than this share of a step are the same */
 
+#define INACCURATE 0.02  /* estimated error of rk4, by magnitudes, beyond which it is told */
+
 static void report(Instance *instance, fmi2Status status, const char *format, ...);
 
 /* -- states ------------------------------------------------------------------------------------------------------ */
@@ -154,7 +156,7 @@ static int initialize(Instance *instance) {
         return fail(instance, "the start is not finite; check the parameters");
     }
     state->steps = state->newton_total = state->newton_max = 0.0;
-    state->failures = state->retries = state->repartitions = 0.0;
+    state->failures = state->retries = state->repartitions = state->error_estimate = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
@@ -186,5 +188,13 @@ static int simulate(Instance *instance, double end) {
     }
     state->slope_time = end;
     instance->known = NOTHING;
+    if (before.error_estimate <= INACCURATE && state->error_estimate > INACCURATE) {
+        report(
+            instance, fmi2Warning,
+            "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
+            "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
+            smaller(state->step_size, end - before.time), end, state->error_estimate
+        );
+    }
     return 1;
 }

@@ -5,6 +5,7 @@
 #include "steps.h"
 
 #define ROUND_OFF 1e-9   /* a difference of two times may exceed the internal step by this share */
+#define HALVINGS 8       /* how often a step of fixed size that cannot be made is halved */
 
 #include "linear.c"
 #include "orthogonal.c"

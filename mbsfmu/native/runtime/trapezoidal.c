@@ -1,7 +1,5 @@
 /* Steps of the implicit trapezoidal rule. */
 
-#define HALVINGS 8
-
 /* One trapezoidal step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
 static int try_step(Instance *instance, double step) {
     State *state = &instance->state;

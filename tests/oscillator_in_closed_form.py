@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import expm
 
-from mbsfmu import CoupledModel, LinearSignal, Mechanism, Prismatic, RigidBody, StepSignal
+from mbsfmu import CoupledModel, Mechanism, Prismatic, RigidBody, StepSignal
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.model import JointDrive, JointSpringDamper
 
@@ -15,8 +15,8 @@ JUMPS, FORCES = (0.217, 0.6503, 1.11), (30.0, -10.0, 0.0)
 """Times in s, off every grid, and values in N from there on; no force before."""
 
 
-def oscillator(signal: StepSignal | LinearSignal | None = None) -> CoupledModel:
-    """The oscillator; driven by steps where no other signal is given."""
+def oscillator(*, driven: bool = True) -> CoupledModel:
+    """The oscillator, with or without the steps of the force."""
     mechanism = Mechanism(
         gravity=(0.0, 0.0, 0.0),
         ground={"O": (0.0, 0.0, 0.0)},
@@ -27,15 +27,15 @@ def oscillator(signal: StepSignal | LinearSignal | None = None) -> CoupledModel:
             JointDrive(name="motor", joint="rail"),
         ),
     )
-    driving = StepSignal(times=JUMPS, values=FORCES) if signal is None else signal
-    return CoupledModel(name="oscillator", systems={"mechanism": mechanism}, signals={"mechanism.motor.force": driving})
+    signals = {"mechanism.motor.force": StepSignal(times=JUMPS, values=FORCES)} if driven else {}
+    return CoupledModel(name="oscillator", systems={"mechanism": mechanism}, signals=signals)
 
 
-def displacement(times: Floats) -> Floats:
-    """The closed form under the steps of the force, by the matrix exponential from jump to jump."""
+def displacement(times: Floats, *, driven: bool = True) -> Floats:
+    """The closed form at times in s, by the matrix exponential from jump to jump."""
     matrix = np.array([[0.0, 1.0], [-STIFFNESS / MASS, -DAMPING / MASS]])
     state, begin, force, result = np.array([START, SPEED]), 0.0, 0.0, []
-    jumps = list(zip(JUMPS, FORCES, strict=True))
+    jumps = list(zip(JUMPS, FORCES, strict=True)) if driven else []
 
     def moved(time: float) -> Floats:
         rest = np.array([force / STIFFNESS, 0.0])

@@ -19,7 +19,6 @@ from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
-from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule

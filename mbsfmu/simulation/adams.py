@@ -26,7 +26,7 @@ class Adams(AdaptiveSolver):
 
     The method has a memory: where an input jumps or a description of the motion changes, it begins anew with order 1.
     An interval inside which the equations cannot be evaluated is begun anew with shorter steps, which stay short until
-    an input jumps.
+    an input jumps. Coordinates are chosen anew, and loops closed from there, at outputs only.
     """
 
     @property
@@ -60,7 +60,8 @@ class Adams(AdaptiveSolver):
                 longest = SHORTER * min(longest or waiting[0] - begin, waiting[0] - begin)
                 if longest * _MOST_STEPS < waiting[0] - begin:
                     raise SimulationError(
-                        f"adams fails after t = {begin:.9g} s, however short its steps: {error}"
+                        f"adams fails after t = {begin:.9g} s, however short its steps: {error} (what it knows of the "
+                        "motion is renewed at outputs only; more of them, or another solver, may help)"
                     ) from None
             inside_scipy: Any = solver  # which does not tell it otherwise
             self.statistics.steps += int(inside_scipy._integrator.iwork[_STEPS_TAKEN])

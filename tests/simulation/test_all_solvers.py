@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oscillator_in_closed_form import JUMPS, displacement, oscillator
 
-from mbsfmu import LinearSignal, SimulationError
+from mbsfmu import SimulationError
 from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
@@ -25,29 +25,34 @@ ADAPTIVE = tuple(name for name in SOLVERS if name not in FIXED)
 STOP = 1.5
 
 
-def run(solver: str, tolerance: float = 1e-6, step: float = 0.05, formulation: str = "double-step") -> Result:
+DRIVEN = [False]
+
+
+def run(
+    driven: bool, solver: str, tolerance: float = 1e-6, step: float = 0.05, formulation: str = "double-step"
+) -> float:
+    """The largest error of a run against the closed form in m."""
     options: dict[str, Any] = {"solver": solver, "step": step, "formulation": formulation}
     options |= {"relative_tolerance": tolerance, "absolute_tolerance": tolerance}
-    return oscillator().simulation(compiled=False, **options).run(STOP, output_step=0.05)
+    result = oscillator(driven=driven).simulation(compiled=False, **options).run(STOP, output_step=0.05)
+    return float(np.max(np.abs(result["slider.displacement"] - displacement(result.time, driven=driven))))
 
 
-def error(result: Result) -> float:
-    return float(np.max(np.abs(result["slider.displacement"] - displacement(result.time))))
-
-
+@pytest.mark.parametrize("driven", DRIVEN)
 @pytest.mark.parametrize("formulation", ["double-step", "dca"])
 @pytest.mark.parametrize("solver", FIXED)
-def test_order(solver: str, formulation: str) -> None:
+def test_order(solver: str, formulation: str, driven: bool) -> None:
     """Jumps off the grid leave the order as it is: steps end there."""
-    errors = [error(run(solver, step=step, formulation=formulation)) for step in (0.01, 0.005, 0.0025)]
+    errors = [run(driven, solver, step=step, formulation=formulation) for step in (0.01, 0.005, 0.0025)]
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, FIXED[solver], atol=0.1)
 
 
+@pytest.mark.parametrize("driven", DRIVEN)
 @pytest.mark.parametrize("solver", ADAPTIVE)
-def test_error_follows_the_tolerance(solver: str) -> None:
+def test_error_follows_the_tolerance(solver: str, driven: bool) -> None:
     """Local errors at their tolerances add up to a small multiple of it: two to four decades less for three less."""
-    coarse, fine = error(run(solver, 1e-5)), error(run(solver, 1e-8))
+    coarse, fine = run(driven, solver, 1e-5), run(driven, solver, 1e-8)
     assert coarse < 30 * 1e-5
     assert fine < 60 * 1e-8
     assert 2.0 < np.log10(coarse / fine) < 4.5
@@ -56,11 +61,10 @@ def test_error_follows_the_tolerance(solver: str) -> None:
 @pytest.mark.parametrize(("solver", "order"), [("rk23", 3), ("rk45", 5), ("dop853", 8)])
 def test_work_follows_the_order(solver: str, order: int) -> None:
     """Steps of a method of order p grow as the (p + 1)-th root of the tolerance; jumps apart, where all begin anew."""
-    signal = LinearSignal(times=(0.0, STOP), values=(0.0, 0.0))
-    steps = []
+    steps, stop = [], 5.0 if order == 3 else 20.0
     for tolerance in (1e-8, 1e-11):
-        options = {"solver": solver, "relative_tolerance": tolerance, "absolute_tolerance": tolerance, "step": 20.0}
-        steps.append(oscillator(signal).simulation(**options).run(20.0).statistics.steps)
+        options = {"solver": solver, "relative_tolerance": tolerance, "absolute_tolerance": tolerance, "step": stop}
+        steps.append(oscillator(driven=False).simulation(**options).run(stop).statistics.steps)
     # An error per step is of order p, of the embedded method, or p + 1.
     assert 1e3 ** (1.0 / (order + 1)) * 0.85 < steps[1] / steps[0] < 1e3 ** (1.0 / order) * 1.15
 
@@ -160,7 +164,7 @@ def test_steps_are_halved_up_to_eight_times(
 ) -> None:
     """A step that must be shorter by a power of two is made of that many, and accurate to that."""
     longest = 1.001 * 0.2 / 2**halvings
-    simulation = oscillator().simulation(solver=solver, compiled=False, step=0.2)
+    simulation = oscillator(driven=False).simulation(solver=solver, compiled=False, step=0.2)
     simulation.initialize()
     if solver == "trapezoidal":
 
@@ -186,3 +190,23 @@ def test_steps_are_halved_up_to_eight_times(
     else:
         with pytest.raises(SimulationError, match=r"fails even with 0\.000781 s: too long"):
             simulation.step(0.0, 0.2)
+
+
+# -- steps that are too long ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "dca", "hdca", "dca-alm"])
+def test_equal_steps_that_are_too_long_are_told(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The estimate is of the size of the error, an order larger, and falls with the third power of the step."""
+    estimates = []
+    for step in (0.15, 0.01, 0.005):
+        caplog.clear()
+        options = {"solver": "rk4", "step": step, "formulation": formulation, "compiled": False}
+        result = oscillator(driven=False).simulation(**options).run(STOP)
+        off = np.max(np.abs(result["slider.displacement"] - displacement(result.time, driven=False)))
+        estimates.append(result.statistics.error_estimate)
+        assert off < estimates[-1]
+        assert ("is inaccurate: at t = " in caplog.text) == (step > 0.1)
+        assert result.summary()["error_estimate"] == estimates[-1]
+        assert estimates[-1] < 100 * off or step < 0.1
+    assert np.log2(estimates[1] / estimates[2]) == pytest.approx(3.0, abs=0.1)

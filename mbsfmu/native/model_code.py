@@ -8,6 +8,7 @@ from pathlib import Path
 
 import casadi as ca
 
+from mbsfmu import times
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
@@ -177,6 +178,11 @@ class _ModelCode:
             "ABSOLUTE_TOLERANCE": _number(absolute),
             "SMALLEST_STEP": _number(STEP.minimum or 0.0),
             "PENALTY": _number(float(augmented.penalty[0]) if augmented else 0.0),
+            "SAME_TIME": _number(times.SAME_TIME),
+            "NEIGHBOURS": _number(times.NEIGHBOURS),
+            "RESOLVED_STEP": _number(times.RESOLVED_STEP),
+            "MOST_STEPS": _number(times.MOST_STEPS),
+            "OVERSHOOT": _number(times.OVERSHOOT),
             "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
         }
         return "\n".join(f"#define {name} {value}" for name, value in values.items())

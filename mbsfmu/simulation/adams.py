@@ -36,17 +36,19 @@ class Adams(AdaptiveSolver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, from the method's interpolant."""
-        begin, last = float(times[0]), float(times[-1])
+        # The method counts from the beginning of the interval: late times would cost it digits.
+        origin = float(times[0])
+        begin, last = 0.0, float(times[-1])
 
         def inside(time: float) -> Floats:
             """Return the inputs, held where the method looks beyond the interval, in which alone they are smooth."""
             return inputs(min(time, last))
 
-        waiting = times[1:].tolist()
+        waiting = (times[1:] - origin).tolist()
         longest = 0.0  # as VODE likes
         while waiting:
             form = self.formulation.explicit_form(state)
-            flow = CountedRates(form, inside)
+            flow = CountedRates(form, inside, origin)
             solver = self._solver(flow, begin, longest)
             lasts = True
             try:
@@ -60,7 +62,7 @@ class Adams(AdaptiveSolver):
                 longest = SHORTER * min(longest or waiting[0] - begin, waiting[0] - begin)
                 if longest * _MOST_STEPS < waiting[0] - begin:
                     raise SimulationError(
-                        f"adams fails after t = {begin:.9g} s, however short its steps: {error} (what it knows of the "
+                        f"adams fails after t = {origin + begin:.9g} s, however short its steps: {error} (what it knows of the "
                         "motion is renewed at outputs only; more of them, or another solver, may help)"
                     ) from None
             inside_scipy: Any = solver  # which does not tell it otherwise
@@ -80,13 +82,13 @@ class Adams(AdaptiveSolver):
         }
         return ode(flow).set_integrator("vode", **options).set_initial_value(flow.form.start, begin)
 
-    def _reach(self, solver: ode, flow: CountedRates, time: float) -> Floats:
+    def _reach(self, solver: ode, flow: CountedRates, elapsed: float) -> Floats:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # VODE says in a warning why it gives up
-                values: Floats = solver.integrate(time)
+                values: Floats = solver.integrate(elapsed)
         except (ValueError, SimulationError, UserWarning) as error:
             if flow.failure is not None:  # SciPy makes an error of its own of it
                 raise flow.failure from None
-            raise SimulationError(f"adams fails before t = {time:.9g} s: {error}") from None
+            raise SimulationError(f"adams fails before t = {flow.origin + elapsed:.9g} s: {error}") from None
         return values

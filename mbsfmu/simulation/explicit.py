@@ -33,6 +33,8 @@ class CountedRates:
 
     Attributes
     ----------
+    origin
+        Time in s from which its times count; the inputs' count from zero.
     evaluations
         Their number.
     latest
@@ -41,9 +43,10 @@ class CountedRates:
         Why that could not be made; None where it could.
     """
 
-    def __init__(self, form: ExplicitForm, inputs: Inputs) -> None:
+    def __init__(self, form: ExplicitForm, inputs: Inputs, origin: float = 0.0) -> None:
         self.form = form
         self.inputs = inputs
+        self.origin = origin
         self.evaluations = 0
         self.latest = 0.0
         self.failure: StageError | None = None
@@ -58,9 +61,9 @@ class CountedRates:
         """
         self.evaluations += 1
         with self._at(time):
-            rates = self.form.rates(values, self.inputs(time))
+            rates = self.form.rates(values, self.inputs(self.origin + time))
             if not np.isfinite(rates).all():
-                raise SimulationError(f"the equations are not finite at t = {time:.9g} s")
+                raise SimulationError(f"the equations are not finite at t = {self.origin + time:.9g} s")
         return rates
 
     def state_at(self, time: float, values: Floats, step: float | None = None) -> State:
@@ -69,7 +72,7 @@ class CountedRates:
         Where the step in s since the last accepted state is given, that must be one that can have led here.
         """
         with self._at(time):
-            state = self.form.state_at(values, self.inputs(time))
+            state = self.form.state_at(values, self.inputs(self.origin + time))
             if step is not None and self.form.leaps(state, step):
                 raise SimulationError("the loops would be closed in another way than before")
             return state
@@ -119,13 +122,15 @@ class ExplicitSolver(AdaptiveSolver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, from the solver's interpolant."""
-        waiting = times[1:].tolist()
-        begin, end = float(times[0]), float(times[-1])
+        # Solvers count from the beginning of the interval: late times would cost them digits.
+        origin = float(times[0])
+        waiting = (times[1:] - origin).tolist()
+        begin, end = 0.0, float(times[-1] - origin)
         smallest = _SMALLEST_SHARE * (end - begin)
         first_step: float | None = None
         while waiting:
             form = self.formulation.explicit_form(state)
-            flow = CountedRates(form, inputs)
+            flow = CountedRates(form, inputs, origin)
             try:
                 solver = self._solver(flow, begin, end, first_step)
                 first_step, lasts = None, True
@@ -150,7 +155,7 @@ class ExplicitSolver(AdaptiveSolver):
         """Make one step; return the states at the times that it reaches."""
         message = solver.step()
         if solver.status == "failed":
-            raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
+            raise SimulationError(f"{self.method} fails at t = {flow.origin + solver.t:.9g} s: {message}")
         reached = [time for time in waiting if time <= solver.t]
         interpolant = solver.dense_output() if reached else None
         states = [flow.state_at(time, interpolant(time), time - begin) for time in reached] if interpolant else []
@@ -174,7 +179,8 @@ class ExplicitSolver(AdaptiveSolver):
             return anew, None
         shorter = SHORTER * (flow.latest - begin)
         if shorter < max(smallest, 10.0 * np.spacing(begin)):
-            raise SimulationError(f"{self.method} fails at t = {begin:.9g} s, however short the step: {error}")
+            time = flow.origin + begin
+            raise SimulationError(f"{self.method} fails at t = {time:.9g} s, however short the step: {error}")
         return flow.form.state, shorter
 
     def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:

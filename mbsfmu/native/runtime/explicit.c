@@ -62,7 +62,7 @@ static int make_step(Instance *instance, double time, double step, int halvings)
 
 /* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
 static int advance(Instance *instance, double begin_time, double end) {
-    const double count = fmax(1.0, ceil((end - begin_time) / instance->state.step_size - ROUND_OFF));
+    const double count = count_steps(begin_time, end, instance->state.step_size);
     const double step = (end - begin_time) / count;
     for (double index = 0.0; index < count; index += 1.0) {
         if (!make_step(instance, begin_time + index * step, step, 0)) return 0;
@@ -103,11 +103,14 @@ static double error_of(double factor, double step, const double *y, const double
 static int advance(Instance *instance, double begin_time, double end) {
     State *state = &instance->state;
     double y[ROOM(SIZE)], next[ROOM(SIZE)], k[7][ROOM(SIZE)];
-    double time = begin_time;
-    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * (end - begin_time);
-    while (time < end) {
-        const int last = time + state->suggested_step * (1.0 + ROUND_OFF) >= end;
-        const double step = last ? end - time : state->suggested_step;
+    /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
+    const double whole = end - begin_time;
+    double elapsed = 0.0;
+    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * whole;
+    while (elapsed < whole) {
+        const double time = begin_time + elapsed;
+        const int last = elapsed + state->suggested_step * (1.0 + SAME_TIME) >= whole;
+        const double step = last ? whole - elapsed : state->suggested_step;
         double error = HUGE_VAL;
         pack(state, y);
         *instance->reason = '\0';
@@ -124,7 +127,7 @@ static int advance(Instance *instance, double begin_time, double end) {
         if (!(error <= 1.0)) {
             state->retries += 1.0;
             state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
-            if (state->suggested_step < SMALLEST_SHARE * (end - begin_time)) {
+            if (state->suggested_step < SMALLEST_SHARE * whole) {
                 char reason[sizeof instance->reason];
                 memcpy(reason, instance->reason, sizeof reason);
                 return fail(
@@ -134,7 +137,7 @@ static int advance(Instance *instance, double begin_time, double end) {
             continue;
         }
         if (!describe(instance)) return 0;
-        time = last ? end : time + step;
+        elapsed = last ? whole : elapsed + step;
         /* A step that was cut off at the end of the interval says little about how large the next may be. */
         if (!last || factor * step > state->suggested_step) state->suggested_step = factor * step;
     }

@@ -76,7 +76,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->references, instance->state.references, REFERENCES);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
     first_order_rates(parts, rates);
     if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;

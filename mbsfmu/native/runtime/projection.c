@@ -88,7 +88,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
 }
 
 /* y' at a time inside an interval without jumps. */

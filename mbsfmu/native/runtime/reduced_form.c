@@ -19,7 +19,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);
     COPY(parts->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
     reduced_dynamics(parts, mass, load, parts->rates);
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     substitute(FREEDOM, mass, pivots, load);

@@ -44,7 +44,12 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str) -> float | st
 @click.option("--rates", callback=_rates, help="Steps of units in a communication step: a=4,b=1.")
 @click.option("--step", type=float, help="Communication step in s, or the first one; the units suggest one.")
 @click.option("--stop", type=float, help="End in s; what package or units suggest by default.")
-@click.option("--control", default="fixed", show_default=True, help=f"Of the steps, one of {', '.join(CONTROLS)}.")
+@click.option(
+    "--control",
+    default="fixed",
+    show_default=True,
+    help=f"Of the steps, one of {', '.join(CONTROLS)}; energy gains nothing with gauss-seidel and zero.",
+)
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Relative, of control error and energy.")
 @click.option(
     "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."

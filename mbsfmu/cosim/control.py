@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.cosim.coupling import predicted
+from mbsfmu.cosim.coupling import means, predicted
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.jumps import BEGIN, JumpFinder, Sample
@@ -300,14 +300,16 @@ class EnergyControl(Controller):
 
     After Sadjina, Kyllingstad, Skjong and Pedersen (2017), "Energy conservation and power bonds in co-simulations:
     non-iterative adaptive step size control and error estimation": r = √(mean (δP/(a + b P))²) over the bonds, δP
-    being what the taker gets less what the giver gives. Deviations: both are means over the step, not values at its
-    end; P is the largest power of the bond so far, so that the step does not collapse where the power passes through
-    zero; steps that are far off are made again where units save their states.
+    being the residual power. There it is e'f' − e f of the effort e, the flow f and what was taken of them, e' and
+    f', at the end of the step. Deviations: δP = |e' − e| F + |f' − f| E of means over the step and the largest
+    magnitudes E and F so far, and P = E F. A power that passes through zero, or errors of both sides that cancel in
+    it, would let steps grow in which motion and force are wrong; equal steps of the same cost then are better.
+    Steps that are far off are made again where units save their states.
     """
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
         super().__init__(stepping, tolerances, returns)
-        self._powers = np.zeros(len(stepping.bonds))
+        self._largest = np.zeros((len(stepping.bonds), 2))
 
     @property
     def power(self) -> float:
@@ -315,12 +317,19 @@ class EnergyControl(Controller):
         return self.stepping.degree + 1.0
 
     def _attempt(self, history: History, time: float, step: float) -> Attempt:
-        trial = history.copy()
+        trial, bonds = history.copy(), self.stepping.bonds
         point = self.stepping.advance(trial, time, step)
-        got, given = np.array(point.energies).T / step
-        powers = np.maximum(self._powers, np.maximum(np.abs(got), np.abs(given)))
-        shares = (got - given) / (self.tolerances.absolute + self.tolerances.relative * powers)
+        true = means(history, point.outputs, step)
+        missed = np.abs([bond.missed(true) for bond in bonds])
+        largest = self._largest_with(history.now, point.outputs)
+        residual = missed[:, 0] * largest[:, 1] + missed[:, 1] * largest[:, 0]
+        shares = residual / (self.tolerances.absolute + self.tolerances.relative * largest.prod(axis=1))
         return Attempt([point], trial, math.sqrt(float(np.mean(shares**2))))
 
-    def _take(self, attempt: Attempt, step: float) -> None:
-        np.maximum(self._powers, np.abs(np.array(attempt.points[0].energies)).max(axis=1) / step, out=self._powers)
+    def _take(self, attempt: Attempt, step: float) -> None:  # noqa: ARG002
+        self._largest = self._largest_with(attempt.points[0].outputs)
+
+    def _largest_with(self, *points: Floats) -> Floats:
+        """Return the largest magnitudes of effort and flow so far and at some points, shape (bonds, 2)."""
+        found = [np.abs([bond.factors(outputs) for bond in self.stepping.bonds]) for outputs in points]
+        return np.max([self._largest, *found], axis=0)

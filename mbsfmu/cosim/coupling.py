@@ -189,22 +189,20 @@ class Algorithm(ABC):
         self.exchange.restore(START)
 
     def _missed(self, history: History, end: Floats, step: float) -> Floats:
-        """Return the integral over the step of the outputs, less that of the inputs that were set; (entries,).
+        """Return the integral up to the end of the step of outputs, less that of the inputs that were set; (entries,).
+
+        What was missed before and made up for in this step falls out.
 
         After Benedikt et al. (2013), "NEPCE: a nearly energy-preserving coupling element for weak-coupled problems
-        and co-simulation". The outputs' integral is that of the polynomial through the end, a straight line at
-        least. Followed signals miss nothing.
+        and co-simulation". Followed signals miss nothing.
         """
-        if self.settings.extrapolation is Extrapolation.ZERO:
-            true = 0.5 * (history.now + end)
-        else:
-            true = mean(history.interpolate(step, end))
-        missed = np.zeros(len(self.exchange.entry_sources))
+        true = means(history, end, step)
+        missed = np.zeros(len(self.exchange.entry_sources)) if history.correction is None else history.correction.copy()
         for member in self.exchange.members:
             coupled = self._corrected[member.sources]
             sources = member.sources[coupled]
             wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
-            missed[member.entry_place][coupled] = step * (wanted - member.applied[coupled])
+            missed[member.entry_place][coupled] += step * (wanted - member.applied[coupled])
         return missed
 
 
@@ -216,6 +214,16 @@ def _columns(member: Member) -> list[int]:
 def predicted(history: History, step: float) -> Floats:
     """Return the outputs that extrapolation expects at the end of a step in s, shape (outputs,)."""
     return ends(history.extrapolate(step))
+
+
+def means(history: History, end: Floats, step: float) -> Floats:
+    """Return the means of the outputs over a step in s to its end: of polynomials through it, straight lines at least.
+
+    The history ends where the step begins; shape (outputs,).
+    """
+    if history.extrapolation is Extrapolation.ZERO:
+        return 0.5 * (history.now + end)
+    return mean(history.interpolate(step, end))
 
 
 def names_of(members: Sequence[str]) -> str:

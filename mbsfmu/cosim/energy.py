@@ -50,6 +50,18 @@ class PowerBond:
         given = giver.member.mean_of(giver.entry) * (before.item(giver.output) + after.item(giver.output))
         return half * got, half * given
 
+    def missed(self, true: Floats) -> tuple[float, float]:
+        """Return what the effort and the flow that were taken in the last step were off the true means of outputs."""
+        taker, giver = self._taker, self._giver
+        return (
+            taker.member.mean_of(taker.entry) - true.item(giver.output),
+            giver.member.mean_of(giver.entry) - true.item(taker.output),
+        )
+
+    def factors(self, outputs: Floats) -> tuple[float, float]:
+        """Return effort and flow among outputs."""
+        return outputs.item(self._giver.output), outputs.item(self._taker.output)
+
 
 def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:
     """Find the pairs of connections between two instances whose units make a power.

@@ -59,7 +59,7 @@ class History:
     now
         Outputs at the last communication point.
     correction
-        Integral over the last step of what the inputs missed, one element an entry; None where nothing is corrected.
+        Integral up to now of what the inputs missed, one element an entry; None where nothing is corrected.
     """
 
     def __init__(self, extrapolation: Extrapolation, now: Floats, rates: Floats | None, held: list[int]) -> None:

@@ -169,6 +169,18 @@ def test_unit_that_fails_is_named_with_time_and_reason(foreign: Foreign, status:
     np.testing.assert_allclose(caught.value.result["now"], 0.1 * np.arange(8))
 
 
+@pytest.mark.parametrize("options", [{}, {"algorithm": "newton"}, {"control": "error"}])
+def test_nothing_is_called_after_a_fatal_error(
+    foreign: Foreign, caplog: pytest.LogCaptureFixture, options: dict[str, str]
+) -> None:
+    """Not even to free it: the unit, whose memory stays, would tell."""
+    units = [foreign("source"), foreign("failing")]
+    with pytest.raises(CosimulationError, match="gives fatal"):
+        cosimulate(units, step=0.1, stop=2.0, parameters={"failing.status": 4}, **options)
+    assert "it does not go beyond" in caplog.text
+    assert "called after a fatal error" not in caplog.text
+
+
 @pytest.mark.parametrize("step", [0.1, 0.25])
 @pytest.mark.parametrize("control", ["fixed", "error"])
 def test_unit_that_ends_itself_ends_the_run(foreign: Foreign, step: float, control: str) -> None:
@@ -187,7 +199,7 @@ def test_unit_that_ends_itself_among_others(foreign: Foreign, algorithm: str) ->
     fixed = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, parameters={"dahlquist.rate": 2.0})
     np.testing.assert_allclose(fixed.time, 0.1 * np.arange(8))
     np.testing.assert_allclose(fixed["x"], np.exp(-2.0 * fixed.time), rtol=1e-12)
-    assert fixed.notes == ["ending ended the run at t = 0.75 s; the last point that all units reached is at 0.7 s"]
+    assert fixed.notes[-1:] == ["ending ended the run at t = 0.75 s; the last point that all units reached is at 0.7 s"]
     controlled = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, control="error")
     assert controlled.time[-1] == pytest.approx(0.75, abs=1e-12)
     assert controlled["x"][-1] == pytest.approx(np.exp(-0.75), rel=1e-12)

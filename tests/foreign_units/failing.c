@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #define UNIT_GUID "{6f0f2f1e-4c29-4d6e-9a39-failing}"
-#define HAS_STATE 0
+#define HAS_STATE 1
 #define REALS 2
 #define INTEGERS 1
 #define BOOLEANS 0

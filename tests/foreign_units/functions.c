@@ -8,6 +8,13 @@ static fmi2Status refuse(Unit *unit, fmi2Status status, const char *why)
     return status;
 }
 
+/* After a fatal error nothing may be called any more, not even fmi2FreeInstance. */
+static void note_life(Unit *unit)
+{
+    if (unit && unit->dead)
+        refuse(unit, fmi2Error, "called after a fatal error");
+}
+
 static fmi2Status missing(fmi2Component component, const char *function)
 {
     char why[TEXT_LENGTH];
@@ -45,7 +52,11 @@ FMI2_EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2St
     return unit;
 }
 
-FMI2_EXPORT void fmi2FreeInstance(fmi2Component component) { free(component); }
+FMI2_EXPORT void fmi2FreeInstance(fmi2Component component)
+{
+    note_life(component);
+    free(component);
+}
 
 FMI2_EXPORT fmi2Status fmi2SetupExperiment(fmi2Component component, fmi2Boolean has_tolerance, fmi2Real tolerance,
                                            fmi2Real begin, fmi2Boolean has_stop, fmi2Real stop)
@@ -69,7 +80,7 @@ FMI2_EXPORT fmi2Status fmi2ExitInitializationMode(fmi2Component component)
 
 FMI2_EXPORT fmi2Status fmi2Terminate(fmi2Component component)
 {
-    (void)component;
+    note_life(component);
     return fmi2OK;
 }
 
@@ -86,6 +97,7 @@ FMI2_EXPORT fmi2Status fmi2Reset(fmi2Component component)
                                          fmi2##Type out[])                                                             \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
+        note_life(unit);                                                                                               \
         update(&unit->values);                                                                                         \
         for (size_t i = 0; i < count; i++) {                                                                           \
             if (references[i] >= (COUNT))                                                                              \
@@ -120,10 +132,12 @@ FMI2_EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Re
 {
     Unit *unit = component;
     char why[TEXT_LENGTH] = "";
+    note_life(unit);
     unit->values.final = no_set_state;
     if (no_set_state)
         unit->flushed = time;
     fmi2Status status = advance(&unit->values, time, step, why);
+    unit->dead = status == fmi2Fatal;
     if (status != fmi2OK)
         return refuse(unit, status, why);
     unit->values.time = time + step;
@@ -206,6 +220,7 @@ FMI2_EXPORT fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate sta
         return missing(component, "fmi2SetFMUstate");
     Unit *unit = component;
     const Values *values = state;
+    note_life(unit);
     if (values->time < unit->flushed - 1e-9)
         return refuse(unit, fmi2Error, "a state is set that is from before what was said to stay");
     memcpy(&unit->values, values, sizeof(Values));
@@ -216,6 +231,7 @@ FMI2_EXPORT fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate *s
 {
     if (!HAS_STATE)
         return missing(component, "fmi2FreeFMUstate");
+    note_life(component);
     free(*state);
     *state = NULL;
     return fmi2OK;

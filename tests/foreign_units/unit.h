@@ -33,6 +33,7 @@ typedef struct {
     fmi2CallbackLogger logger;
     fmi2ComponentEnvironment environment;
     double flushed; /* no state of an earlier time will be set any more, s */
+    int dead;       /* whether an error was fatal */
 } Unit;
 
 /* Sets start values. */

@@ -7,6 +7,7 @@ coupled by the master, and compared: what does coupling cost?
 from __future__ import annotations
 
 import importlib
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from mbsfmu import models
@@ -57,9 +58,15 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("mbsfmu")
     if name not in _LAZY:
         raise AttributeError(f"module 'mbsfmu' has no attribute '{name}'")
     return getattr(importlib.import_module(f"mbsfmu.{_LAZY[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import threading
@@ -33,10 +34,12 @@ def local_executor(workers: int) -> Executor:
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
     """Return worker processes that end when this process does, even when it is killed."""
-    return ProcessPoolExecutor(workers, initializer=_end_with_parent)
+    return ProcessPoolExecutor(workers, initializer=_prepare_worker)
 
 
-def _end_with_parent() -> None:
+def _prepare_worker() -> None:
+    """Prepare a worker: it ends with its parent, and is quiet, for what its runs have to tell is in their rows."""
+    logging.getLogger("mbsfmu").setLevel(logging.ERROR)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

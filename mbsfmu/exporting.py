@@ -91,6 +91,8 @@ def export(
         raise InputError(f"there is no backend '{backend}'; {meant(backend, BACKENDS)}")
     if backend == "python" and (platforms or sources):
         raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
+    if backend == "native" and not needs_execution_tool:
+        raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
     folder = Path(directory)
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:

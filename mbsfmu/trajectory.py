@@ -57,6 +57,14 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         self._unit_by_name = dict(zip(self.names, units, strict=True))
         self._column_by_name = {name: column for column, name in enumerate(self.names)}
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._told()}>"
+
+    def _told(self) -> str:
+        """Say in a few words what this is."""
+        span = f" from {self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else ""
+        return f"{len(self.names)} signals at {len(self.time)} times{span}"
+
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         return self.values_by_column[:, self._column_by_name[self.full_name(name)]]
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, common_options, formulation_option, numbers, words
+from mbsfmu.cli.options import (
+    OutputFile,
+    common_options,
+    formulation_option,
+    numbers,
+    option_of,
+    refuse_same_files,
+    words,
+)
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.comparison import CHOICES, USUAL, Comparison, compare
-from mbsfmu.comparison.comparison import ACCURACY
+from mbsfmu.comparison import CHOICES, Comparison, compare
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
 
@@ -19,22 +24,14 @@ from mbsfmu.exporting import BACKENDS
 @click.command("compare")
 @click.argument("model")
 @formulation_option
-@click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
-@click.option(
-    "--steps",
-    default="2e-3,1e-3,5e-4",
-    show_default=True,
-    callback=numbers,
-    help="Communication steps in s.",
-)
-@click.option(
-    "--algorithms", default=",".join(USUAL), show_default=True, callback=words, help=f"Of {', '.join(CHOICES)}."
-)
-@click.option("--accuracy", type=float, default=ACCURACY, show_default=True, help="Wanted, relative to a range.")
+@option_of(compare, "--backend", f"One of {', '.join(BACKENDS)}.")
+@option_of(compare, "--steps", "Communication steps in s.", callback=numbers)
+@option_of(compare, "--algorithms", f"Of {', '.join(CHOICES)}.", callback=words)
+@option_of(compare, "--accuracy", "Wanted, relative to a range.")
 @click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@click.option("--report", help="HTML file for the report page.")
-@click.option("--json", "json_file", help="JSON file for all numbers.")
+@click.option("--report", type=OutputFile(".html", ".htm"), help="HTML file for the report page.")
+@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
     model: str,
@@ -56,7 +53,7 @@ def command(
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
     """
     log_to_stderr(quiet)
-    check_folders(report, json_file)
+    refuse_same_files(report, json_file, inputs=[model])
     with progress_bar("comparing", quiet) as progress:
         comparison = compare(
             find_model(model),
@@ -67,7 +64,6 @@ def command(
             stop=stop,
             accuracy=accuracy,
             stability=stability,
-            workers=min(os.cpu_count() or 1, len(steps) * len(algorithms)),
             progress=progress,
         )
     write_json(json_file, comparison.to_dict())
@@ -88,12 +84,14 @@ def _print_comparison(comparison: Comparison) -> None:
             run.status,
             shown(run.worst_error),
             shown(run.energy_residual),
+            shown(run.energy_residual_share),
             shown(run.wall_seconds),
             run.message,
         ]
         for run in comparison.runs
     ]
-    columns = ["algorithm", "step [s]", "status", "error [relative]", "energy residual [J]", "wall [s]", ""]
+    residual = ["energy residual [J]", "[of exchanged]"]
+    columns = ["algorithm", "step [s]", "status", "error [relative]", *residual, "wall [s]", ""]
     print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items()]
     print_table("observed order", ["algorithm", "order"], rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.options import assignment, check_folders, check_signal_file, common_options, words
+from mbsfmu.cli.options import OutputFile, assignment, common_options, option_of, refuse_same_files, words
 from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate
@@ -15,6 +15,7 @@ from mbsfmu.cosim.algorithms import AITKEN, ALGORITHMS, JACOBIANS
 from mbsfmu.cosim.control import CONTROLS
 from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.signals import read_signal
+from mbsfmu.trajectory import SUFFIXES
 
 
 def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
@@ -28,9 +29,9 @@ def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
         raise click.BadParameter(f"'{value}' is no list of units and whole numbers such as a=4,b=1") from None
 
 
-def _relaxation(_: click.Context, __: click.Parameter, value: str) -> float | str:
+def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
     try:
-        return value if value == AITKEN else float(value)
+        return value if value in (None, AITKEN) else float(value)
     except ValueError:
         raise click.BadParameter(f"'{value}' is neither '{AITKEN}' nor a number") from None
 
@@ -38,35 +39,32 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str) -> float | st
 @click.command("cosim")
 @click.argument("source", nargs=-1, required=True)
 @click.option("--connect", multiple=True, help="a.y=b.u; any number of times.")
-@click.option("--algorithm", default="gauss-seidel", show_default=True, help=f"One of {', '.join(ALGORITHMS)}.")
-@click.option("--extrapolation", default="zero", show_default=True, help=f"One of {', '.join(Extrapolation)}.")
+@option_of(cosimulate, "--algorithm", f"One of {', '.join(ALGORITHMS)}.")
+@option_of(cosimulate, "--extrapolation", f"One of {', '.join(Extrapolation)}.")
 @click.option("--order", callback=words, help="Units in the order in which gauss-seidel and fixed-point step: a,b.")
 @click.option("--rates", callback=_rates, help="Steps of units in a communication step: a=4,b=1.")
 @click.option("--step", type=float, help="Communication step in s, or the first one; the units suggest one.")
 @click.option("--stop", type=float, help="End in s; what package or units suggest by default.")
-@click.option(
+@option_of(
+    cosimulate,
     "--control",
-    default="fixed",
-    show_default=True,
-    help=f"Of the steps, one of {', '.join(CONTROLS)}; energy gains nothing with gauss-seidel and zero.",
+    f"Of the steps, one of {', '.join(CONTROLS)}; energy gains nothing with gauss-seidel and zero.",
 )
-@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Relative, of control error and energy.")
+@click.option("--tolerance", type=float, help="Relative, of control error and energy; 1e-4 by default.")
 @click.option(
     "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."
 )
 @click.option("--smallest-step", type=float, help="Of controlled steps in s; a thousandth of --step by default.")
 @click.option("--largest-step", type=float, help="Of controlled steps in s; ten times --step by default.")
-@click.option("--iteration-tolerance", type=float, default=1e-8, show_default=True, help="Of fixed-point and newton.")
-@click.option("--maximum-iterations", type=int, default=50, show_default=True, help="Of fixed-point and newton.")
-@click.option(
-    "--relaxation", default=AITKEN, show_default=True, callback=_relaxation, help="Of fixed-point, or a number."
-)
-@click.option("--jacobian", default="differences", show_default=True, help=f"Of newton: {', '.join(JACOBIANS)}.")
+@click.option("--iteration-tolerance", type=float, help="Of fixed-point and newton; 1e-8 by default.")
+@click.option("--maximum-iterations", type=int, help="Of fixed-point and newton; 50 by default.")
+@click.option("--relaxation", callback=_relaxation, help=f"Of fixed-point, a number; {AITKEN} by default.")
+@click.option("--jacobian", help=f"Of newton, one of {', '.join(JACOBIANS)}; {JACOBIANS[0]} by default.")
 @click.option("--energy-correction", is_flag=True, help="Let inputs make up for what the last step missed.")
-@click.option("--threads", type=int, default=1, show_default=True, help="In which units step, with jacobi and newton.")
+@option_of(cosimulate, "--threads", "In which units step, with jacobi and newton.")
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
-@click.option("-o", "--output", help="CSV or Parquet file for all outputs over time.")
-@click.option("--json", "json_file", help="JSON file for the facts of the run.")
+@click.option("-o", "--output", type=OutputFile(*SUFFIXES), help="CSV or Parquet file for all outputs over time.")
+@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     source: tuple[str, ...],
@@ -92,8 +90,8 @@ def command(
     Example: mbsfmu cosim out/four-bar.ssp --input circuit.valve.command=measured.csv:command -o run.parquet
     """
     log_to_stderr(quiet)
-    check_folders(output, json_file)
-    check_signal_file(output)
+    read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
+    refuse_same_files(output, json_file, inputs=[*source, *read])
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
     with progress_bar("stepping", quiet) as progress, keep_recorded(output):
         result = cosimulate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import common_options, drift_options, formulation_option
+from mbsfmu.cli.options import common_options, drift_options, formulation_option, option_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.native.compiler import PLATFORMS
@@ -14,9 +14,9 @@ from mbsfmu.native.compiler import PLATFORMS
 @click.command("export")
 @click.argument("model")
 @click.option("-o", "--output", default=".", show_default=True, help="Folder for the files.")
-@click.option("--layout", default="both", show_default=True, help=f"One of {', '.join(LAYOUTS)}.")
+@option_of(export, "--layout", f"One of {', '.join(LAYOUTS)}.")
 @formulation_option
-@click.option("--backend", default="native", show_default=True, help=f"One of {', '.join(BACKENDS)}.")
+@option_of(export, "--backend", f"One of {', '.join(BACKENDS)}.")
 @click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
 @click.option("--sources", is_flag=True, help="Put the C sources into native units.")
 @click.option("--solver", help="trapezoidal, rk4 or rk45; Python units have all of simulate.")

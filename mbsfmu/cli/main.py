@@ -10,9 +10,10 @@ from typing import NoReturn
 import click
 
 from mbsfmu.cli.options import common_options
+from mbsfmu.data import meant
 from mbsfmu.errors import SimulationError
 
-COMMANDS = ("compare", "cosim", "export", "models", "simulate", "sweep", "validate")
+COMMANDS = ("compare", "cosim", "export", "models", "show", "simulate", "sweep", "validate")
 """Each has its module here, with the function `command`."""
 
 
@@ -21,6 +22,14 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown command with the one that may have been meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command '{args[0]}'; {meant(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:

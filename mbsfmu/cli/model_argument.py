@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import DataError, meant
 from mbsfmu.errors import InputError
 from mbsfmu.model.mechanism import Mechanism, read_json
 from mbsfmu.models import built_in
@@ -46,6 +48,25 @@ def _from_factory(argument: str) -> CoupledModel:
     path, _, factory = argument.rpartition(":")
     if not path.endswith(".py") or not Path(path).is_file() or not factory:
         raise InputError(f"'{argument}' is refused: it must read file.py:factory, with a file that is there")
+    module = _loaded(path)
+    made = getattr(module, factory, None)
+    if not callable(made):
+        known = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise InputError(f"{path} has no function '{factory}'; {meant(factory, known)}")
+    try:
+        model = made()
+    except (Exception, SystemExit) as error:  # whatever a user's function raises
+        raise InputError(f"{factory} of {path} gives no model: {_reason(error)}") from error
+    if isinstance(model, Mechanism):
+        return CoupledModel(name=factory, systems={"mechanism": model})
+    if not isinstance(model, CoupledModel):
+        raise InputError(
+            f"{factory} of {path} gives a {type(model).__name__}; it must give a CoupledModel or a Mechanism"
+        )
+    return model
+
+
+def _loaded(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -53,15 +74,14 @@ def _from_factory(argument: str) -> CoupledModel:
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file raises
-        raise InputError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        raise InputError(f"{path} cannot be loaded: {_reason(error)}") from error
     finally:
         sys.path.pop(0)
-    if not callable(getattr(module, factory, None)):
-        raise InputError(f"{path} has no function '{factory}'")
-    made = getattr(module, factory)()
-    if isinstance(made, Mechanism):
-        return CoupledModel(name=factory, systems={"mechanism": made})
-    if not isinstance(made, CoupledModel):
-        raise InputError(f"{argument} gives a {type(made).__name__}; it must give a CoupledModel or a Mechanism")
-    return made
+    return module
+
+
+def _reason(error: BaseException) -> str:
+    """Tell an error in one line; those of the library are sentences as they are."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"

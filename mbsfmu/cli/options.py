@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +11,6 @@ import click
 
 from mbsfmu.errors import InputError
 from mbsfmu.simulation.factory import FORMULATIONS
-from mbsfmu.trajectory import check_suffix
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -64,14 +64,52 @@ def assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def check_folders(*paths: str | None) -> None:
-    """Refuse files in folders that are not there before the work is done, not after it."""
-    for path in paths:
-        if path is not None and not Path(path).absolute().parent.is_dir():
-            raise InputError(f"the folder of {path} is not there")
+class OutputFile(click.ParamType):
+    """A file that a command writes: its kind is the suffix's, and its folder is there, before any work is done.
+
+    Parameters
+    ----------
+    suffixes
+        Those that it may have.
+    """
+
+    name = "file"
+
+    def __init__(self, *suffixes: str) -> None:
+        self._suffixes = suffixes
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the path."""
+        if Path(value).suffix.lower() not in self._suffixes:
+            self.fail(f"{value} is refused: its name must end in {' or '.join(self._suffixes)}", param, ctx)
+        if not Path(value).absolute().parent.is_dir():
+            self.fail(f"the folder of {value} is not there", param, ctx)
+        if Path(value).is_dir():
+            self.fail(f"{value} is a folder", param, ctx)
+        return value
 
 
-def check_signal_file(path: str | None) -> None:
-    """Refuse a file of signals with another suffix than those there are, before the work is done."""
-    if path is not None:
-        check_suffix(path)
+def option_of(function: Callable[..., Any], flag: str, help: str, **settings: Any) -> Callable[[Command], Command]:  # noqa: A002
+    """Make an option with the default of the parameter of that name: commands have those of what they call."""
+    name = flag.lstrip("-").replace("-", "_")
+    given = inspect.signature(function).parameters[name].default
+    if isinstance(given, tuple):
+        given = ",".join(each if isinstance(each, str) else f"{each:g}" for each in given)
+    return click.option(flag, default=given, show_default=True, help=help, **settings)
+
+
+def refuse_same_files(*files: str | None, inputs: Iterable[str] = ()) -> None:
+    """Refuse two results in one file, and a result in the place of what a run is made from.
+
+    Raises
+    ------
+    InputError
+        When two of the paths mean one file.
+    """
+    taken = {Path(each).resolve() for each in inputs}
+    for file in files:
+        if file is None:
+            continue
+        if Path(file).resolve() in taken:
+            raise InputError(f"{file} is named twice; a result needs a file of its own")
+        taken.add(Path(file).resolve())

@@ -5,10 +5,18 @@ from __future__ import annotations
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import check_folders, check_signal_file, common_options, drift_options, formulation_option
+from mbsfmu.cli.options import (
+    OutputFile,
+    common_options,
+    drift_options,
+    formulation_option,
+    option_of,
+    refuse_same_files,
+)
 from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.simulation.factory import SOLVERS
+from mbsfmu.simulation.factory import SOLVERS, TOLERANCE, make_simulation
+from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("simulate")
@@ -16,12 +24,12 @@ from mbsfmu.simulation.factory import SOLVERS
 @formulation_option
 @click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@click.option("--solver", default="trapezoidal", show_default=True, help=f"One of {', '.join(SOLVERS)}.")
-@click.option("--rtol", type=float, default=1e-6, show_default=True, help="Relative, for explicit solvers.")
-@click.option("--atol", type=float, default=1e-6, show_default=True, help="Absolute, for explicit solvers.")
+@option_of(make_simulation, "--solver", f"One of {', '.join(SOLVERS)}.")
+@click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
+@click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
 @drift_options
-@click.option("-o", "--output", help="CSV or Parquet file for all signals over time.")
-@click.option("--json", "json_file", help="JSON file for the facts of the run.")
+@click.option("-o", "--output", type=OutputFile(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
+@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     model: str,
@@ -29,8 +37,8 @@ def command(
     step: float | None,
     stop: float | None,
     solver: str,
-    rtol: float,
-    atol: float,
+    rtol: float | None,
+    atol: float | None,
     stabilisation: float | None,
     projections: bool,
     penalty: float | None,
@@ -45,8 +53,7 @@ def command(
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
     """
     log_to_stderr(quiet)
-    check_folders(output, json_file)
-    check_signal_file(output)
+    refuse_same_files(output, json_file, inputs=[model])
     simulation = find_model(model).simulation(
         formulation=formulation,
         solver=solver,

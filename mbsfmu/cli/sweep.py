@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import assignment, check_folders, common_options, numbers, words
+from mbsfmu.cli.options import OutputFile, assignment, common_options, numbers, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
@@ -29,13 +29,14 @@ from mbsfmu.studies.points import parse_values
 @click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; any number of times.")
 @click.option("--errors", is_flag=True, help="Hold each coupled run against the monolithic one of its parameters.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@click.option("--backend", default="native", show_default=True, help=f"Of the units, one of {', '.join(BACKENDS)}.")
+@click.option("--backend", help=f"Of coupled units, one of {', '.join(BACKENDS)}; {BACKENDS[0]} by default.")
 @click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
-@click.option("-o", "--output", required=True, help="Parquet file, one row a point.")
-@click.option("--json", "json_file", help="JSON file for all rows.")
+@click.option("--force", is_flag=True, help="Replace the file of another study.")
+@click.option("-o", "--output", required=True, type=OutputFile(".parquet"), help="Parquet file, one row a point.")
+@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all rows.")
 @common_options
 def command(
     model: str,
@@ -46,11 +47,12 @@ def command(
     assignments: tuple[str, ...],
     errors: bool,
     stop: float | None,
-    backend: str,
+    backend: str | None,
     internal_step: float | None,
     workers: int | None,
     scheduler: str | None,
     fresh: bool,
+    force: bool,
     output: str,
     json_file: str | None,
     quiet: bool,
@@ -65,7 +67,9 @@ def command(
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
     """
     log_to_stderr(quiet)
-    check_folders(output, json_file)
+    refuse_same_files(output, json_file, inputs=[model])
+    if scheduler is not None and workers is not None:
+        raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
         raise InputError(f"the number of workers is {workers}; it must be at least 1")
     lists = {"formulation": formulation, "algorithm": algorithm, "step": step}
@@ -90,6 +94,7 @@ def command(
             stop=stop,
             errors=errors,
             fresh=fresh,
+            force=force,
             backend=backend,
             internal_step=internal_step,
             workers=workers,

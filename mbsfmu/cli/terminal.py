@@ -14,7 +14,7 @@ from rich.table import Table
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; as wide as it needs to be where stdout is no terminal."""
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False)
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import time as clock
 from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ def compare(
     stop: float | None = None,
     accuracy: float = ACCURACY,
     stability: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Run a model monolithically and coupled, with every algorithm and communication step.
@@ -62,7 +63,7 @@ def compare(
     stability
         Whether to look for the largest step at which each algorithm does not diverge.
     workers
-        Number of processes that runs are shared over.
+        Number of processes that runs are shared over; that of the cores by default, no more than there are runs.
     progress
         Called with the share that is done.
 
@@ -74,6 +75,7 @@ def compare(
         When the monolithic run fails.
     """
     _check(model, steps, algorithms, accuracy)
+    workers = min(os.cpu_count() or 1, len(steps) * len(algorithms)) if workers is None else workers
     internal = min(steps)
     simulation = model.simulation(formulation=formulation, step=internal)
     begin = clock.process_time()

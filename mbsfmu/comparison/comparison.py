@@ -47,9 +47,13 @@ class Comparison:
     outputs: dict[str, str]
     runs: list[Run]
     order: dict[str, float | None]
-    curves: dict[str, Any] = field(repr=False)
+    curves: dict[str, Any]
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        algorithms = ", ".join(self.order)
+        return f"<Comparison: {self.model}, {self.formulation}, {len(self.runs)} runs of {algorithms}>"
 
     @property
     def cheapest(self) -> Run | None:

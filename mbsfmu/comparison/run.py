@@ -35,8 +35,8 @@ class Run:
         `ok`, or `diverged` with the reason in `message`.
     error
         For each output, the largest deviation from the reference over time, relative to the reference's range.
-    energy_residual
-        Largest residual energy of the power bonds in J; None without bonds.
+    energy_residual, energy_residual_share
+        Largest residual energy of the power bonds in J, and as a share of the energy exchanged; None without bonds.
     steps, rollbacks
         Communication steps made, and those made again (none with fixed steps).
     wall_seconds, cpu_seconds
@@ -57,6 +57,7 @@ class Run:
     layout: str = "separate"
     rollbacks: int = 0
     cpu_seconds: float = 0.0
+    energy_residual_share: float | None = None
     curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
 
     @property
@@ -114,6 +115,7 @@ def make_run(task: Task) -> Run:
         message,
         rollbacks=result.rollbacks,
         cpu_seconds=spent,
+        energy_residual_share=_finite(result.energy_residual_share),
         curves=_curves(result, curve_times(reference.time), list(errors)),
     )
 

@@ -32,14 +32,14 @@ def make_settings(
     algorithm: str,
     extrapolation: str,
     order: Sequence[str] | None,
-    iteration_tolerance: float,
-    maximum_iterations: int,
-    relaxation: float | str,
-    jacobian: str,
+    iteration_tolerance: float | None,
+    maximum_iterations: int | None,
+    relaxation: float | str | None,
+    jacobian: str | None,
     energy_correction: bool,
     threads: int,
 ) -> Settings:
-    """Check the words and numbers of an algorithm against the units.
+    """Check the words and numbers of an algorithm against the units; None stands for what `Settings` has.
 
     Raises
     ------
@@ -47,6 +47,10 @@ def make_settings(
         When a name is unknown, a number out of range, the order is none of all instances, or a unit cannot do
         what the algorithm needs.
     """
+    iteration_tolerance = Settings.iteration_tolerance if iteration_tolerance is None else iteration_tolerance
+    maximum_iterations = Settings.maximum_iterations if maximum_iterations is None else maximum_iterations
+    relaxation = Settings.relaxation if relaxation is None else relaxation
+    jacobian = Settings.jacobian if jacobian is None else jacobian
     for what, word, words in (
         ("algorithm", algorithm, ALGORITHMS),
         ("extrapolation", extrapolation, tuple(Extrapolation)),

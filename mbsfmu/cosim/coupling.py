@@ -44,7 +44,7 @@ class Settings:
         Number of threads that units step in.
     """
 
-    algorithm: str = "jacobi"
+    algorithm: str = "gauss-seidel"
     extrapolation: Extrapolation = Extrapolation.ZERO
     order: tuple[str, ...] = ()
     iteration_tolerance: float = 1e-8

@@ -20,8 +20,9 @@ from mbsfmu.cosim.control import (
     RichardsonControl,
     Tolerances,
 )
-from mbsfmu.cosim.coupling import names_of
+from mbsfmu.cosim.coupling import Settings, names_of
 from mbsfmu.cosim.driven import DrivenInputs, Signal
+from mbsfmu.cosim.effects import refuse_without_effect
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.exposed import add_outputs, behind_connectors
@@ -31,7 +32,14 @@ from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
 from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
-from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, CosimulationResult, Facts, Record
+from mbsfmu.cosim.result import (
+    CosimulationError,
+    CosimulationInterrupted,
+    CosimulationResult,
+    Facts,
+    Record,
+    residual_notes,
+)
 from mbsfmu.cosim.running import Course
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
@@ -41,27 +49,28 @@ from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
 
+_TOLERANCE = 1e-4
 _SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
 
 
 def cosimulate(
     source: str | Path | Sequence[str | Path],
     *,
-    algorithm: str = "jacobi",
+    algorithm: str = Settings.algorithm,
     extrapolation: str = "zero",
     order: Sequence[str] | None = None,
     rates: Mapping[str, int] | None = None,
     step: float | None = None,
     stop: float | None = None,
     control: str = "fixed",
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     absolute_tolerance: float | None = None,
     smallest_step: float | None = None,
     largest_step: float | None = None,
-    iteration_tolerance: float = 1e-8,
-    maximum_iterations: int = 50,
-    relaxation: float | str = "aitken",
-    jacobian: str = "differences",
+    iteration_tolerance: float | None = None,
+    maximum_iterations: int | None = None,
+    relaxation: float | str | None = None,
+    jacobian: str | None = None,
     energy_correction: bool = False,
     threads: int = 1,
     connections: Sequence[str | Connection] = (),
@@ -78,7 +87,8 @@ def cosimulate(
     algorithm
         `jacobi`: all units step with what is known at the beginning of a step; `gauss-seidel`: one after the other,
         later ones with the new outputs of earlier ones; `fixed-point` and `newton` repeat each step until inputs are
-        what the outputs have become, and need units that save their states.
+        what the outputs have become, and need units that save their states. `gauss-seidel` by default: it costs what
+        `jacobi` does and leaves less residual energy, wherever units need not step at the same time.
     extrapolation
         How inputs run over a step: `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the
         slopes that the units give). Iterated algorithms interpolate with the same degree. A unit that cannot
@@ -96,18 +106,19 @@ def cosimulate(
         equal steps. Without saved states errors are estimated from the extrapolation and no step is repeated.
     tolerance, absolute_tolerance
         Of `error` the wanted error of outputs at the end of the run, of `energy` the residual power: as a share of
-        their magnitude, and of their nominal value (1 W of powers). The absolute one is the same by default.
+        their magnitude, and of their nominal value (1 W of powers); 1e-4 by default. The absolute one is the same as
+        the relative one by default.
     smallest_step, largest_step
         Bounds of controlled steps in s; a thousandth and ten times `step` by default. Steps end where a unit tells its
         next event (a variable `next_event` in s, as ours have). What happens inside another unit at rest, such as a
         jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
     iteration_tolerance, maximum_iterations
         Of iterated algorithms: the largest last change as a share of a variable's magnitude or nominal value, and
-        the number of sweeps after which a step fails.
+        the number of sweeps after which a step fails; 1e-8 and 50 by default.
     relaxation
-        Of `fixed-point`: the share of each change that is taken over, or `aitken`.
+        Of `fixed-point`: the share of each change that is taken over, or `aitken`, the default.
     jacobian
-        Of `newton`: `differences`, or `directional` derivatives of the units where they give them.
+        Of `newton`: `differences`, the default, or `directional` derivatives of the units where they give them.
     energy_correction
         Whether `jacobi` and `gauss-seidel` add to inputs what their integral missed in the step before.
     threads
@@ -127,13 +138,26 @@ def cosimulate(
     Raises
     ------
     InputError
-        When the call or a file is wrong, or a unit cannot do what is asked.
+        When the call or a file is wrong, an option has no effect, or a unit cannot do what is asked.
     SimulationError
         When a unit fails before the first step, or the start has no solution.
     CosimulationError
         When a unit fails, an iteration does not converge or an output is not finite; the message has unit, time
         and reason, `result` what was recorded.
     """
+    given_options = {
+        "order": order,
+        "tolerance": tolerance,
+        "absolute_tolerance": absolute_tolerance,
+        "smallest_step": smallest_step,
+        "largest_step": largest_step,
+        "iteration_tolerance": iteration_tolerance,
+        "maximum_iterations": maximum_iterations,
+        "relaxation": relaxation,
+        "jacobian": jacobian,
+        "threads": threads,
+    }
+    refuse_without_effect(algorithm, control, given_options)
     with ExitStack() as stack:
         graph = load_graph(source, stack)
         parsed = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
@@ -174,7 +198,8 @@ def cosimulate(
         facts = Facts(algorithm, extrapolation, control, macro, texts=texts.changes)
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
-        _tell_undriven(facts, undriven_inputs(graph, instances, {*values, *given}))
+        facts.undriven = undriven_inputs(graph, instances, {*values, *given})
+        _tell_undriven(facts)
         _tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
         history = coupling.history()
         bonds = find_bonds(exchange, exchange.connections)
@@ -188,6 +213,8 @@ def cosimulate(
             facts.wall_seconds = clock.perf_counter() - begin
             facts.iterations, facts.rollbacks = coupling.sweeps, coupling.rollbacks
             made = record.result(facts)
+            for sentence in residual_notes(made):
+                _tell(facts, sentence)
             add_outputs(made, graph)
             return made
 
@@ -234,8 +261,9 @@ def _check_rates(rates: Mapping[str, int], instances: Mapping[str, Instance]) ->
 
 
 def _tolerances(
-    relative: float, absolute: float | None, smallest: float | None, largest: float | None, step: float
+    relative: float | None, absolute: float | None, smallest: float | None, largest: float | None, step: float
 ) -> Tolerances:
+    relative = _TOLERANCE if relative is None else relative
     absolute = relative if absolute is None else absolute
     for what, value in (("tolerance", relative), ("absolute tolerance", absolute)):
         if not (value > 0.0 and math.isfinite(value)):
@@ -320,13 +348,11 @@ def _make_controller(
     return RichardsonControl(stepping, tolerances, history, duration)
 
 
-def _tell_undriven(facts: Facts, inputs: Sequence[str]) -> None:
+def _tell_undriven(facts: Facts) -> None:
     """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake."""
-    if inputs:
-        facts.notes.append(
-            f"nothing drives {names_of(inputs)}: each keeps its start value, or follows a signal inside its unit"
-        )
-        logger.info("%s", facts.notes[-1])
+    if facts.undriven:
+        told = names_of(facts.undriven)
+        logger.info("nothing drives %s: each keeps its start value, or follows a signal inside its unit", told)
 
 
 def _tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:

@@ -27,6 +27,10 @@ from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca, DcaAlm)}
 _REMEMBERING = ("adams", "radau", "bdf", "lsoda")
+EQUAL_STEPS = ("trapezoidal", "rk4")
+"""Solvers without step control."""
+TOLERANCE = 1e-6
+"""Relative and absolute tolerance of adaptive solvers, where nothing is said."""
 SOLVERS = ("trapezoidal", "rk4", "adams", *ExplicitSolver.METHODS)
 
 
@@ -38,9 +42,9 @@ def make_simulation(
     formulation: str = DoubleStep.name,
     solver: str = "trapezoidal",
     step: float = 1e-3,
-    jacobian: str = Jacobian.EXACT,
-    relative_tolerance: float = 1e-6,
-    absolute_tolerance: float = 1e-6,
+    jacobian: str | None = None,
+    relative_tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
     projections: bool = True,
     penalty: float | None = None,
@@ -66,9 +70,9 @@ def make_simulation(
     step
         Internal step of the trapezoidal rule, and step of the output, in s.
     jacobian
-        `exact` or `forward-difference`, for the trapezoidal rule.
+        `exact`, the default, or `forward-difference`, for the trapezoidal rule.
     relative_tolerance, absolute_tolerance
-        For the explicit solvers.
+        For the adaptive solvers; `TOLERANCE` by default.
     stabilisation
         Rate in 1/s at which `dca`, and `dca-alm` without projections, bring back constraints that have drifted,
         after Baumgarte; 0 for never. By default 0 with `dca` and 1/s with `dca-alm`.
@@ -84,9 +88,14 @@ def make_simulation(
     Raises
     ------
     InputError
-        When a name is unknown, a number is out of range, or formulation and solver do not fit.
+        When a name is unknown, a number is out of range, an option has no effect, or formulation and solver do not
+        fit.
     """
-    kind = _formulation(formulation, solver, jacobian)
+    kind = _formulation(formulation, solver)
+    jacobian = _jacobian(jacobian, solver)
+    _refuse_tolerances(solver, {"relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
+    relative_tolerance = TOLERANCE if relative_tolerance is None else relative_tolerance
+    absolute_tolerance = TOLERANCE if absolute_tolerance is None else absolute_tolerance
     _check_numbers(step, relative_tolerance, absolute_tolerance)
     _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
     initialization = Initialization(system)
@@ -104,7 +113,7 @@ def make_simulation(
         chosen = kind(functions, limits)
     made: Solver
     if solver == "trapezoidal":
-        made = TrapezoidalRule(chosen, step, jacobian=Jacobian(jacobian))
+        made = TrapezoidalRule(chosen, step, jacobian=jacobian)
     elif solver == "rk4":
         made = ClassicalRungeKutta(chosen, step)
     elif solver == "adams":
@@ -126,14 +135,34 @@ def make_simulation(
     )
 
 
-def _formulation(formulation: str, solver: str, jacobian: str) -> type[Formulation]:
-    """Return the formulation of a name; the solver and the Jacobian must be known and fit."""
+def _jacobian(jacobian: str | None, solver: str) -> Jacobian:
+    """Return where the Jacobian comes from; only the trapezoidal rule has one."""
+    if jacobian is None:
+        return Jacobian.EXACT
+    if jacobian not in list(Jacobian):
+        raise InputError(f"there is no jacobian '{jacobian}'; {meant(jacobian, Jacobian)}")
+    if solver != "trapezoidal":
+        raise InputError(f"jacobian = {jacobian} has no effect with the solver '{solver}'; it has with trapezoidal")
+    return Jacobian(jacobian)
+
+
+def _refuse_tolerances(solver: str, given: Mapping[str, float | None]) -> None:
+    """Check that tolerances are given to adaptive solvers only."""
+    for what, value in given.items():
+        if value is not None and solver in EQUAL_STEPS:
+            adaptive = [each for each in SOLVERS if each not in EQUAL_STEPS]
+            raise InputError(
+                f"{what} = {value:g} has no effect with the solver '{solver}', which makes equal steps; it has with "
+                f"{', '.join(adaptive)}"
+            )
+
+
+def _formulation(formulation: str, solver: str) -> type[Formulation]:
+    """Return the formulation of a name; the solver must be known and fit."""
     if formulation not in FORMULATIONS:
         raise InputError(f"there is no formulation '{formulation}'; {meant(formulation, FORMULATIONS)}")
     if solver not in SOLVERS:
         raise InputError(f"there is no solver '{solver}'; {meant(solver, SOLVERS)}")
-    if jacobian not in list(Jacobian):
-        raise InputError(f"there is no jacobian '{jacobian}'; {meant(jacobian, Jacobian)}")
     kind = FORMULATIONS[formulation]
     if solver != "trapezoidal" and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)

@@ -50,6 +50,9 @@ class Result(Trajectory):
         self.wall_seconds = wall_seconds
         self.statistics = statistics
 
+    def _told(self) -> str:
+        return f"{self.model}, {self.formulation}, {self.solver}, {super()._told()}"
+
     def largest(self, name: str) -> float | None:
         """Return the largest magnitude of a signal over the run; None where there is no such signal."""
         bounds = self.bounds(name)

@@ -97,6 +97,9 @@ class Simulation:
         self._told_undriven = False
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<Simulation: {self.name}, {self.formulation.name}, {self.solver.name}, at t = {self.time:g} s>"
+
     # -- description ----------------------------------------------------------------------------------------
 
     @property

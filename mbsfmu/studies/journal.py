@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from mbsfmu.errors import InputError
 from mbsfmu.tables import read_parquet
 
 Row = dict[str, Any]
@@ -34,9 +36,7 @@ class Journal:
         """Return the rows of earlier runs by the key of their point: of the results, then of the journal."""
         rows: dict[str, Row] = {}
         if self._results.is_file():
-            table = read_parquet(self._results)
-            if KEY in table.column_names:
-                rows.update({row[KEY]: row for row in table.to_pylist()})
+            rows.update(self._of_results())
         if self.path.is_file():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 try:
@@ -45,6 +45,35 @@ class Journal:
                     continue
                 rows[row[KEY]] = row
         return rows
+
+    def _of_results(self) -> dict[str, Row]:
+        try:
+            table = read_parquet(self._results)
+        except InputError:  # whether it may be replaced is told by `refuse_to_lose`
+            return {}
+        return {row[KEY]: row for row in table.to_pylist()} if KEY in table.column_names else {}
+
+    def refuse_to_lose(self, rows: Mapping[str, Row], keys: Collection[str]) -> None:
+        """Check that a study writes over nothing but rows of its own.
+
+        Parameters
+        ----------
+        rows
+            What `known` gave.
+        keys
+            Keys of the points of the study.
+
+        Raises
+        ------
+        InputError
+            When the file holds rows of other points, or is no table of a study.
+        """
+        others = len(rows.keys() - set(keys))
+        if others or (self._results.exists() and not rows):
+            what = f"{others} points that this study has not" if others else "something else than a study"
+            raise InputError(
+                f"{self._results} has {what}, which would be lost; choose another file, or say --force to replace it"
+            )
 
     def __enter__(self) -> Self:
         self._stream = self.path.open("a", encoding="utf-8")

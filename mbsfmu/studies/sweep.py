@@ -20,7 +20,7 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares
-from mbsfmu.exporting import export
+from mbsfmu.exporting import BACKENDS, export
 from mbsfmu.simulation.factory import FORMULATIONS, SOLVERS, make_simulation
 from mbsfmu.studies.journal import KEY, Journal
 from mbsfmu.studies.point_run import Study
@@ -52,7 +52,8 @@ def sweep(
     stop: float | None = None,
     errors: bool = False,
     fresh: bool = False,
-    backend: str = "native",
+    force: bool = False,
+    backend: str | None = None,
     internal_step: float | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -85,6 +86,8 @@ def sweep(
         Whether each coupled run is held against the monolithic one with the same parameters.
     fresh
         Whether to run all points again, whatever is there.
+    force
+        Whether `output` is replaced where it is no table of this study, but of another one whose rows would be lost.
     backend
         Of the units, as for `export`.
     internal_step
@@ -105,7 +108,7 @@ def sweep(
     Raises
     ------
     InputError
-        When a name, word or number is wrong.
+        When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
     chosen = _checked_settings(settings or {}, len(model.systems))
     references = _resolved(model, vary or {})
@@ -115,6 +118,10 @@ def sweep(
     coupled = "algorithm" in chosen
     if errors and not coupled:
         raise InputError("errors are those of coupled runs; name at least one algorithm")
+    for what, value in (("backend", backend), ("internal step", internal_step)):
+        if value is not None and not coupled:
+            raise InputError(f"{what} = {value} has no effect on monolithic runs; name at least one algorithm")
+    backend = BACKENDS[0] if backend is None else backend
     internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
     if not (internal > 0 and math.isfinite(internal)):
         raise InputError(f"the internal step is {internal:g} s; it must be positive")
@@ -127,7 +134,10 @@ def sweep(
     journal = Journal(Path(output)) if output is not None else None
     if journal is not None and not journal.path.absolute().parent.is_dir():
         raise InputError(f"the folder of {output} is not there")
-    rows = {} if journal is None or fresh else journal.known()
+    rows = {} if journal is None else journal.known()
+    if journal is not None and not force:
+        journal.refuse_to_lose(rows, {point.key for point in points})
+    rows = {} if fresh else rows
     left = [point for point in points if point.key not in rows]
     if len(left) < len(points):
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import mbsfmu
+from mbsfmu.cli import main
 
 
 def call(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mbsfmu", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+@dataclass
+class Ended:
+    """A call of the command line in this process, which costs no start of another one."""
+
+    status: int | str | None
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def in_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Callable[..., Ended]]:
+    logger = logging.getLogger("mbsfmu")
+    before = list(logger.handlers), logger.level
+    monkeypatch.chdir(tmp_path)
+
+    def call_here(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["mbsfmu", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(ended.value.code, *capsys.readouterr())
+
+    yield call_here
+    logger.handlers[:], level = before
+    logger.setLevel(level)
 
 
 def test_models_lists_every_built_in() -> None:
@@ -111,6 +143,30 @@ def test_file_and_factory(tmp_path: Path) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
+FACTORIES = """
+import sys
+import mbsfmu
+
+def two():
+    return mbsfmu.models.pendulum(2)
+
+def key():
+    return {}["boom"]
+
+def kind(size):
+    return two()
+
+def leaves():
+    sys.exit(3)
+
+def number():
+    return 2
+
+def field():
+    return mbsfmu.Beam(name="a", lenght=1.0, mass=1.0)
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -133,7 +189,7 @@ def test_file_and_factory(tmp_path: Path) -> None:
         (["simulate", "mass.json"], "mass is -1.0; it must be greater than 0"),
         (["simulate", "missing.py:f"], "it must read file.py:factory"),
         (["simulate"], "Missing argument 'MODEL'"),
-        (["fly"], "No such command 'fly'"),
+        (["fly"], "there is no command 'fly'; there are compare"),
         (["cosim", "none.ssp"], "there is no file none.ssp"),
         (["compare", "pendulum-2"], "there is nothing to couple"),
         (["compare", "four-bar", "--steps", "a,b"], "is no list of numbers"),
@@ -142,17 +198,63 @@ def test_file_and_factory(tmp_path: Path) -> None:
         (["validate", "broken.json"], "is no FMU"),
         (["export", "four-bar", "--layout", "x"], "there is no layout 'x'"),
         (["simulate", "pendulum-0"], "it needs at least 1"),
+        (["simulate", "four-bra"], "there is no model 'four-bra'; did you mean 'four-bar'?"),
+        (["simulat", "four-bar"], "there is no command 'simulat'; did you mean 'simulate'?"),
+        (
+            ["simulate", "four-bar", "--formulatoin", "dca"],
+            "No such option '--formulatoin'. Did you mean '--formulation'?",
+        ),
+        (["simulate", "four-bar", "--formulation", "dca_alm"], "did you mean 'dca-alm'?"),
+        (["simulate", "four-bar", "--solver", "trapezodal"], "did you mean 'trapezoidal'?"),
+        (
+            ["simulate", "four-bar", "--rtol", "1e-8"],
+            "relative tolerance = 1e-08 has no effect with the solver 'trapez",
+        ),
+        (
+            ["simulate", "four-bar", "--solver", "rk4", "--atol", "1e-8"],
+            "absolute tolerance = 1e-08 has no effect with",
+        ),
+        (["simulate", "four-bar", "--json", "run.csv"], "run.csv is refused: its name must end in .json"),
+        (
+            ["simulate", "mass.json", "--json", "mass.json"],
+            "mass.json is named twice; a result needs a file of its own",
+        ),
+        (["simulate", "four-bar", "-o", "folder.csv"], "folder.csv is a folder"),
+        (["compare", "four-bar", "--report", "x.pdf"], "x.pdf is refused: its name must end in .html or .htm"),
+        (["compare", "four-bar", "--algorithms", "jacobi-linar"], "did you mean 'jacobi-linear'?"),
+        (["cosim", "none.ssp", "--threads", "2"], "threads = 2 has no effect with the algorithm 'gauss-seidel'"),
+        (["cosim", "none.ssp", "--tolerance", "1e-3"], "tolerance = 0.001 has no effect with the control 'fixed'"),
+        (
+            ["export", "four-bar", "--rtol", "1e-3"],
+            "relative tolerance = 0.001 has no effect with the solver 'trapezoidal'",
+        ),
+        (["export", "four-bar", "--no-execution-tool"], "is said of units of 'python'"),
+        (["export", "four-bar", "--platform", "linux-64"], "did you mean 'linux64'?"),
+        (["show", "four-bar", "--json", "x.html"], "x.html is refused: its name must end in .json"),
+        (["simulate", "mine.py:twoo"], "mine.py has no function 'twoo'; did you mean 'two'?"),
+        (["simulate", "mine.py:key"], "key of mine.py gives no model: KeyError: 'boom'"),
+        (["simulate", "mine.py:kind"], "kind of mine.py gives no model: TypeError: kind() missing 1 required"),
+        (["simulate", "mine.py:leaves"], "leaves of mine.py gives no model: SystemExit: 3"),
+        (["simulate", "mine.py:number"], "number of mine.py gives a int; it must give a CoupledModel or a Mechanism"),
+        (
+            ["simulate", "mine.py:field"],
+            "field of mine.py gives no model: Beam 'a': there is no field lenght; did you mean",
+        ),
+        (["simulate", "wrong.py:two"], "wrong.py cannot be loaded: ZeroDivisionError: division by zero"),
     ],
 )
-def test_refusals(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+def test_refusals(in_process: Callable[..., Ended], tmp_path: Path, arguments: list[str], sentence: str) -> None:
     data = mbsfmu.models.pendulum(1).to_dict()
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "wrong.py").write_text("1 / 0\n")
+    (tmp_path / "mine.py").write_text(FACTORIES)
     data["systems"]["mechanism"]["joints"][0]["parent"] = "gnd.O"
     (tmp_path / "joint.json").write_text(json.dumps(data))
     data["systems"]["mechanism"]["bodies"][0]["mass"] = -1.0
     (tmp_path / "mass.json").write_text(json.dumps(data))
-    done = call(*arguments, folder=tmp_path)
-    assert done.returncode == 2
+    done = in_process(*arguments)
+    assert done.status == 2
     assert done.stdout == ""
     errors = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
     assert len(errors) == 1
@@ -168,3 +270,40 @@ def test_quiet_and_debug_may_stand_before_the_command() -> None:
     assert debugged.returncode == 2
     assert debugged.stderr.startswith("Traceback")
     assert debugged.stderr.splitlines()[-1].startswith("mbsfmu: there is no model 'nothing'")
+
+
+def test_debug_shows_where_a_factory_failed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FACTORIES)
+    done = call("simulate", "mine.py:key", "--debug", folder=tmp_path)
+    assert done.returncode == 2
+    assert "line 9, in key" in done.stderr
+    assert done.stderr.splitlines()[-1] == "mbsfmu: key of mine.py gives no model: KeyError: 'boom'"
+
+
+def test_a_run_names_inputs_that_nothing_drives(tmp_path: Path) -> None:
+    plain = mbsfmu.models.pendulum(1).systems["mechanism"]
+    driven = plain.model_copy(update={"forces": (mbsfmu.JointDrive(name="motor", joint="joint_1"),)})
+    mbsfmu.CoupledModel(name="driven", systems={"mechanism": driven}).to_file(tmp_path / "driven.json")
+    done = call("simulate", "driven.json", "--stop", "0.01", "--quiet", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.startswith("WARNING: nothing drives motor.torque (stays 0 N.m)")
+
+
+def test_show_lists_what_there_is(tmp_path: Path) -> None:
+    done = call("show", "four-bar", "--variables", "--json", "four-bar.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for word in ("boom, link, rocker", "circuit.cylinder.force", "1, 2.5, 5, 8", "times [s]", "m3/(s.V.Pa0.5)"):
+        assert word in done.stdout
+    shown = json.loads((tmp_path / "four-bar.json").read_text())
+    model = mbsfmu.models.four_bar()
+    described = {each["name"]: each for each in shown["variables"]}
+    assert len(described) == len(shown["variables"])
+    mass = described["mechanism.boom.mass"]
+    assert (mass["kind"], mass["unit"], mass["default"]) == ("parameter", "kg", 225.0)
+    assert described["circuit.valve.command"]["driven_by"] == "a signal"
+    assert described["circuit.cylinder.initial_load"]["driven_by"] == "mechanism.cylinder.static_force"
+    simulation = model.simulation(compiled=False)
+    for each in simulation.variables:  # what an importer of the whole sees is there, with the same unit
+        if each.causality in ("parameter", "output", "input") and each.name not in ("solver.step", "next_event"):
+            found = [own for name, own in described.items() if f".{name}".endswith(f".{each.name}")]
+            assert (each.causality, each.unit) in [(own["kind"], own["unit"]) for own in found], each.name

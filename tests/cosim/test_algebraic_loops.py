@@ -57,3 +57,4 @@ def test_chain_is_passed_on_in_its_order(tmp_path: Path) -> None:
     result = cosimulate(files, connections=("head.y=middle.u", "middle.y=last.u"), step=0.1, stop=0.1)
     assert [result[f"{name}.y"][0] for name in ("head", "middle", "last")] == [1.0, 4.0, 9.0]
     assert result.notes == []
+    assert result.undriven == ["head.u"]

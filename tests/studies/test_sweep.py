@@ -83,7 +83,7 @@ def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -
     output = tmp_path / "rows.parquet"
     values = {"boom.mass": [-1.0, 200.0]}
     for settings in ({}, {"algorithm": ["gauss-seidel"]}):
-        table = mbsfmu.sweep(four_bar, values, settings=settings, stop=0.1, output=output, workers=1)
+        table = mbsfmu.sweep(four_bar, values, settings=settings, stop=0.1, output=output, workers=1, force=True)
         assert table.column("status").to_pylist() == ["failed", "ok"]
         assert "boom.mass = -1 kg is refused: it must be at least" in table.column("message").to_pylist()[0]
         assert table.column("final.cylinder.length").to_pylist()[0] is None
@@ -98,10 +98,52 @@ def test_points_that_are_there_are_not_run_again(pendulum: mbsfmu.CoupledModel, 
     more = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, **options).to_pylist()
     assert [row["mechanism.link_1.mass"] for row in more] == [1.0, 2.0, 3.0]
     assert [more[0], more[2]] == first  # with the very times they took
-    again = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, fresh=True, **options).to_pylist()
+    again = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, fresh=True, **options).to_pylist()
     assert again[0]["wall_seconds"] != first[0]["wall_seconds"]
-    longer = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **{**options, "stop": 0.06}).to_pylist()
-    assert longer[0]["stop"] == 0.06
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"vary": {"link_1.mass": [1.0]}},
+        {"vary": {"link_1.mass": [1.0, 3.0]}, "stop": 0.06},
+        {"vary": {"link_1.length": [1.0, 3.0]}},
+        {"vary": {"link_1.mass": [1.0]}, "fresh": True},
+        {"vary": {"link_1.mass": [1.0, 3.0]}, "model": mbsfmu.models.pendulum(2)},
+    ],
+)
+def test_rows_of_another_study_are_kept(pendulum: mbsfmu.CoupledModel, tmp_path: Path, other: dict[str, Any]) -> None:
+    output = tmp_path / "rows.parquet"
+    options: dict[str, Any] = {"stop": 0.05, "output": output, "executor": InlineExecutor()}
+    mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 3.0]}, **options)
+    before = output.read_bytes()
+    call = {"model": pendulum, **options, **other}
+    with pytest.raises(mbsfmu.InputError, match=r"rows\.parquet has [12] points that this study has not.*say --force"):
+        mbsfmu.sweep(**call)
+    assert output.read_bytes() == before
+    table = mbsfmu.sweep(**call, force=True)
+    assert pyarrow.parquet.read_table(output).equals(table)
+
+
+def test_what_is_no_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    output = tmp_path / "rows.parquet"
+    options: dict[str, Any] = {"stop": 0.05, "output": output, "executor": InlineExecutor()}
+    pendulum.simulation().run(0.05).to_file(output)
+    before = output.read_bytes()
+    for content in (before, b"something else"):
+        output.write_bytes(content)
+        with pytest.raises(mbsfmu.InputError, match="has something else than a study, which would be lost"):
+            mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **options)
+        assert output.read_bytes() == content
+    assert mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **options, force=True).num_rows == 1
+
+
+def test_a_journal_of_another_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    journal = tmp_path / "rows.parquet.journal"
+    journal.write_text('{"key": "another", "status": "ok"}\n', encoding="utf-8")
+    with pytest.raises(mbsfmu.InputError, match="has 1 points that this study has not"):
+        mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, stop=0.05, output=tmp_path / "rows.parquet")
+    assert journal.exists()
 
 
 KILLED = """
@@ -168,7 +210,8 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ({}, {"settings": {"solver": ["x"]}}, "there is no solver 'x'"),
         ({}, {"settings": {"step": [0.0]}}, "the step is 0 s; it must be positive"),
         ({}, {"stop": -1.0}, "the stop time is -1 s"),
-        ({}, {"internal_step": 0.0}, "the internal step is 0 s; it must be positive"),
+        ({}, {"internal_step": 1e-3}, "internal step = 0.001 has no effect on monolithic runs"),
+        ({}, {"backend": "python"}, "backend = python has no effect on monolithic runs"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
         ({"boom.mass": [1.0]}, {"output": "no/such/folder.parquet"}, "the folder of no/such/folder.parquet is not"),
     ],

@@ -1,0 +1,118 @@
+"""The command `mbsfmu show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.options import OutputFile, common_options, refuse_same_files
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.terminal import print_table, shown
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import Data
+from mbsfmu.variables import Causality, Variable
+
+_COLUMNS = {
+    "input": ("name", "unit", "default", "driven_by", "description"),
+    "output": ("name", "unit", "description"),
+    "parameter": ("name", "unit", "default", "driven_by", "description"),
+}
+_MOST_TIMES = 20
+
+
+@click.command("show")
+@click.argument("model")
+@click.option("--variables", is_flag=True, help="List inputs, outputs and parameters.")
+@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all that there is to show.")
+@common_options
+def command(model: str, variables: bool, json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
+    """Show what MODEL is made of, and its variables with their units.
+
+    \b
+    Example: mbsfmu show four-bar --variables
+    """
+    log_to_stderr(quiet)
+    refuse_same_files(json_file, inputs=[model])
+    found = find_model(model)
+    content = _content(found)
+    write_json(json_file, content)
+    click.echo(f"{found.name}: {found.description}" if found.description else found.name)
+    for title, columns, rows in _tables(found, content, variables):
+        if rows:
+            print_table(title, columns, rows)
+
+
+def _tables(
+    model: CoupledModel, content: dict[str, Any], variables: bool
+) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Give title, columns and rows of each table."""
+    kinds = [(name, kind, names) for name, kinds in content["systems"].items() for kind, names in kinds.items()]
+    yield "systems", ["system", "has", "names"], [[name, kind, ", ".join(names)] for name, kind, names in kinds]
+    yield "connections", ["source", "drives"], [list(each) for each in model.connections]
+    signals = [
+        [name, signal.type, ", ".join(f"{time:g}" for time in signal.times[:_MOST_TIMES])]
+        for name, signal in model.signals.items()
+    ]
+    yield "signals", ["input", "kind", "times [s]"], signals
+    for kind, fields in _COLUMNS.items() if variables else ():
+        found = [each for each in content["variables"] if each["kind"] == kind]
+        yield (
+            f"{kind}s",
+            [field.replace("_", " ") for field in fields],
+            [[shown(each[field]) for field in fields] for each in found],
+        )
+
+
+def _content(model: CoupledModel) -> dict[str, Any]:
+    """Return what there is to show as plain data."""
+    return {
+        "model": model.name,
+        "description": model.description,
+        "stop_time": model.stop_time,
+        "step": model.step,
+        "systems": {name: _parts(system) for name, system in model.systems.items()},
+        "connections": [list(each) for each in model.connections],
+        "signals": {name: signal.to_dict() for name, signal in model.signals.items()},
+        "variables": list(_variables(model)),
+    }
+
+
+def _parts(system: Data) -> dict[str, list[str]]:
+    """Return the names of what a system is made of, by the field that holds it."""
+    fields = {name: getattr(system, name) for name in type(system).model_fields}
+    return {
+        name: [each.name for each in value]
+        for name, value in fields.items()
+        if isinstance(value, tuple) and value and all(isinstance(each, Data) for each in value)
+    }
+
+
+def _variables(model: CoupledModel) -> Iterator[dict[str, Any]]:
+    """List the inputs, outputs and parameters of each system as `system.variable`."""
+    sources = {target: source for source, target in model.connections}
+    sources |= dict.fromkeys(model.signals, "a signal")
+    for name, part in zip(model.systems, model.system().parts, strict=True):
+        readable = [*part.coordinates, *part.velocities, *part.outputs]
+        for kind, variables in (
+            ("input", part.inputs),
+            ("output", [each for each in readable if each.causality is Causality.OUTPUT]),
+            ("parameter", part.parameters),
+        ):
+            for variable in variables:
+                yield _described(kind, f"{name}.{variable.name}", variable, sources)
+
+
+def _described(kind: str, name: str, variable: Variable, sources: dict[str, str]) -> dict[str, Any]:
+    nobody = "nothing" if kind == "input" else None
+    return {
+        "name": name,
+        "kind": kind,
+        "unit": variable.unit,
+        "default": variable.start,
+        "minimum": variable.minimum,
+        "driven_by": sources.get(name, nobody),
+        "description": variable.description,
+    }

@@ -6,11 +6,11 @@ import click
 
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import (
-    OutputFile,
     common_options,
     formulation_option,
     numbers,
     option_of,
+    output_file,
     refuse_same_files,
     words,
 )
@@ -30,8 +30,8 @@ from mbsfmu.exporting import BACKENDS
 @option_of(compare, "--accuracy", "Wanted, relative to a range.")
 @click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@click.option("--report", type=OutputFile(".html", ".htm"), help="HTML file for the report page.")
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all numbers.")
+@click.option("--report", callback=output_file(".html", ".htm"), help="HTML file for the report page.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
     model: str,

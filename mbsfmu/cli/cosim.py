@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.options import OutputFile, assignment, common_options, option_of, refuse_same_files, words
+from mbsfmu.cli.options import assignment, common_options, option_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate
@@ -63,8 +63,8 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--energy-correction", is_flag=True, help="Let inputs make up for what the last step missed.")
 @option_of(cosimulate, "--threads", "In which units step, with jacobi and newton.")
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
-@click.option("-o", "--output", type=OutputFile(*SUFFIXES), help="CSV or Parquet file for all outputs over time.")
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for the facts of the run.")
+@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all outputs over time.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     source: tuple[str, ...],

@@ -64,29 +64,21 @@ def assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-class OutputFile(click.ParamType):
-    """A file that a command writes: its kind is the suffix's, and its folder is there, before any work is done.
+def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Make the check of a file that a command writes: its suffix is one of these, and its folder is there."""
 
-    Parameters
-    ----------
-    suffixes
-        Those that it may have.
-    """
-
-    name = "file"
-
-    def __init__(self, *suffixes: str) -> None:
-        self._suffixes = suffixes
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the path."""
-        if Path(value).suffix.lower() not in self._suffixes:
-            self.fail(f"{value} is refused: its name must end in {' or '.join(self._suffixes)}", param, ctx)
+    def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if Path(value).suffix.lower() not in suffixes:
+            raise click.BadParameter(f"{value} is refused: its name must end in {' or '.join(suffixes)}")
         if not Path(value).absolute().parent.is_dir():
-            self.fail(f"the folder of {value} is not there", param, ctx)
+            raise click.BadParameter(f"the folder of {value} is not there")
         if Path(value).is_dir():
-            self.fail(f"{value} is a folder", param, ctx)
+            raise click.BadParameter(f"{value} is a folder")
         return value
+
+    return check
 
 
 def option_of(function: Callable[..., Any], flag: str, help: str, **settings: Any) -> Callable[[Command], Command]:  # noqa: A002

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import OutputFile, common_options, refuse_same_files
+from mbsfmu.cli.options import common_options, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, shown
 from mbsfmu.coupled import CoupledModel
@@ -26,7 +26,7 @@ _MOST_TIMES = 20
 @click.command("show")
 @click.argument("model")
 @click.option("--variables", is_flag=True, help="List inputs, outputs and parameters.")
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all that there is to show.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
 @common_options
 def command(model: str, variables: bool, json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
     """Show what MODEL is made of, and its variables with their units.

@@ -6,11 +6,11 @@ import click
 
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import (
-    OutputFile,
     common_options,
     drift_options,
     formulation_option,
     option_of,
+    output_file,
     refuse_same_files,
 )
 from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
@@ -28,8 +28,8 @@ from mbsfmu.trajectory import SUFFIXES
 @click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
 @click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
 @drift_options
-@click.option("-o", "--output", type=OutputFile(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for the facts of the run.")
+@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     model: str,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import OutputFile, assignment, common_options, numbers, refuse_same_files, words
+from mbsfmu.cli.options import assignment, common_options, numbers, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
@@ -35,8 +35,8 @@ from mbsfmu.studies.points import parse_values
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
 @click.option("--force", is_flag=True, help="Replace the file of another study.")
-@click.option("-o", "--output", required=True, type=OutputFile(".parquet"), help="Parquet file, one row a point.")
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for all rows.")
+@click.option("-o", "--output", required=True, callback=output_file(".parquet"), help="Parquet file, one row a point.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all rows.")
 @common_options
 def command(
     model: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.options import OutputFile, common_options, refuse_same_files
+from mbsfmu.cli.options import common_options, output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
 from mbsfmu.errors import SimulationError
 from mbsfmu.fmu.validation import validate
@@ -12,7 +12,7 @@ from mbsfmu.fmu.validation import validate
 
 @click.command("validate")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--json", "json_file", type=OutputFile(".json"), help="JSON file for the problems by file.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the problems by file.")
 @common_options
 def command(files: tuple[str, ...], json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
     """Check FMU files, ours or not.

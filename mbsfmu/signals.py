@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
@@ -50,6 +51,11 @@ class StepSignal(Data):
         """Return the value from a time in s on."""
         return self._value(bisect_right(self.times, time))
 
+    def piece(self, passed: float) -> Callable[[float], float]:
+        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        value = self.after(passed)
+        return lambda _: value
+
     def mapped(self, factor: float, offset: float) -> StepSignal:
         """Return the signal with factor · value + offset for each value."""
         values = tuple(factor * value + offset for value in self.values)
@@ -91,6 +97,10 @@ class LinearSignal(Data):
     def after(self, time: float) -> float:
         """Return the value at a time in s: it does not jump."""
         return self.before(time)
+
+    def piece(self, passed: float) -> Callable[[float], float]:  # noqa: ARG002
+        """Return the signal: as it does not jump, it is the same whichever events have passed."""
+        return self.after
 
     def mapped(self, factor: float, offset: float) -> LinearSignal:
         """Return the signal with factor · value + offset for each value."""

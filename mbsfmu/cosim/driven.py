@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Floats, Instance
 from mbsfmu.errors import InputError
+from mbsfmu.times import tolerance
 from mbsfmu.variables import Causality
 
 
@@ -43,6 +46,9 @@ class DrivenInputs:
         Signals by (instance, input).
     instances, connections
         What they are driven beside.
+    step
+        Communication step in s, the first one where steps are controlled: an event that misses a communication point
+        by less than `mbsfmu.times.tolerance` is at it.
 
     Attributes
     ----------
@@ -60,6 +66,7 @@ class DrivenInputs:
         signals: Mapping[tuple[str, str], Signal],
         instances: Mapping[str, Instance],
         connections: Iterable[Connection],
+        step: float,
     ) -> None:
         driven = {connection.target for connection in connections}
         for name, variable in signals:
@@ -70,10 +77,11 @@ class DrivenInputs:
             if (name, variable) in driven:
                 raise InputError(f"{name}.{variable} is driven by a connection and by a signal")
         self.targets = tuple(signals)
-        self._signals = tuple(signals.values())
+        self._step = step
         self._variables = [instances[name].variables[variable] for name, variable in signals]
-        self._after = [each.after if isinstance(each, EventSignal) else each for each in self._signals]
-        self._before = [each.before if isinstance(each, EventSignal) else each for each in self._signals]
+        self._followers = [
+            _Follower(each, step) if isinstance(each, EventSignal) else each for each in signals.values()
+        ]
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -84,21 +92,46 @@ class DrivenInputs:
 
     def after(self, time: float) -> Floats:
         """Return the values from a time in s on, shape (number of signals,)."""
-        return np.array([value(time) for value in self._after], dtype=float)
+        return np.array(
+            [each.after(time) if isinstance(each, _Follower) else each(time) for each in self._followers], dtype=float
+        )
 
     def before(self, time: float) -> Floats:
         """Return the values just before a time in s, shape (number of signals,)."""
-        return np.array([value(time) for value in self._before], dtype=float)
+        return np.array(
+            [each.before(time) if isinstance(each, _Follower) else each(time) for each in self._followers], dtype=float
+        )
 
     def jumps(self, time: float) -> bool:
         """Tell whether a signal jumps at a time in s."""
-        return any(
-            each.before(time) != each.after(time)
-            for each in self._signals
-            if isinstance(each, EventSignal) and time in each.events
-        )
+        return any(each.before(time) != each.after(time) for each in self._followers if isinstance(each, _Follower))
 
     def events(self, start: float, stop: float) -> list[float]:
-        """Return the times inside (start, stop) in s at which a signal jumps or bends, ascending."""
-        found = {time for each in self._signals if isinstance(each, EventSignal) for time in each.events}
-        return sorted(time for time in found if start < time < stop)
+        """Return the times inside (start, stop) in s at which a signal jumps or bends, no two that are one."""
+        same = tolerance(self._step, start, stop)
+        found = sorted({time for each in self._followers if isinstance(each, _Follower) for time in each.events})
+        kept = [start]
+        kept += [time for time in found if start < time < stop - same]
+        return [later for earlier, later in pairwise(kept) if later - earlier > same]
+
+
+class _Follower:
+    """A signal that is asked at communication points: an event that such a point misses by round-off is at it."""
+
+    def __init__(self, signal: EventSignal, step: float) -> None:
+        self.events = sorted(signal.events)
+        self._signal, self._step = signal, step
+
+    def after(self, time: float) -> float:
+        """Return the value from a time in s on."""
+        same = tolerance(self._step, time)
+        passed = bisect_right(self.events, time + same)
+        is_event = passed and self.events[passed - 1] >= time - same
+        return self._signal.after(self.events[passed - 1] if is_event else time)
+
+    def before(self, time: float) -> float:
+        """Return the value just before a time in s."""
+        same = tolerance(self._step, time)
+        passed = bisect_left(self.events, time - same)
+        is_event = passed < len(self.events) and self.events[passed] <= time + same
+        return self._signal.before(self.events[passed] if is_event else time)

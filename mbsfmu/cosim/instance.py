@@ -27,6 +27,7 @@ from mbsfmu.cosim.described import (
 )
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.times import tolerance
 
 Floats = NDArray[np.float64]
 logger = logging.getLogger(__name__)
@@ -35,7 +36,6 @@ _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
 _KEPT_MESSAGES = 5
 _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # of fmi2StatusKind
-_SAME_TIME = 1e-6  # share of a step by which a unit may stop short of its end
 NEXT_EVENT = "next_event"
 """Name of the Real variable, in s, that tells when a signal of a unit's own jumps or bends next."""
 
@@ -268,7 +268,7 @@ class Instance:
             reached.value = time
         self._messages.clear()
         self.ends[self.name] = reached.value
-        if reached.value < time + step * (1.0 - _SAME_TIME):
+        if reached.value < time + step - tolerance(step, time, time + step):
             raise UnitEnded(reached.value)
 
     def read_next_event(self) -> float:

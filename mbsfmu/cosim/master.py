@@ -45,6 +45,7 @@ from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.times import check_span
 from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
@@ -181,7 +182,7 @@ def cosimulate(
         tolerances = _tolerances(tolerance, absolute_tolerance, smallest_step, largest_step, macro)
         _check_control(control, instances)
         given = by_instance(behind_connectors(inputs or {}, graph), instances)
-        driven = DrivenInputs(given, instances, graph.connections)
+        driven = DrivenInputs(given, instances, graph.connections, macro)
         values = {**graph.parameters, **by_instance(behind_connectors(parameters or {}, graph), instances)}
         texts = Texts(instances, graph.connections)
         exchange = _initialize(
@@ -241,7 +242,8 @@ def _experiment(
     stops = [each for each, _ in defaults if each is not None]
     steps = [each for _, each in defaults if each is not None]
     stop = stop if stop is not None else graph.stop if graph.stop is not None else max(stops, default=None)
-    step = step if step is not None else min(steps, default=None)
+    suggested = min(steps, default=None) if step is None else None
+    step = suggested if step is None else step
     for what, value, least in (("stop time", stop, graph.start), ("step", step, 0.0)):
         if value is None:
             raise InputError(f"no {what} is given, and no unit suggests one")
@@ -249,6 +251,9 @@ def _experiment(
             raise InputError(f"the {what} is {value:g} s; it must be greater than {least:g} s")
     assert stop is not None
     assert step is not None
+    if suggested is not None:
+        step = min(step, stop - graph.start)
+    check_span(graph.start, stop, step)
     return stop, step
 
 

@@ -140,6 +140,11 @@ class Record:
         Start time in s.
     outputs
         Outputs at the start.
+
+    Attributes
+    ----------
+    columns
+        Numbers in a row.
     """
 
     def __init__(self, exchange: Exchange, bonds: Sequence[PowerBond], start: float, outputs: Floats) -> None:
@@ -147,7 +152,8 @@ class Record:
         self._residuals = [0.0] * len(bonds)
         self._exchanged = [0.0] * len(bonds)
         self._width = len(outputs)
-        self._rows = np.zeros((_FIRST_ROWS, self._width + len(bonds)))
+        self.columns = self._width + len(bonds)
+        self._rows = np.zeros((_FIRST_ROWS, self.columns))
         self._rows[0, : self._width] = outputs
         self._times = [start]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -17,11 +16,10 @@ from mbsfmu.cosim.result import Facts, Record
 from mbsfmu.cosim.stepping import Point, Stepping
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import SimulationError
+from mbsfmu.times import check_grid, counted, resolution, tolerance
 
 logger = logging.getLogger(__name__)
 
-_ROUND_OFF = 1e-6  # times that differ by less than this share of a step are one
-_SAME_LENGTH = 1e-9  # of a step
 _TELL_EVERY = 100
 Progress = Callable[[float], None]
 
@@ -29,18 +27,17 @@ Progress = Callable[[float], None]
 def communication_points(start: float, stop: float, step: float, events: list[float]) -> list[float]:
     """Return the times start + n·step in s up to the stop time, and the events between them.
 
-    Times are counted, not added up; a stop time or an event that misses the grid by round-off is on it.
+    Times are counted, not added up. An event that misses one of them by round-off takes its place, but not that of
+    start and stop, which stay as they are; events outside these are left out.
     """
-    count = max(1, math.ceil((stop - start) / step - _ROUND_OFF))
-    times = start + step * np.arange(count + 1)
-    times[-1] = stop
-    for event in events:
-        nearest = int(np.argmin(np.abs(times - event)))
-        if abs(times[nearest] - event) <= _ROUND_OFF * step:
-            times[nearest] = event
-        else:
-            times = np.insert(times, np.searchsorted(times, event), event)
-    return times.tolist()
+    same = tolerance(step, start, stop)
+    times = counted(start, stop, step)
+    inside = np.array([event for event in events if start + same < event < stop - same])
+    after = np.searchsorted(times, inside)
+    nearest = after - (inside - times[after - 1] < times[after] - inside)
+    on_grid = np.abs(times[nearest] - inside) <= same
+    times[nearest[on_grid]] = inside[on_grid]
+    return np.insert(times, after[~on_grid], inside[~on_grid]).tolist()
 
 
 class Course:
@@ -85,10 +82,11 @@ class Course:
 
     def run_fixed(self, step: float) -> None:
         """Make steps of one length in s, cut at the events."""
+        check_grid(self._start, self._stop, step, self._record.columns)
         times = communication_points(self._start, self._stop, step, self._events)
         # Differences of counted times differ from the step by round-off, which none of the units needs to see.
         lengths = np.diff(times)
-        lengths[np.abs(lengths - step) <= _SAME_LENGTH * step] = step
+        lengths[np.abs(lengths - step) <= tolerance(step, self._start, self._stop)] = step
         self._check_lengths(lengths, step)
         jumps = {time for time in self._events if self._driven.jumps(time)}
         advance, add, progress, history = self._stepping.advance, self._record.add, self._progress, self._history
@@ -116,14 +114,15 @@ class Course:
         Events are those of the followed signals, and those inside units that tell the next one.
         """
         bounds, time, count = controller.tolerances, self._start, 0
-        same, ends = _ROUND_OFF * bounds.smallest, self._stepping.exchange.ends
+        same, ends = tolerance(bounds.smallest, self._start, self._stop), self._stepping.exchange.ends
         wanted = min(max(step, bounds.smallest), bounds.largest)
         last = self._stop
         self._texts.pass_on(time)
         inside = self._stepping.exchange.next_event(time + same)
         while time < last:
-            end = min(inside, last, *(event for event in self._events if event > time))
-            length, reaches = _fitted(wanted, end - time)
+            end = min(inside, last, *(event for event in self._events if event > time + same))
+            end = last if last - end <= same else end
+            length, reaches = _fitted(wanted, end - time, same)
             target = end if reaches else time + length
             try:
                 attempt = self._attempt(controller, time, target - time)
@@ -137,12 +136,12 @@ class Course:
             if attempt is None:
                 wanted = 0.5 * length
                 continue
-            if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest * (1.0 + _ROUND_OFF):
+            if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
                 controller.undo()
                 self._facts.rejected_steps += 1
                 wanted = max(length * controller.reject(attempt), bounds.smallest)
                 continue
-            if attempt.ratio > 1.0 and length <= bounds.smallest * (1.0 + _ROUND_OFF):
+            if attempt.ratio > 1.0 and length <= bounds.smallest + same:
                 self._tell_smallest(time, bounds.smallest)
             wanted = self._next_length(controller, attempt, length, wanted, reaches)
             self._take(attempt, target)
@@ -192,7 +191,7 @@ class Course:
     def _tell_end(self, time: float) -> None:
         for name, ended in self._stepping.exchange.ends.items():
             sentence = f"{name} ended the run at t = {ended:.9g} s"
-            if time < ended - _ROUND_OFF * abs(ended):
+            if time < ended - resolution(ended):
                 sentence += f"; the last point that all units reached is at {time:.9g} s"
             self.tell(sentence)
 
@@ -235,9 +234,9 @@ class Course:
         logger.warning("%s", sentence)
 
 
-def _fitted(wanted: float, left: float) -> tuple[float, bool]:
+def _fitted(wanted: float, left: float, same: float) -> tuple[float, bool]:
     """Return the length of a step in s so that no tiny one is left before the end, and whether it reaches the end."""
-    if wanted >= left * (1.0 - _ROUND_OFF):
+    if wanted >= left - same:
         return left, True
     if 2.0 * wanted > left:
         return 0.5 * left, False

@@ -19,11 +19,11 @@ from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import opened, sealed
+from mbsfmu.times import OVERSHOOT
 from mbsfmu.variables import Causality
 
 UNIT_FILE = "unit.json"
 _DAMAGED = "damaged"  # what a state that cannot be read has instead of all else
-_OVERSHOOT = 1e-6  # share of a step by which the end of the last one may exceed the stop time
 
 Result = TypeVar("Result")
 
@@ -194,7 +194,7 @@ class UnitSlave(Fmi2Slave):
         for reason in (*self._refused.values(), *filter(None, [self._refused_state])):
             raise InputError(f"the step is refused: {reason}")
         end = current_time + step_size
-        if self._stop_time and end > self._stop_time + _OVERSHOOT * step_size:
+        if self._stop_time is not None and end > self._stop_time + OVERSHOOT * step_size:
             raise InputError(f"the step ends at {end:.12g} s, after the stop time of {self._stop_time:.12g} s")
         self.unit.step(current_time, step_size)
 

@@ -38,6 +38,13 @@ class CoordinateForm(ExplicitForm):
         state = self.state
         return np.concatenate([state.coordinates, getattr(state, self._moving), state.states, state.integrals])
 
+    @property
+    def end_rates(self) -> Floats:
+        """Return (ż, ẇ, ẋ, rates of the integrals) of the last accepted state."""
+        state = self.state
+        moving = state.momentum_rates if self._moving == "momenta" else state.accelerations
+        return np.concatenate([state.velocities, moving, state.rates, state.integral_rates])
+
     def load(self, values: Floats, inputs: Floats) -> Floats:
         """Write y and the inputs into the functions' arrays; return the integrals."""
         functions = self._functions
@@ -56,7 +63,7 @@ class CoordinateForm(ExplicitForm):
         """Return the whole state for a y."""
         return replace(self.moved(self.load(values, inputs)), references=self.state.references)
 
-    def accept(self, values: Floats, inputs: Floats) -> State:
+    def accept(self, state: State) -> State:
         """Take a step's end; return the state to go on from."""
-        self.state = self.state_at(values, inputs)
+        self.state = state
         return self._settled(self.state)

@@ -9,6 +9,8 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from mbsfmu.equations.linear import Factors
+from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.expressions import MOTION
@@ -17,6 +19,11 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunctio
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.trapezoidal_rates import TrapezoidalRates
+
+LEAP = 0.5
+"""Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""
+ROUND_OFF = 1e-9
+"""What it may be off in rad or m at rest."""
 
 
 class ReducedEquations:
@@ -248,13 +255,21 @@ class DoubleStepForm(ExplicitForm):
             [state.coordinates[independent], state.velocities[independent], state.states, state.integrals]
         )
 
+    @property
+    def end_rates(self) -> Floats:
+        """Return (ż^i, z̈^i, ẋ, rates of the integrals) of the last accepted state."""
+        state, independent = self.state, self._partition.independent
+        return np.concatenate(
+            [state.velocities[independent], state.accelerations[independent], state.rates, state.integral_rates]
+        )
+
     def rates(self, values: Floats, inputs: Floats) -> Floats:
         """Return ẏ; sets z, ż, z̈, λ and x in the functions.
 
         Raises
         ------
         SimulationError
-            When the loops cannot be closed.
+            When the loops cannot be closed, or the mass matrix is singular.
         """
         functions, free, equations = self._functions, self._free, self._formulation.equations
         functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
@@ -266,8 +281,10 @@ class DoubleStepForm(ExplicitForm):
         self._formulation.dependent(self.state).place(coordinates)
         equations.velocities[:] = velocities = values[free : 2 * free]
         mass, load, rates = equations.explicit()
-        accelerations: Floats = np.linalg.solve(mass, load).astype(np.float64)
-        equations.accelerations[:] = accelerations
+        factors = Factors(mass)
+        if factors.singular:
+            raise SimulationError("the mass matrix is singular")
+        equations.accelerations[:] = accelerations = factors.solve(load)
         equations.motion()
         return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
 
@@ -288,11 +305,26 @@ class DoubleStepForm(ExplicitForm):
             integral_rates=rates[last:].copy(),
         )
 
-    def accept(self, values: Floats, inputs: Floats) -> State:
+    def accept(self, state: State) -> State:
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
-        self.state = self.state_at(values, inputs)
+        self.state = state
         partition = reconsidered(self._partition, self._functions, self._formulation.equations.basis)
         return self._formulation.recentred(replace(self.state, partition=partition))
+
+    def leaps(self, state: State, step: float) -> bool:
+        """Tell whether the loops have been closed in another way than before.
+
+        Newton's iteration may find another assembly of the same independent coordinates from far away, and an error
+        estimate does not see it where all stages do. Velocities and accelerations at both ends tell how far the
+        dependent coordinates have moved, to order four; another assembly is off by more than a part of their way.
+        """
+        before, dependent = self.state, self._partition.dependent
+        speeds = np.stack([before.velocities[dependent], state.velocities[dependent]])
+        pushes = np.stack([before.accelerations[dependent], state.accelerations[dependent]])
+        moved = 0.5 * step * (speeds[0] + speeds[1]) + step**2 / 12.0 * (pushes[0] - pushes[1])
+        way = step * np.abs(speeds).max(initial=0.0) + 0.5 * step**2 * np.abs(pushes).max(initial=0.0)
+        off = state.coordinates[dependent] - before.coordinates[dependent] - moved
+        return bool(np.abs(off).max(initial=0.0) > LEAP * way + ROUND_OFF)
 
     def described_anew(self) -> State | None:
         """Return where the last step ended with the best choice of coordinates; None if that is the present one."""

@@ -29,6 +29,11 @@ class ExplicitForm(ABC):
     def start(self) -> Floats:
         """Y where it begins; integrals are the last elements."""
 
+    @property
+    @abstractmethod
+    def end_rates(self) -> Floats:
+        """ẏ of `state`."""
+
     @abstractmethod
     def rates(self, values: Floats, inputs: Floats) -> Floats:
         """Return ẏ."""
@@ -38,8 +43,12 @@ class ExplicitForm(ABC):
         """Return the whole state for a y."""
 
     @abstractmethod
-    def accept(self, values: Floats, inputs: Floats) -> State:
-        """Take a step's end as `state`; return the state to go on from."""
+    def accept(self, state: State) -> State:
+        """Take a step's end, as `state_at` has just given it, as `state`; return the state to go on from."""
+
+    def leaps(self, state: State, step: float) -> bool:  # noqa: ARG002 - most forms integrate all coordinates
+        """Tell whether a state cannot follow from the last accepted one within `step` seconds."""
+        return False
 
     def lasts(self, state: State) -> bool:
         """Tell whether y goes on from a state as before; where not, a new form must begin there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import casadi as ca
 
+from mbsfmu import times
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
@@ -19,7 +20,6 @@ from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
-from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
@@ -178,6 +178,11 @@ class _ModelCode:
             "ABSOLUTE_TOLERANCE": _number(absolute),
             "SMALLEST_STEP": _number(STEP.minimum or 0.0),
             "PENALTY": _number(float(augmented.penalty[0]) if augmented else 0.0),
+            "SAME_TIME": _number(times.SAME_TIME),
+            "NEIGHBOURS": _number(times.NEIGHBOURS),
+            "RESOLVED_STEP": _number(times.RESOLVED_STEP),
+            "MOST_STEPS": _number(times.MOST_STEPS),
+            "OVERSHOOT": _number(times.OVERSHOOT),
             "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
         }
         return "\n".join(f"#define {name} {value}" for name, value in values.items())
@@ -300,7 +305,7 @@ class _ModelCode:
                 yield f"static const char *const velocity_names[] = {names};"
             yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
             yield f"static const double state_limits[] = {_numbers(limits)};"
-        if isinstance(simulation.solver, ExplicitSolver):
+        if not isinstance(simulation.solver, TrapezoidalRule):
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)

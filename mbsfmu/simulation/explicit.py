@@ -1,47 +1,101 @@
-"""Explicit solvers of ordinary differential equations: SciPy's, and one of equal steps."""
+"""Explicit solvers of ordinary differential equations: SciPy's, which choose their steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
-from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, substeps
+from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
+SHORTER = 0.25
+"""What is tried next of a step inside which the equations cannot be evaluated."""
+_SMALLEST_SHARE = 1e-12
+"""Of the interval: a step that must be smaller has failed."""
+
+
+class StageError(SimulationError):
+    """The equations cannot be evaluated where a solver tries them; a shorter step may do."""
+
 
 class CountedRates:
-    """The right-hand side with inputs over time; counts how often it is evaluated."""
+    """The right-hand side with inputs over time; counts how often it is evaluated.
 
-    def __init__(self, form: ExplicitForm, inputs: Inputs) -> None:
+    Attributes
+    ----------
+    origin
+        Time in s from which its times count; the inputs' count from zero.
+    evaluations
+        Their number.
+    latest
+        Time in s of the latest one.
+    failure
+        Why that could not be made; None where it could.
+    """
+
+    def __init__(self, form: ExplicitForm, inputs: Inputs, origin: float = 0.0) -> None:
         self.form = form
         self.inputs = inputs
+        self.origin = origin
         self.evaluations = 0
+        self.latest = 0.0
+        self.failure: StageError | None = None
 
     def __call__(self, time: float, values: Floats) -> Floats:
-        """Return ẏ."""
+        """Return ẏ.
+
+        Raises
+        ------
+        StageError
+            When the equations cannot be evaluated there; also kept as `failure`, for solvers that lose exceptions.
+        """
         self.evaluations += 1
-        return self.form.rates(values, self.inputs(time))
+        with self._at(time):
+            rates = self.form.rates(values, self.inputs(self.origin + time))
+            if not np.isfinite(rates).all():
+                raise SimulationError(f"the equations are not finite at t = {self.origin + time:.9g} s")
+        return rates
 
-    def state_at(self, time: float, values: Floats) -> State:
-        """Return the whole state; not counted as an evaluation."""
-        return self.form.state_at(values, self.inputs(time))
+    def state_at(self, time: float, values: Floats, step: float | None = None) -> State:
+        """Return the whole state; not counted as an evaluation. Errors as for the rates.
 
-    def accept(self, time: float, values: Floats) -> State:
-        """Take a step's end; return the state to go on from."""
-        return self.form.accept(values, self.inputs(time))
+        Where the step in s since the last accepted state is given, that must be one that can have led here.
+        """
+        with self._at(time):
+            state = self.form.state_at(values, self.inputs(self.origin + time))
+            if step is not None and self.form.leaps(state, step):
+                raise SimulationError("the loops would be closed in another way than before")
+            return state
+
+    def accept(self, time: float, values: Floats, step: float | None = None) -> State:
+        """Take a step's end; return the state to go on from. Errors as for `state_at`."""
+        return self.form.accept(self.state_at(time, values, step))
+
+    @contextmanager
+    def _at(self, time: float) -> Iterator[None]:
+        self.latest, self.failure = time, None
+        try:
+            yield
+        except SimulationError as error:
+            self.failure = StageError(str(error))
+            raise self.failure from None
 
 
 @dataclass
 class ExplicitSolver(AdaptiveSolver):
     """A variable-step solver of SciPy.
+
+    A step inside which the equations cannot be evaluated is made again, shorter.
 
     Attributes
     ----------
@@ -68,53 +122,66 @@ class ExplicitSolver(AdaptiveSolver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, from the solver's interpolant."""
-        waiting = list(times[1:])
-        begin = float(times[0])
+        # Solvers count from the beginning of the interval: late times would cost them digits.
+        origin = float(times[0])
+        waiting = (times[1:] - origin).tolist()
+        begin, end = 0.0, float(times[-1] - origin)
+        smallest = _SMALLEST_SHARE * (end - begin)
+        first_step: float | None = None
         while waiting:
             form = self.formulation.explicit_form(state)
-            flow = CountedRates(form, inputs)
-            solver = self._solver(flow, begin, float(times[-1]))
-            lasts = True
-            while waiting and lasts:
-                anew = self._step(solver, form)
-                if anew is not None:
-                    state, lasts = anew, False
-                    break
-                interpolant = solver.dense_output()
-                reached = [time for time in waiting if time <= solver.t]
-                del waiting[: len(reached)]
-                states = [flow.state_at(time, interpolant(time)) for time in reached]
-                state = flow.accept(solver.t, solver.y)
-                lasts = form.lasts(state)
-                if form.corrects and lasts and waiting:
-                    self._go_on_from(solver, flow)
-                yield from states[:-1]
-                if states:  # the state to go on from, where that is one that was asked for
-                    yield state if reached[-1] == solver.t else states[-1]
-            self.statistics.rhs_evaluations += flow.evaluations
-            self.statistics.repartitions += not lasts
-            begin = solver.t
+            flow = CountedRates(form, inputs, origin)
+            try:
+                solver = self._solver(flow, begin, end, first_step)
+                first_step, lasts = None, True
+                while waiting and lasts:
+                    states = self._step(solver, flow, begin, waiting)
+                    state = flow.accept(solver.t, solver.y, solver.t - begin)
+                    begin, lasts = solver.t, form.lasts(state)
+                    if form.corrects and lasts and begin < end:
+                        self._go_on_from(solver, flow)
+                    reached = waiting[: len(states)]
+                    del waiting[: len(states)]
+                    yield from states[:-1]
+                    if states:  # the state to go on from, where that is one that was asked for
+                        yield state if reached[-1] == begin else states[-1]
+                self.statistics.repartitions += not lasts
+            except StageError as error:
+                state, first_step = self._after_failure(flow, error, begin, smallest)
+            finally:
+                self.statistics.rhs_evaluations += flow.evaluations
 
-    def _step(self, solver: OdeSolver, form: ExplicitForm) -> State | None:
-        """Make one step; where it leaves what the present form can describe, return where to go on from.
+    def _step(self, solver: OdeSolver, flow: CountedRates, begin: float, waiting: list[float]) -> list[State]:
+        """Make one step; return the states at the times that it reaches."""
+        message = solver.step()
+        if solver.status == "failed":
+            raise SimulationError(f"{self.method} fails at t = {flow.origin + solver.t:.9g} s: {message}")
+        reached = [time for time in waiting if time <= solver.t]
+        interpolant = solver.dense_output() if reached else None
+        states = [flow.state_at(time, interpolant(time), time - begin) for time in reached] if interpolant else []
+        self.statistics.steps += 1
+        return states
+
+    def _after_failure(
+        self, flow: CountedRates, error: StageError, begin: float, smallest: float
+    ) -> tuple[State, float | None]:
+        """Return where to go on from after a step that could not be made, and the step to try there.
 
         Raises
         ------
         SimulationError
-            When it fails in the best description too.
+            When neither a shorter step nor another description of the motion is left.
         """
-        try:
-            message = solver.step()
-        except SimulationError as error:
-            anew = form.described_anew()
-            if anew is None:
-                raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {error}") from None
-            self.statistics.retries += 1
-            return anew
-        if solver.status == "failed":
-            raise SimulationError(f"{self.method} fails at t = {solver.t:.9g} s: {message}")
-        self.statistics.steps += 1
-        return None
+        self.statistics.retries += 1
+        anew = flow.form.described_anew()
+        if anew is not None:
+            self.statistics.repartitions += 1
+            return anew, None
+        shorter = SHORTER * (flow.latest - begin)
+        if shorter < max(smallest, 10.0 * np.spacing(begin)):
+            time = flow.origin + begin
+            raise SimulationError(f"{self.method} fails at t = {time:.9g} s, however short the step: {error}")
+        return flow.form.state, shorter
 
     def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:
         """Let a Runge–Kutta method, which remembers nothing but y and ẏ, go on from where the last step was moved."""
@@ -122,7 +189,7 @@ class ExplicitSolver(AdaptiveSolver):
         method.y = flow.form.start
         method.f = flow(solver.t, method.y)
 
-    def _solver(self, flow: CountedRates, begin: float, end: float) -> OdeSolver:
+    def _solver(self, flow: CountedRates, begin: float, end: float, first_step: float | None) -> OdeSolver:
         import scipy.integrate  # noqa: PLC0415 - takes long to load, and the trapezoidal rule does without
 
         make: Any = getattr(scipy.integrate, self.METHODS[self.method])
@@ -131,40 +198,7 @@ class ExplicitSolver(AdaptiveSolver):
             begin,
             flow.form.start,
             end,
+            first_step=first_step,
             rtol=self.relative_tolerance,
             atol=self.absolute_tolerance * self.formulation.explicit_scale,
         )
-
-
-@dataclass
-class ClassicalRungeKutta(Solver):
-    """The classical method of order four with equal internal steps, for targets where every step must cost the same."""
-
-    @property
-    def name(self) -> str:
-        """Name of the solver."""
-        return "rk4"
-
-    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
-        """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
-        for begin, end in pairwise(times.tolist()):
-            for time, step in substeps(begin, end, self.step):
-                form = self.formulation.explicit_form(state)
-                flow = CountedRates(form, inputs)
-                try:
-                    state = flow.accept(time + step, _end(flow, time, step))
-                except SimulationError as error:
-                    raise SimulationError(f"rk4 fails at t = {time:.9g} s: {error}") from None
-                self.statistics.steps += 1
-                self.statistics.rhs_evaluations += flow.evaluations
-                self.statistics.repartitions += not form.lasts(state)
-            yield state
-
-
-def _end(flow: CountedRates, time: float, step: float) -> Floats:
-    start = flow.form.start
-    first = flow(time, start)
-    second = flow(time + 0.5 * step, start + step * (0.5 * first))
-    third = flow(time + 0.5 * step, start + step * (0.5 * second))
-    fourth = flow(time + step, start + step * third)
-    return start + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)

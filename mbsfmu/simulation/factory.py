@@ -19,7 +19,8 @@ from mbsfmu.formulations.system import System
 from mbsfmu.identity import content_key
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.adams import Adams
-from mbsfmu.simulation.explicit import ClassicalRungeKutta, ExplicitSolver
+from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
+from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver

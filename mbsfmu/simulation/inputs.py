@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -67,31 +68,30 @@ class InputValues:
             if not self.held[index] and index not in self.signals
         ]
 
-    def before(self, time: float) -> Floats:
-        """Return the values just before a time in s."""
-        return self._at(time, "before")
+    def over(self, passed: float) -> Callable[[float], Floats]:
+        """Return the values over a stretch of time without events, as a function of the time in s.
 
-    def after(self, time: float) -> Floats:
-        """Return the values from a time in s on."""
-        return self._at(time, "after")
+        Which side of a jump a step sees follows from where the step begins, and not from the times inside it: these
+        may miss the jump by round-off on either side.
 
-    def _at(self, time: float, side: str) -> Floats:
-        values = self.values.copy()
-        for index, signal in self.signals.items():
-            if not self.held[index]:
-                values[index] = signal.before(time) if side == "before" else signal.after(time)
+        Parameters
+        ----------
+        passed
+            All events up to this time in s have passed, and no other.
+        """
+        fixed = self.values.copy()
+        pieces = [(index, self.signals[index].piece(passed)) for index in self.signals if not self.held[index]]
+
+        def values(time: float) -> Floats:
+            result = fixed.copy()
+            for index, piece in pieces:
+                result[index] = piece(time)
+            return result
+
         return values
 
-    def events(self, begin: float, end: float, same: float) -> list[float]:
-        """Return the times inside (begin, end) at which a followed signal jumps, `same` away from both ends."""
-        times = {
-            event
-            for index, signal in self.signals.items()
-            for event in signal.events
-            if not self.held[index] and begin + same < event < end - same
-        }
-        return sorted(times)
-
-    def next_event(self, time: float, otherwise: float) -> float:
-        """Return when a followed signal jumps or bends next after a time in s; a value in s where none does."""
-        return min(self.events(time, otherwise, 0.0), default=otherwise)
+    def next_event(self, begin: float, end: float, otherwise: float) -> float:
+        """Return when a followed signal jumps or bends first inside (begin, end) in s; `otherwise` where none does."""
+        followed = (self.signals[index].events for index in self.signals if not self.held[index])
+        firsts = (events[bisect_right(events, begin)] for events in followed if events[-1] > begin)
+        return min((first for first in firsts if first < end), default=otherwise)

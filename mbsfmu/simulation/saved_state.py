@@ -22,8 +22,8 @@ class Snapshot:
 
     Attributes
     ----------
-    time, step
-        Present time and internal step in s.
+    time, passed, step
+        Present time, time up to which events have passed, and internal step in s.
     tolerances
         Relative and absolute tolerance of a solver that chooses its steps, shape (2,); zero for others.
     parameters, inputs, held, effective, calculated
@@ -35,6 +35,7 @@ class Snapshot:
     """
 
     time: float
+    passed: float
     step: float
     tolerances: Floats
     parameters: Floats
@@ -61,7 +62,7 @@ class StateFormat:
 
     def __init__(self, functions: SystemFunctions, calculated: int, identity: str) -> None:
         n, inputs = len(functions.coordinates), len(functions.inputs)
-        self._head = (6, len(functions.parameters), inputs, inputs, inputs, calculated)
+        self._head = (7, len(functions.parameters), inputs, inputs, inputs, calculated)
         self._body = array_sizes(functions)
         self._size = sum(self._head) + sum(self._body) + n
         self._coordinates = n
@@ -70,7 +71,8 @@ class StateFormat:
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return a snapshot as bytes."""
         state = snapshot.state
-        flags = [snapshot.time, snapshot.step, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
+        times = [snapshot.time, snapshot.passed, snapshot.step]
+        flags = [*times, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
         parts = [
             flags,
             snapshot.parameters,
@@ -109,7 +111,7 @@ class StateFormat:
         *arrays, independent = rest
         self._check(flags, held, independent)
         state = None
-        if flags[5]:
+        if flags[6]:
             partition = None
             if not (independent == -1.0).any() or not len(independent):
                 chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
@@ -118,20 +120,21 @@ class StateFormat:
         return Snapshot(
             float(flags[0]),
             float(flags[1]),
-            flags[2:4],
+            float(flags[2]),
+            flags[3:5],
             parameters,
             inputs,
             held == 1.0,
             effective,
             calculated,
-            bool(flags[4]),
+            bool(flags[5]),
             state,
         )
 
     @staticmethod
     def _check(flags: Floats, held: Floats, independent: Floats) -> None:
         """Check what the numbers of a state may be at all."""
-        words = np.concatenate([flags[4:], held])
-        possible = np.isfinite(flags).all() and flags[1] > 0 and np.isin(words, (0.0, 1.0)).all()
+        words = np.concatenate([flags[5:], held])
+        possible = np.isfinite(flags).all() and flags[2] > 0 and np.isin(words, (0.0, 1.0)).all()
         if not (possible and np.isin(independent, (-1.0, 0.0, 1.0)).all()):
             raise InputError(f"{_DAMAGED}: it says what no simulation can be in")

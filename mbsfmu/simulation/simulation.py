@@ -21,15 +21,14 @@ from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
-from mbsfmu.simulation.solver import AdaptiveSolver, Solver, Statistics
+from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, Statistics
 from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings
+from mbsfmu.times import check_run, check_step, counted, tolerance
 from mbsfmu.variables import Causality, Variable
 
 logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-6  # told to importers of units that have none
-_SAME_TIME = 1e-6
-"""Times that differ by less than this share of a step are the same."""
 
 
 class Simulation:
@@ -177,7 +176,7 @@ class Simulation:
 
     def reset(self) -> None:
         """Go back to how the simulation was made: start values, no state."""
-        self.time = 0.0
+        self.time = self._passed = 0.0
         self._parameters = starts(self.functions.system.parameters)
         (self.solver.step,) = starts(self._table.settings)
         self._set_tolerances(self._tolerances)
@@ -216,7 +215,8 @@ class Simulation:
             functions.references.copy(),
         )
         self.time = time
-        self._effective = self._inputs.after(time)
+        self._passed = time + tolerance(self.step_size, time)
+        self._effective = self._inputs.over(self._passed)(time)
         functions.inputs[:] = self._effective
         self._state = self.formulation.consistent(self.formulation.prepared(state))
         self._calculated = np.array(list(start.calculated.values()))
@@ -232,22 +232,22 @@ class Simulation:
         Raises
         ------
         InputError
-            When the step is not positive, or does not begin at the present time.
+            When the step is not positive, lost in the resolution of time or too long, or does not begin at the
+            present time.
         SimulationError
             When the equations cannot be solved; the simulation stays where the step began.
         """
-        if not (step > 0 and math.isfinite(step)):
-            raise InputError(f"the step is {step:g} s; it must be positive")
+        check_step(time, step, self.step_size)
         self._started()
-        if abs(time - self.time) > _SAME_TIME * step:
+        if not abs(time - self.time) <= tolerance(step, time, self.time):
             raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
-        before = self._state, self.time, self._effective
+        before = self._state, self.time, self._passed, self._effective
         self._stepped = True
         try:
             for _ in self._advance(np.array([self.time, time + step])):
                 pass
         except SimulationError:
-            self._state, self.time, self._effective = before
+            self._state, self.time, self._passed, self._effective = before
             self._row = None
             raise
 
@@ -272,19 +272,18 @@ class Simulation:
         Raises
         ------
         InputError
-            When a time is not positive, or the mechanism cannot be assembled.
+            When a time is not positive, a step longer than the run, the result larger than the memory, or the
+            mechanism cannot be assembled.
         RunError
             When a step fails; its `result` has what was recorded until then.
         """
         stop = self.stop_time if stop is None else stop
-        output_step = self.step_size if output_step is None else output_step
-        for what, value in (("stop time", stop), ("output step", output_step)):
-            if not (value > 0 and math.isfinite(value)):
-                raise InputError(f"the {what} is {value:g} s; it must be positive")
+        output_step = self.solver.output_step(stop) if output_step is None else output_step
+        check_run(stop, output_step, self.step_size, 1 + len(self._table.continuous))
         self._tell_undriven()
         self.initialize()
         begin = clock.perf_counter()
-        times = grid(stop, output_step)
+        times = counted(0.0, stop, output_step)
         rows = np.empty((len(times), len(self._table.continuous)))
         rows[0] = self._readings()
         self._stepped = True
@@ -327,31 +326,33 @@ class Simulation:
 
     def _advance(self, times: Floats) -> Iterator[None]:
         """Advance over a grid of times, halting at jumps of inputs; stop at each time of the grid."""
-        same = _SAME_TIME * float(times[1] - times[0])
-        jumps = self._inputs.events(float(times[0]), float(times[-1]), same)
-        waiting = 0
-        for begin, end in zip([times[0], *jumps], [*jumps, times[-1]], strict=True):
-            count = int(np.searchsorted(times, end + same, side="right")) - waiting - 1
-            inside = times[waiting + 1 : waiting + 1 + count]
-            on_grid = len(inside) > 0 and abs(inside[-1] - end) <= same
-            targets = inside if on_grid else np.append(inside, end)
+        last = float(times[-1])
+        same = tolerance(min(self.step_size, float(times[1] - times[0])), float(times[0]), last)
+        done = 1
+        while done < len(times):
+            self._passed = self.time + same
+            end = self._inputs.next_event(self._passed, last - same, last)
+            count = int(np.searchsorted(times, end + same, side="right")) - done
+            targets = times[done : done + count]
+            if not count or targets[-1] < end - same:
+                targets = np.append(targets, end)
             self._refresh()
-            states = self.solver.advance(self._started(), np.concatenate([[begin], targets]), self._inputs.before)
+            inputs = self._inputs.over(self._passed)
+            states = self.solver.advance(self._started(), np.concatenate([[self.time], targets]), inputs)
             for index, state in enumerate(states):
-                self._arrive(state, float(targets[index]))
+                self._arrive(state, float(targets[index]), inputs, same)
                 if index < count:
                     yield
-            waiting += count
+            done += count
 
-    def _arrive(self, state: State, time: float) -> None:
-        self._state, self.time = state, time
-        self._effective = self._inputs.before(time)
+    def _arrive(self, state: State, time: float, inputs: Inputs, same: float) -> None:
+        self._state, self.time, self._passed = state, time, time + same
+        self._effective = inputs(time)
         self._row = None
 
     def _refresh(self) -> None:
         """Where an input has jumped, let accelerations and rates jump too."""
-        inputs = self._inputs.after(self.time)
-        if not np.array_equal(inputs, self._effective):
+        if not np.array_equal(inputs := self._inputs.over(self._passed)(self.time), self._effective):
             self.functions.parameters[:] = self._parameters
             self.functions.inputs[:] = inputs
             self._state = self.formulation.consistent(self._started())
@@ -383,7 +384,7 @@ class Simulation:
         if kind == "settings":
             return self.solver.step
         if kind == "timing":
-            return self._inputs.next_event(self.time, NO_EVENT)
+            return self._inputs.next_event(self._passed, NO_EVENT, NO_EVENT)
         return float(self._parameters[index])
 
     def set(self, name: str, value: float) -> None:
@@ -445,6 +446,7 @@ class Simulation:
         return self._format.pack(
             Snapshot(
                 self.time,
+                self._passed,
                 self.solver.step,
                 self._present_tolerances,
                 self._parameters,
@@ -466,7 +468,7 @@ class Simulation:
             When it was not saved by a simulation of the same model and formulation, or has been changed since.
         """
         snapshot = self._format.unpack(saved)
-        self.time, self.solver.step = snapshot.time, snapshot.step
+        self.time, self._passed, self.solver.step = snapshot.time, snapshot.passed, snapshot.step
         self._set_tolerances(snapshot.tolerances)
         self._parameters = snapshot.parameters
         self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held
@@ -476,11 +478,3 @@ class Simulation:
         self._state = snapshot.state
         self._row = None
         self.functions.parameters[:] = self._parameters
-
-
-def grid(stop: float, step: float) -> Floats:
-    """Return the times 0, h, 2 h, …, stop in s, counted and not summed up; the last step may be shorter."""
-    count = math.ceil(stop / step - _SAME_TIME)
-    times: Floats = step * np.arange(count + 1, dtype=np.float64)
-    times[-1] = stop
-    return times

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,9 +9,10 @@ from dataclasses import dataclass, field
 from mbsfmu.formulations.formulation import Formulation, IterationCount
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.times import count_steps
 
-# A communication step of 0.001 s as a difference of two times may exceed the internal step by round-off.
-_ROUND_OFF = 1e-9
+HALVINGS = 8
+"""How often a step of fixed size that cannot be made is halved."""
 
 Inputs = Callable[[float], Floats]
 """Values of all inputs at a time in s, inside the interval."""
@@ -20,7 +20,7 @@ Inputs = Callable[[float], Floats]
 
 def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
     """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
-    count = max(1, math.ceil((end - begin) / most - _ROUND_OFF))
+    count = int(count_steps(begin, end, most))
     step = (end - begin) / count
     for index in range(count):
         yield begin + index * step, step
@@ -44,6 +44,9 @@ class Statistics:
         Evaluations of the right-hand side by explicit solvers.
     repartitions
         How often the choice of independent coordinates changed.
+    error_estimate
+        Of `rk4`: sum over the steps of the largest distance to a method of lower order, as a share of the magnitude of
+        what is integrated, its nominal value at least. None of other solvers.
     iterations
         What a formulation's own iterations took, by their names.
     """
@@ -55,6 +58,7 @@ class Statistics:
     retries: int = 0
     rhs_evaluations: int = 0
     repartitions: int = 0
+    error_estimate: float = 0.0
     iterations: dict[str, IterationCount] = field(default_factory=dict)
 
     @property
@@ -86,6 +90,10 @@ class Solver(ABC):
     def name(self) -> str:
         """Name of the solver."""
 
+    def output_step(self, stop: float) -> float:  # noqa: ARG002
+        """Return the interval in s of the result of a run to a stop time in s, where none is asked for."""
+        return self.step
+
     @abstractmethod
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, starting from `state` at `times[0]`.
@@ -109,3 +117,7 @@ class AdaptiveSolver(Solver):
 
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
+
+    def output_step(self, stop: float) -> float:
+        """Return the step in s, and at most the run: steps inside are not made with it."""
+        return min(self.step, stop)

@@ -10,9 +10,7 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
-from mbsfmu.simulation.solver import Inputs, Solver, substeps
-
-_HALVINGS = 8
+from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 
 
 @dataclass
@@ -53,7 +51,7 @@ class TrapezoidalRule(Solver):
             end = self.formulation.recentred(problem.finish())
         except SimulationError as error:
             self.statistics.failures += 1
-            if halvings == _HALVINGS:
+            if halvings == HALVINGS:
                 raise SimulationError(f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}") from None
             self.statistics.retries += 1
             middle = self._step(state, time, step / 2, inputs, halvings + 1)

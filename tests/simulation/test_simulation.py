@@ -7,7 +7,8 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError, StepSignal
-from mbsfmu.simulation.simulation import Simulation, grid
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.times import counted
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca")
 
@@ -59,11 +60,11 @@ def test_jump_off_the_grid_is_met_exactly() -> None:
 
 
 def test_times_are_counted() -> None:
-    times = grid(1.0, 1e-3)
+    times = counted(0.0, 1.0, 1e-3)
     assert len(times) == 1001
     assert times[-1] == 1.0
     assert times[700] == 700 * 1e-3
-    np.testing.assert_allclose(grid(0.25, 0.1), [0.0, 0.1, 0.2, 0.25])
+    np.testing.assert_allclose(counted(0.0, 0.25, 0.1), [0.0, 0.1, 0.2, 0.25])
 
 
 def test_reset_and_parameters() -> None:

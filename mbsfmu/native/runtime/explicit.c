@@ -21,19 +21,51 @@ static int evaluate_stages(
 
 #if SOLVER == RK4
 
-/* The classical method of order four with equal steps. */
-static int advance(Instance *instance, double begin_time, double end) {
+/* The largest distance between the methods of order four and three over a step that was taken, h/6 (k4 - k5), by the
+ * magnitude of what differs; integrals apart. Weight that is moved from k4 to the rates at the end leaves the conditions
+ * of order three as they are. */
+static double estimate(const State *state, double step, const double *y, const double *fourth) {
+    double end_rates[ROOM(SIZE)], most = 0.0;
+    pack_rates(state, end_rates);
+    for (int i = 0; i < SIZE - INTEGRALS; i++) {
+        const double difference = step / 6.0 * (fourth[i] - end_rates[i]);
+        most = larger(most, fabs(difference) / larger(fabs(y[i]), explicit_scales[i]));
+    }
+    return most;
+}
+
+/* One step of the classical method of order four; where it fails, two of half its size, up to eight times. */
+static int make_step(Instance *instance, double time, double step, int halvings) {
     static const double nodes[] = {0.0, 0.5, 0.5, 1.0};
     static const double weights[] = {0.5, 0.0, 0.5, 0.0, 0.0, 1.0};
-    const double count = fmax(1.0, ceil((end - begin_time) / instance->state.step_size - ROUND_OFF));
-    const double step = (end - begin_time) / count;
+    State *state = &instance->state;
     double y[ROOM(SIZE)], k[4][ROOM(SIZE)];
-    for (double index = 0.0; index < count; index += 1.0) {
-        const double time = begin_time + index * step;
-        pack(&instance->state, y);
-        if (!evaluate_stages(instance, time, step, y, 4, nodes, weights, k)) return 0;
+    pack(state, y);
+    int made = evaluate_stages(instance, time, step, y, 4, nodes, weights, k);
+    if (made) {
         for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
-        if (!commit(instance, time + step, y)) return 0;
+        made = commit(instance, time + step, step, y);
+    }
+    if (made) {
+        state->error_estimate += estimate(state, step, y, k[3]);
+        return describe(instance);
+    }
+    if (halvings == HALVINGS) {
+        char reason[sizeof instance->reason];
+        memcpy(reason, instance->reason, sizeof reason);
+        return fail(instance, "the step of rk4 at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
+    }
+    state->retries += 1.0;
+    return make_step(instance, time, step / 2, halvings + 1)
+        && make_step(instance, time + step / 2, step / 2, halvings + 1);
+}
+
+/* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
+static int advance(Instance *instance, double begin_time, double end) {
+    const double count = count_steps(begin_time, end, instance->state.step_size);
+    const double step = (end - begin_time) / count;
+    for (double index = 0.0; index < count; index += 1.0) {
+        if (!make_step(instance, begin_time + index * step, step, 0)) return 0;
     }
     return 1;
 }
@@ -71,13 +103,17 @@ static double error_of(double factor, double step, const double *y, const double
 static int advance(Instance *instance, double begin_time, double end) {
     State *state = &instance->state;
     double y[ROOM(SIZE)], next[ROOM(SIZE)], k[7][ROOM(SIZE)];
-    double time = begin_time;
-    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * (end - begin_time);
-    while (time < end) {
-        const int last = time + state->suggested_step * (1.0 + ROUND_OFF) >= end;
-        const double step = last ? end - time : state->suggested_step;
+    /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
+    const double whole = end - begin_time;
+    double elapsed = 0.0;
+    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * whole;
+    while (elapsed < whole) {
+        const double time = begin_time + elapsed;
+        const int last = elapsed + state->suggested_step * (1.0 + SAME_TIME) >= whole;
+        const double step = last ? whole - elapsed : state->suggested_step;
         double error = HUGE_VAL;
         pack(state, y);
+        *instance->reason = '\0';
         if (evaluate_stages(instance, time, step, y, 7, dormand_nodes, dormand_weights, k)) {
             for (int i = 0; i < SIZE; i++) {
                 double sum = 0.0;
@@ -86,17 +122,22 @@ static int advance(Instance *instance, double begin_time, double end) {
             }
             error = error_of(state->tolerance_factor, step, y, next, k);
         }
+        if (error <= 1.0 && !commit(instance, last ? end : time + step, step, next)) error = HUGE_VAL;
         const double factor = error > 0.0 ? fmin(10.0, fmax(0.2, 0.9 * pow(error, -0.2))) : 10.0;
         if (!(error <= 1.0)) {
             state->retries += 1.0;
             state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
-            if (state->suggested_step < SMALLEST_SHARE * (end - begin_time)) {
-                return fail(instance, "the step at t = %.9g s fails however small it is", time);
+            if (state->suggested_step < SMALLEST_SHARE * whole) {
+                char reason[sizeof instance->reason];
+                memcpy(reason, instance->reason, sizeof reason);
+                return fail(
+                    instance, "the step at t = %.9g s fails however small it is%s%.300s", time, *reason ? ": " : "", reason
+                );
             }
             continue;
         }
-        if (!commit(instance, last ? end : time + step, next)) return 0;
-        time = last ? end : time + step;
+        if (!describe(instance)) return 0;
+        elapsed = last ? whole : elapsed + step;
         /* A step that was cut off at the end of the interval says little about how large the next may be. */
         if (!last || factor * step > state->suggested_step) state->suggested_step = factor * step;
     }

@@ -76,7 +76,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->references, instance->state.references, REFERENCES);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
     first_order_rates(parts, rates);
     if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;
@@ -89,16 +89,30 @@ static void pack(const State *state, double *y) {
     COPY(y + UNKNOWNS, state->integrals, INTEGRALS);
 }
 
-/* Take the end of a step as the state. */
-static int commit(Instance *instance, double time, const double *y) {
+/* y' of the state. */
+static void pack_rates(const State *state, double *rates) {
+    COPY(rates, state->velocities, COORDINATES);
+    COPY(rates + COORDINATES, state->MOVING_RATES, COORDINATES);
+    COPY(rates + 2 * COORDINATES, state->rates, STATES);
+    COPY(rates + UNKNOWNS, state->integral_rates, INTEGRALS);
+}
+
+/* Take the end of a step as the state; where that cannot be, the state stays as it is. */
+static int commit(Instance *instance, double time, double step, const double *y) {
     State *state = &instance->state;
     double rates[ROOM(SIZE)];
+    (void)step;
     if (!rates_of(instance, time, y, rates)) return 0;
     motion(instance);
     keep(instance);
     COPY(state->integrals, y + UNKNOWNS, INTEGRALS);
     COPY(state->integral_rates, rates + UNKNOWNS, INTEGRALS);
     state->steps += 1.0;
+    return 1;
+}
+
+/* Describe the motion anew where it is due. */
+static int describe(Instance *instance) {
     recentre(instance);
     return 1;
 }

@@ -17,7 +17,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
         if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
         if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
     }
-    step_functions.inputs_at(instance, state->time, AFTER, now);
+    step_functions.inputs_at(instance, state->time, now);
     for (size_t k = 0; k < count; k++) {
         const int input = variables[references[k]].index;
         if (!state->held[input]) {

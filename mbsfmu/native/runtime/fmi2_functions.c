@@ -1,7 +1,6 @@
 /* The functions of FMI 2.0 for co-simulation. */
 
 #define INSTANCE ((Instance *)component)
-#define OVERSHOOT 1e-6 /* share of a step by which the end of the last one may exceed the stop time */
 
 static const char *const categories[] = {
     "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal",
@@ -57,6 +56,7 @@ static void reset(Instance *instance) {
     }
     COPY(state->parameters, parameter_starts, PARAMETERS);
     state->tolerance_factor = 1.0;
+    start_at(state, 0.0);
     state->mode = INSTANTIATED;
     instance->known = NOTHING;
 }
@@ -135,7 +135,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
     /* Equal steps have no tolerance: their size is the parameter solver.step. */
     const int taken = has_tolerance && RELATIVE_TOLERANCE > 0.0;
     instance->state.tolerance_factor = taken ? tolerance / RELATIVE_TOLERANCE : 1.0;
-    instance->state.time = instance->state.slope_time = start;
+    start_at(&instance->state, start);
     instance->state.initialized = 0;
     instance->state.has_stop_time = has_stop;
     instance->state.stop_time = has_stop ? stop : 0.0;
@@ -220,7 +220,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
-        case NEXT_EVENT: return step_functions.next_event(instance, state->time, DBL_MAX, 0.0);
+        case NEXT_EVENT: return step_functions.next_event(instance, state->passed, DBL_MAX, DBL_MAX);
     }
     return 0.0;
 }
@@ -300,11 +300,31 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetReal)(
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
+/* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
+static int can_step(Instance *instance, double time, double step) {
+    const double least = RESOLVED_STEP * resolution(time, time + step), internal = instance->state.step_size;
+    if (!(step > 0.0) || !all_finite(&step, 1)) return fail(instance, "the step is %g s; it must be positive", step);
+    if (!all_finite(&time, 1)) return fail(instance, "the step begins at t = %g s; it must be a finite number", time);
+    if (step < least) {
+        return fail(
+            instance, "the step of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",
+            step, time, least
+        );
+    }
+    if (step > MOST_STEPS * internal) {
+        return fail(
+            instance, "the step of %g s is %.3g times the internal step of %g s; it may be %g times as long at most",
+            step, step / internal, internal, MOST_STEPS
+        );
+    }
+    return 1;
+}
+
 static fmi2Status step_to(Instance *instance, double time, double step) {
     const State *state = &instance->state;
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
-    if (!(step > 0.0) || !all_finite(&step, 1)) return REFUSE("the step is %g s; it must be positive", step);
-    if (!(fabs(time - state->time) <= SAME_TIME * step)) {
+    if (!can_step(instance, time, step)) return REFUSE("%s", instance->reason);
+    if (!(fabs(time - state->time) <= time_tolerance(step, time, state->time))) {
         return REFUSE("the step begins at t = %.12g s, but the unit is at %.12g s", time, state->time);
     }
     if (state->has_stop_time && time + step > state->stop_time + OVERSHOOT * step) {

@@ -55,7 +55,7 @@ static int possible(const State *state) {
 #else
     if (dependent != 0) return 0;
 #endif
-    const double numbers[] = {state->time, state->stop_time, state->slope_time, state->step_size};
+    const double numbers[] = {state->time, state->passed, state->stop_time, state->slope_time, state->step_size};
     if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers))) return 0;
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
 }

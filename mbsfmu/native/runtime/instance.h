@@ -3,6 +3,7 @@
 #define MBSFMU_INSTANCE_H
 
 #include "runtime.h"
+#include "times.h"
 
 /* Room for all arguments of the traced functions; see `connect_memory`. */
 #define MEMORY \
@@ -16,6 +17,7 @@ typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
 
 typedef struct {
     double time, step_size, stop_time;
+    double passed;                      /* events up to this time have passed: the present, but for round-off */
     double parameters[ROOM(PARAMETERS)], calculated[ROOM(CALCULATED_PARAMETERS)];
     double inputs[ROOM(INPUTS)];        /* set by hand, start values before */
     double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */
@@ -29,6 +31,7 @@ typedef struct {
     double suggested_step;              /* of solvers that choose their steps */
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
+    double error_estimate;              /* of rk4, added up over the steps */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */

@@ -88,7 +88,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
 }
 
 /* y' at a time inside an interval without jumps. */
@@ -116,11 +116,20 @@ static void pack(const State *state, double *y) {
     COPY(y + 2 * COORDINATES + STATES, state->integrals, INTEGRALS);
 }
 
-/* Take the end of a step, moved onto the constraints, as the state. */
-static int commit(Instance *instance, double time, const double *y) {
+/* y' of the state. */
+static void pack_rates(const State *state, double *rates) {
+    COPY(rates, state->velocities, COORDINATES);
+    COPY(rates + COORDINATES, state->accelerations, COORDINATES);
+    COPY(rates + 2 * COORDINATES, state->rates, STATES);
+    COPY(rates + 2 * COORDINATES + STATES, state->integral_rates, INTEGRALS);
+}
+
+/* Take the end of a step, moved onto the constraints, as the state; where that cannot be, the state stays as it is. */
+static int commit(Instance *instance, double time, double step, const double *y) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double rates[ROOM(STATES + INTEGRALS)];
+    (void)step;
     load_y(instance, time, y);
     if (!settle(instance)) return 0;
     flow_rates(parts, rates);
@@ -129,6 +138,11 @@ static int commit(Instance *instance, double time, const double *y) {
     COPY(state->integrals, parts->integrals, INTEGRALS);
     COPY(state->integral_rates, rates + STATES, INTEGRALS);
     state->steps += 1.0;
+    return 1;
+}
+
+/* Describe the motion anew where it is due. */
+static int describe(Instance *instance) {
     recentre(instance);
     return 1;
 }

@@ -1,6 +1,7 @@
 /* The reduced equations for explicit solvers: y = (z_i, z_i', x, integrals). */
 
 #define SIZE (2 * FREEDOM + STATES + INTEGRALS)
+#define LEAP 0.5 /* share of its way that a dependent coordinate may be off where the loops are closed as before */
 
 /* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {
@@ -18,7 +19,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);
     COPY(parts->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
-    inputs_at(instance, time, BEFORE, parts->inputs);
+    inputs_at(instance, time, parts->inputs);
     reduced_dynamics(parts, mass, load, parts->rates);
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     substitute(FREEDOM, mass, pivots, load);
@@ -43,19 +44,55 @@ static void pack(const State *state, double *y) {
     COPY(y + 2 * FREEDOM + STATES, state->integrals, INTEGRALS);
 }
 
-/* Take the end of a step as the state; choose other coordinates where the present ones get steep. */
-static int commit(Instance *instance, double time, const double *y) {
+/* y' of the state. */
+static void pack_rates(const State *state, double *rates) {
+    int k = 0;
+    for (int j = 0; j < COORDINATES; j++) {
+        if (state->dependent[j]) continue;
+        rates[k] = state->velocities[j];
+        rates[FREEDOM + k++] = state->accelerations[j];
+    }
+    COPY(rates + 2 * FREEDOM, state->rates, STATES);
+    COPY(rates + 2 * FREEDOM + STATES, state->integral_rates, INTEGRALS);
+}
+
+/* Whether the loops have been closed in another way than in the state, a step before. Newton's iteration may find another
+ * assembly from far away, which an error estimate does not see where all stages do. Velocities and accelerations at both
+ * ends tell how far the dependent coordinates have moved, to order four; another assembly is off by more than a part. */
+static int leaps(const Instance *instance, double step) {
+    const State *before = &instance->state;
+    const Parts *after = &instance->parts;
+    double speed = 0.0, push = 0.0, off = 0.0;
+    for (int j = 0; j < COORDINATES; j++) {
+        if (!before->dependent[j]) continue;
+        const double moved = 0.5 * step * (before->velocities[j] + after->velocities[j])
+            + step * step / 12.0 * (before->accelerations[j] - after->accelerations[j]);
+        speed = larger(speed, larger(fabs(before->velocities[j]), fabs(after->velocities[j])));
+        push = larger(push, larger(fabs(before->accelerations[j]), fabs(after->accelerations[j])));
+        off = larger(off, fabs(after->coordinates[j] - before->coordinates[j] - moved));
+    }
+    return off > LEAP * (step * speed + 0.5 * step * step * push) + ROUND_OFF;
+}
+
+/* Take the end of a step as the state; where that cannot be, the state stays as it is. */
+static int commit(Instance *instance, double time, double step, const double *y) {
     State *state = &instance->state;
-    const Parts *parts = &instance->parts;
     double rates[ROOM(SIZE)];
-    int dependent[ROOM(COORDINATES)];
     if (!rates_of(instance, time, y, rates)) return 0;
+    if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
     keep(instance);
     COPY(state->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
     COPY(state->integral_rates, rates + 2 * FREEDOM + STATES, INTEGRALS);
     state->steps += 1.0;
+    return 1;
+}
+
+/* Describe the motion anew where it is due: move references along, and choose other coordinates where these get steep. */
+static int describe(Instance *instance) {
+    State *state = &instance->state;
+    int dependent[ROOM(COORDINATES)];
     recentre(instance);
-    if (CONSTRAINTS == 0 || largest_magnitude(parts->basis, COORDINATES * FREEDOM) <= STEEP) return 1;
+    if (CONSTRAINTS == 0 || largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) <= STEEP) return 1;
     if (!partition(instance, dependent)) return 0;
     if (memcmp(dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;

@@ -1,6 +1,6 @@
 /* The consistent start, and simulation over intervals in which inputs may jump. */
 
-#define SAME_TIME 1e-6   /* times that differ by less than this share of a step are the same */
+#define INACCURATE 0.02  /* estimated error of rk4, by magnitudes, beyond which it is told */
 
 static void report(Instance *instance, fmi2Status status, const char *format, ...);
 
@@ -29,7 +29,7 @@ static void load(Instance *instance) {
 static void make_consistent(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    step_functions.inputs_at(instance, state->time, AFTER, state->effective);
+    step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
 #if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
     step_functions.motion(instance); /* where it fails, the state is not finite */
@@ -53,7 +53,7 @@ static void make_consistent(Instance *instance) {
 /* Where an input has jumped, let accelerations and rates jump too. */
 static void refresh(Instance *instance) {
     double values[ROOM(INPUTS)];
-    step_functions.inputs_at(instance, instance->state.time, AFTER, values);
+    step_functions.inputs_at(instance, instance->state.time, values);
     for (int i = 0; i < INPUTS; i++) {
         if (values[i] != instance->state.effective[i]) {
             make_consistent(instance);
@@ -63,6 +63,11 @@ static void refresh(Instance *instance) {
 }
 
 /* -- the start --------------------------------------------------------------------------------------------------- */
+
+static void start_at(State *state, double time) {
+    state->time = state->slope_time = time;
+    state->passed = time + time_tolerance(state->step_size, time, time);
+}
 
 /* Put one system together at the parameters of the state; what it finds stands in the arguments of the functions. */
 static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) {
@@ -124,6 +129,7 @@ static int initialize(Instance *instance) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
+    start_at(state, state->time);
     COPY(state->states, parts.states, STATES);
 #if PLACED
     COPY(parts.start_coordinates, parts.coordinates, START_COORDINATES);
@@ -139,7 +145,7 @@ static int initialize(Instance *instance) {
     COPY(state->velocities, parts.velocities, COORDINATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
     for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
-    step_functions.inputs_at(instance, state->time, AFTER, state->effective);
+    step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
     initial_integrals(&instance->parts, state->integrals);
 #if FORMULATION == DOUBLE_STEP
@@ -154,7 +160,7 @@ static int initialize(Instance *instance) {
         return fail(instance, "the start is not finite; check the parameters");
     }
     state->steps = state->newton_total = state->newton_max = 0.0;
-    state->failures = state->retries = state->repartitions = 0.0;
+    state->failures = state->retries = state->repartitions = state->error_estimate = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
@@ -167,10 +173,11 @@ static int initialize(Instance *instance) {
 static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
     const State before = *state;
-    const double same = SAME_TIME * (end - state->time);
+    const double same = time_tolerance(smaller(state->step_size, end - state->time), state->time, end);
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     while (state->time < end) {
-        const double stop = step_functions.next_event(instance, state->time, end, same);
+        state->passed = state->time + same;
+        const double stop = step_functions.next_event(instance, state->passed, end - same, end);
         refresh(instance);
         if (!step_functions.advance(instance, state->time, stop)) {
             *state = before;
@@ -178,13 +185,22 @@ static int simulate(Instance *instance, double end) {
             return 0;
         }
         state->time = stop;
-        step_functions.inputs_at(instance, stop, BEFORE, state->effective);
+        step_functions.inputs_at(instance, stop, state->effective);
     }
+    state->passed = end + same;
     for (int i = 0; i < INPUTS; i++) {
         state->inputs[i] += state->slopes[i] * (end - state->slope_time);
         state->slopes[i] = 0.0;
     }
     state->slope_time = end;
     instance->known = NOTHING;
+    if (before.error_estimate <= INACCURATE && state->error_estimate > INACCURATE) {
+        report(
+            instance, fmi2Warning,
+            "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
+            "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
+            smaller(state->step_size, end - before.time), end, state->error_estimate
+        );
+    }
     return 1;
 }

@@ -6,15 +6,13 @@
 
 #define SADDLE (COORDINATES + CONSTRAINTS)
 
-typedef enum { BEFORE, AFTER } Side;
-
 typedef struct {
     /* Advance over an interval without jumps of inputs; returns 0 with a reason. */
     int (*advance)(Instance *, double begin_time, double end);
-    /* The values of all inputs just before or from a time on. */
-    void (*inputs_at)(const Instance *, double time, Side, double *values);
-    /* The next time inside (begin, end) at which a followed signal jumps or bends; `end` where there is none. */
-    double (*next_event)(const Instance *, double begin, double end, double same);
+    /* The values of all inputs at a time, where all events up to the state's `passed` have passed and no other. */
+    void (*inputs_at)(const Instance *, double time, double *values);
+    /* The next time inside (begin, end) at which a followed signal jumps or bends; `otherwise` where there is none. */
+    double (*next_event)(const Instance *, double begin, double end, double otherwise);
     /* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
      * shortest solution where that is singular. `load` has the turn behind it. */
     void (*solve_saddle)(const Parts *, const double *mass, double *load);

@@ -1,7 +1,5 @@
 /* Steps of the implicit trapezoidal rule. */
 
-#define HALVINGS 8
-
 /* One trapezoidal step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
 static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
@@ -36,7 +34,7 @@ static int try_step(Instance *instance, double step) {
 /* One step; where it fails, two of half its size, up to eight times. */
 static int make_step(Instance *instance, double time, double step, int halvings) {
     State *state = &instance->state;
-    inputs_at(instance, time + step, BEFORE, instance->parts.inputs);
+    inputs_at(instance, time + step, instance->parts.inputs);
     if (try_step(instance, step)) return 1;
     state->failures += 1.0;
     if (halvings == HALVINGS) {
@@ -51,7 +49,7 @@ static int make_step(Instance *instance, double time, double step, int halvings)
 
 /* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
 static int advance(Instance *instance, double begin_time, double end) {
-    const double count = fmax(1.0, ceil((end - begin_time) / instance->state.step_size - ROUND_OFF));
+    const double count = count_steps(begin_time, end, instance->state.step_size);
     const double step = (end - begin_time) / count;
     for (double index = 0.0; index < count; index += 1.0) {
         if (!make_step(instance, begin_time + index * step, step, 0)) return 0;

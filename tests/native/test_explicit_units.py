@@ -1,0 +1,46 @@
+"""Native units with explicit solvers: steps that cannot be made, steps that are too long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fmpy
+import numpy as np
+from importer import Importer
+from oscillator_in_closed_form import displacement, oscillator
+from rssr import LEAPING, rssr
+
+import mbsfmu
+from mbsfmu.simulation.classical_runge_kutta import INACCURATE
+
+
+def test_stages_beyond_dead_centres_and_other_assemblies_shorten_the_step(tmp_path: Path) -> None:
+    """At a tolerance at which the unit leaps over dead centres, it stays near the run at a tight one."""
+    model, stop = rssr(LEAPING), 1.5
+    tight = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
+    expected = model.simulation(**tight).run(stop)
+    loose = {"solver": "rk45", "relative_tolerance": 1e-5, "absolute_tolerance": 1e-5}
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", **loose)
+    found = fmpy.simulate_fmu(str(path), stop_time=stop, step_size=0.05, output_interval=0.05)
+    for name in ("crank.angle", "rocker.angle"):
+        np.testing.assert_allclose(found[name], expected[name], atol=0.05)
+
+
+def test_steps_that_are_too_long_are_told(tmp_path: Path) -> None:
+    """Through the logger of the FMI, once, where in process it is told too; and only there."""
+    model = oscillator(driven=False)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", solver="rk4", step=0.15)
+    importer = Importer(path, tmp_path / "unpacked")
+    for step, told in ((0.15, 1), (0.01, 0)):
+        importer.messages.clear()
+        slave = importer.running(**{"solver.step": step})
+        for index in range(10):
+            slave.doStep(0.15 * index, 0.15)
+        found = [message for status, message in importer.messages if status == 1 and "is inaccurate" in message]
+        assert len(found) == told
+        off = abs(importer.get(slave, "slider.displacement") - displacement(np.array([1.5]), driven=False)[0])
+        assert (off > 1e-4) == bool(told)
+        if told:
+            estimate = float(found[0].partition("estimated at ")[2].split()[0])
+            assert INACCURATE < estimate < 100 * off / 0.3
+        slave.freeInstance()

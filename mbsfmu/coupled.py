@@ -171,7 +171,8 @@ class CoupledModel(Data):
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
         simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
         if compiled:
-            compile_in_process(simulation, (self.to_dict(), {**options, "step": None}))
+            # Signals and the step are given to compiled code: they do not enter it.
+            compile_in_process(simulation, ({**self.to_dict(), "signals": None}, {**options, "step": None}))
         return simulation
 
     def starts(self, **options: Any) -> dict[str, dict[str, float]]:

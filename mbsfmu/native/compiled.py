@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import content_key
-from mbsfmu.native.compiler import compile_library, has_compiler, host_platform, kept_library
+from mbsfmu.native.compiler import CompilerError, compile_library, has_compiler, kept_library
+from mbsfmu.native.kept import tell_once
 from mbsfmu.native.model_code import LOOP, step_sources
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
@@ -156,7 +158,9 @@ class CompiledTrapezoidalRule(TrapezoidalRule):
 
 
 def compile_in_process(simulation: Simulation, key: object) -> None:
-    """Let a simulation run in compiled code, where its solver can be compiled and there is a compiler.
+    """Let a simulation run in compiled code, where its solver can be compiled and there is a compiler or kept code.
+
+    Whatever goes wrong with that never stops a run: it is told once, and CasADi's interpreter makes the steps.
 
     Parameters
     ----------
@@ -167,15 +171,21 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         once is used again.
     """
     solver = simulation.solver
-    if type(solver) is not TrapezoidalRule or solver.jacobian is not Jacobian.EXACT or not has_compiler():
+    if type(solver) is not TrapezoidalRule or solver.jacobian is not Jacobian.EXACT:
         return
     if os.environ.get(SWITCH) == "0":
         return
-    name = content_key(key, _fingerprint())
-    library = kept_library(name, host_platform())
-    if not library.exists():
-        library = compile_library(step_sources(simulation), LOOP, host_platform(), key=name, portable=False)
-    loop = CompiledLoop(library, simulation)
+    name = content_key(key, _fingerprint(), *(version(package) for package in ("casadi", "numpy")), LOOP)
+    try:
+        library = kept_library(name)
+        if library is None and not has_compiler():
+            return
+        if library is None:
+            library = compile_library(step_sources(simulation), LOOP, None, key=name, portable=False)
+        loop = CompiledLoop(library, simulation)
+    except (CompilerError, OSError) as error:
+        tell_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
+        return
     simulation.solver = CompiledTrapezoidalRule(solver.formulation, solver.step, solver.statistics, loop=loop)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import importlib.util
 import os
+import platform as machines
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,11 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.data import meant
-from mbsfmu.errors import InputError
+from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.identity import content_key
+from mbsfmu.native import kept
 
 # No contraction to fused operations: every compiler then rounds alike.
 _FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
+_LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
+
+
+class CompilerError(SimulationError):
+    """A compiler that is there does not do its work."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +52,38 @@ PLATFORMS = {
     "win64": Platform(".dll", "x86_64-windows-gnu"),
     "darwin64": Platform(".dylib", "x86_64-macos"),
 }
+_NAMES = {
+    ("linux", "x86_64"): "linux64",
+    ("linux", "amd64"): "linux64",
+    ("win32", "amd64"): "win64",
+    ("win32", "x86_64"): "win64",
+    ("darwin", "x86_64"): "darwin64",
+    ("darwin", "arm64"): "darwin64",  # as importers have it: they look there on both machines
+}
 
 
 def host_platform() -> str:
-    """Return the platform of this machine."""
-    if sys.platform == "win32":
-        return "win64"
-    return "darwin64" if sys.platform == "darwin" else "linux64"
+    """Return the platform of this machine.
+
+    Raises
+    ------
+    InputError
+        When FMI 2.0 has no name for it that importers on other machines would not take for theirs: on linux, what is
+        in `linux64` is loaded on x86-64.
+    """
+    system, machine = _host()
+    name = _NAMES.get((system, machine)) if sys.maxsize > 2**32 else None
+    if name is None:
+        raise InputError(
+            f"FMI 2.0 has no platform for {system} on {machine}, {64 if sys.maxsize > 2**32 else 32} bits: export "
+            f"for {', '.join(PLATFORMS)}, which needs the extra 'cross', or with the backend 'python'"
+        )
+    return name
+
+
+def _host() -> tuple[str, str]:
+    """Return system and machine of this process."""
+    return sys.platform, machines.machine().lower()
 
 
 def has_compiler() -> bool:
@@ -56,15 +91,19 @@ def has_compiler() -> bool:
     return _system_compiler() is not None or _zig() is not None
 
 
-def kept_library(key: str, platform: str) -> Path:
-    """Return where a library is kept; it may not be there."""
-    return _cache() / f"{key}{PLATFORMS[platform].suffix}"
+def kept_library(key: str) -> Path | None:
+    """Return what was compiled for this machine and kept under a key, if it is still there.
+
+    It must be of the compiler that is here; where none is, one that another compiler made will do.
+    """
+    own = _own_compiler()
+    return kept.find(_content(key, None), _maker(own) if own else None, _suffix(None))
 
 
 def compile_library(
     sources: Mapping[str, str],
     mains: Mapping[str, str],
-    platform: str,
+    platform: str | None,
     *,
     key: str | None = None,
     portable: bool = True,
@@ -78,23 +117,34 @@ def compile_library(
     mains
         Names of the files to compile, with how much each is optimized, such as `-O2`.
     platform
-        A key of `PLATFORMS`.
+        A key of `PLATFORMS`; None for this very machine, whatever it is.
     key
-        Name to keep it under; made from the content by default.
+        Name of what it is made from; made from the content by default.
     portable
         Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler.
 
     Raises
     ------
     InputError
-        When there is no such platform or no compiler for it.
-    RuntimeError
-        When the compiler refuses the sources; that is an error of this toolkit.
+        When there is no such platform, or no compiler for it and nothing kept.
+    CompilerError
+        When the compiler does not do it.
     """
-    command = _command(platform, portable)
-    kept = kept_library(key or content_key(command, _FLAGS, sorted(mains.items()), sorted(sources.items())), platform)
-    if kept.exists():
-        return kept
+    key = key or content_key(_FLAGS, portable, sorted(mains.items()), sorted(sources.items()))
+    content, suffix = _content(key, platform), _suffix(platform)
+    try:
+        command = _command(platform, portable)
+    except InputError:
+        if found := kept.find(content, None, suffix):
+            return found
+        raise
+    maker = _maker(tuple(command))
+    if found := kept.find(content, maker, suffix):
+        return found
+    return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix))
+
+
+def _compiled(command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -102,54 +152,91 @@ def compile_library(
         calls = [[*command, *_FLAGS, level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
         with ThreadPoolExecutor(len(calls)) as pool:
             list(pool.map(lambda call: _run(call, folder), calls))
-        library = f"unit{PLATFORMS[platform].suffix}"
-        link = {"win64": ("-s",), "linux64": ("-s", "-lm"), "darwin64": ("-lm",)}[platform]
-        _run([*command, "-shared", *objects, "-o", library, *link], folder)
-        content = (Path(folder) / library).read_bytes()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_suffix(f".{os.getpid()}.part")
-    partial.write_bytes(content)
-    partial.replace(kept)
-    return kept
+        library = f"unit{suffix}"
+        _run([*command, "-shared", *objects, "-o", library, *_LINK[suffix]], folder)
+        if not (Path(folder) / library).is_file():
+            raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
+        return (Path(folder) / library).read_bytes()
 
 
 def _run(call: Sequence[str], folder: str) -> None:
-    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise CompilerError(f"the C compiler cannot be called: {error}") from None
     if done.returncode:
-        raise RuntimeError(f"the C compiler refuses the generated sources:\n{done.stderr}")
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
+        raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {said.strip()}")
 
 
-def _command(platform: str, portable: bool) -> list[str]:
-    if platform not in PLATFORMS:
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def _content(key: str, platform: str | None) -> str:
+    """Return the name of what is compiled from a key for a platform."""
+    return content_key(key, PLATFORMS[platform].target if platform in PLATFORMS else _host())
+
+
+def _suffix(platform: str | None) -> str:
+    if platform in PLATFORMS:
+        return PLATFORMS[platform].suffix
+    return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+
+@functools.cache
+def _maker(command: tuple[str, ...]) -> str:
+    """Return a name for a compiler in its version, with its options and the flags that all code gets."""
+    if "ziglang" in command:
+        version = importlib.metadata.version("ziglang")
+    else:
+        try:
+            call = [*command, "--version"]
+            version = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False).stdout
+        except OSError as error:
+            version = str(error)
+    return content_key(command, version, _FLAGS, sorted(_LINK.items()))
+
+
+# -- compilers --------------------------------------------------------------------------------------------------------
+
+
+def _own_compiler() -> tuple[str, ...] | None:
+    """Return what compiles for this very machine, if there is something."""
+    try:
+        return tuple(_command(None, portable=False))
+    except InputError:
+        return None
+
+
+def _command(platform: str | None, portable: bool) -> list[str]:
+    if platform is not None and platform not in PLATFORMS:
         raise InputError(f"there is no platform '{platform}'; {meant(platform, PLATFORMS)}")
-    own = _system_compiler() if platform == host_platform() else None
+    is_host = platform is None or _NAMES.get(_host()) == platform
+    own = _system_compiler() if is_host else None
     if own and not portable:
-        return [own]
+        return own
     if zig := _zig():
-        return [*zig, "-target", PLATFORMS[platform].target]
-    if platform != host_platform():
+        return zig if platform is None else [*zig, "-target", PLATFORMS[platform].target]
+    if not is_host:
         raise InputError(
             f"for {platform} the cross-compiler of the extra 'cross' is needed: pip install 'mbsfmu[cross]'"
         )
     if own:
-        return [own]
+        return own
     raise InputError(
         "native units need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
         "--backend python needs none"
     )
 
 
-def _system_compiler() -> str | None:
-    candidates = (os.environ.get("CC"), "cc", "gcc", "clang")
-    return next((path for name in candidates if name and (path := shutil.which(name))), None)
+def _system_compiler() -> list[str] | None:
+    """Return how this machine's compiler is called; the environment variable CC may hold options too."""
+    candidates = (shlex.split(os.environ.get("CC", "")), ["cc"], ["gcc"], ["clang"])
+    return next(([path, *call[1:]] for call in candidates if call and (path := shutil.which(call[0]))), None)
 
 
 def _zig() -> list[str] | None:
     if importlib.util.find_spec("ziglang") is None:
         return None
     return [sys.executable, "-m", "ziglang", "cc"]
-
-
-def _cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
-    return Path(root) / "mbsfmu"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.native import compiler
+from mbsfmu.native import compiler, kept
 
 HALF = "int half(void) { return 21; }\n"
 
@@ -33,7 +33,7 @@ def test_foreign_platform_needs_the_cross_compiler(tmp_path: Path, monkeypatch: 
 
 
 def test_what_was_built_is_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
     sources = {
         "answer.c": 'int half(void);\n__attribute__((visibility("default"))) int answer(void) { return 2 * half(); }\n',
         "half.c": HALF,
@@ -41,17 +41,17 @@ def test_what_was_built_is_kept_by_content(tmp_path: Path, monkeypatch: pytest.M
     mains = {"answer.c": "-O1", "half.c": "-O2"}
     first = compiler.compile_library(sources, mains, compiler.host_platform())
     assert ctypes.CDLL(str(first)).answer() == 42
-    written = first.stat().st_mtime_ns
+    written = first.stat().st_ino
     assert compiler.compile_library(sources, mains, compiler.host_platform()) == first
-    assert first.stat().st_mtime_ns == written
+    assert first.stat().st_ino == written
     other = {**sources, "half.c": HALF.replace("21", "22")}
     changed = compiler.compile_library(other, mains, compiler.host_platform())
     assert changed != first
-    assert sorted((tmp_path / "mbsfmu").iterdir()) == sorted([first, changed])
+    assert sorted((tmp_path / "kept").iterdir()) == sorted([first, changed])
 
 
 def test_sources_that_are_refused_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
     with pytest.raises(RuntimeError, match=r"refuses the generated sources:(.|\n)*wrong\.c"):
         compiler.compile_library(
             {"half.c": HALF, "wrong.c": "int wrong(\n"}, {"half.c": "-O1", "wrong.c": "-O1"}, compiler.host_platform()

@@ -1,0 +1,162 @@
+"""Compiled libraries that are kept for the next time: a bounded folder, shared by all processes of a user.
+
+A name tells what a library was made from, by which compiler, and its own checksum: a file that is damaged or only
+partly there is never loaded. Files appear complete or not at all, so that processes need no locks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from mbsfmu.files import complete_file
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "MBSFMU_CACHE"
+"""Environment variable: the folder that libraries are kept in."""
+LIMIT = "MBSFMU_CACHE_MB"
+"""Environment variable: size in MB that the folder may have, 1000 by default; what was not used for longest goes."""
+
+_LIMIT = 1000.0
+_DIGITS = 32  # of each of a name's three parts: 128 bits
+_ABANDONED = 3600.0  # s after which a partial file is left over from a process that died
+
+
+def find(content: str, maker: str | None, suffix: str) -> Path | None:
+    """Return a library that is kept, or None.
+
+    Parameters
+    ----------
+    content
+        Name of what it was made from.
+    maker
+        Name of the compiler; None for any.
+    suffix
+        Of the file.
+    """
+    for folder in filter(None, (_folder(), _own_folder() if _has_own_folder() else None)):
+        begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}" if maker else "")
+        for path in _listed(folder):
+            if path.name.startswith(f"{begin}-") and path.suffix == suffix and _is_whole(path):
+                with contextlib.suppress(OSError):
+                    os.utime(path)
+                return path
+    return None
+
+
+def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
+    """Keep a library and return where; where the folder cannot be written, until this process ends."""
+    name = f"{content[:_DIGITS]}-{maker[:_DIGITS]}-{_checksum(library)}{suffix}"
+    folder = _folder()
+    if folder is not None:
+        try:
+            path = _write(folder, name, library)
+        except OSError as error:
+            tell_once(f"compiled code cannot be kept in {folder}: {error}; it is made anew in every process")
+        else:
+            _clear_out(folder, path)
+            return path
+    return _write(_own_folder(), name, library)
+
+
+def tell_once(sentence: str) -> None:
+    """Log a warning, once in a process."""
+    if sentence not in _told:
+        _told.add(sentence)
+        logger.warning("%s", sentence)
+
+
+_told: set[str] = set()
+
+
+def _write(folder: Path, name: str, library: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with complete_file(folder / name) as partial:
+        partial.write_bytes(library)
+    return folder / name
+
+
+def _is_whole(path: Path) -> bool:
+    """Tell whether a file is what its name says; one that is not is removed."""
+    try:
+        if path.stem.endswith(_checksum(path.read_bytes())):
+            return True
+        path.unlink()
+    except OSError:
+        return False
+    tell_once(f"{path} is damaged; it is made anew")
+    return False
+
+
+def _checksum(library: bytes) -> str:
+    return hashlib.sha256(library).hexdigest()[:_DIGITS]
+
+
+def _clear_out(folder: Path, newest: Path) -> None:
+    """Remove what was not used for longest until the folder is within its limit."""
+    files = []
+    for path in _listed(folder):
+        with contextlib.suppress(OSError):  # another process may have removed it
+            status = path.stat()
+            if path.suffix == ".part":
+                if time.time() - status.st_mtime > _ABANDONED:
+                    path.unlink()
+            elif path != newest:
+                files.append((status.st_mtime, status.st_size, path))
+    limit = _limit() - newest.stat().st_size
+    kept = 0.0
+    for _, size, path in sorted(files, reverse=True):
+        kept += size
+        if kept > limit:
+            with contextlib.suppress(OSError):  # Windows keeps what is loaded
+                path.unlink()
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _limit() -> float:
+    """Return the size in bytes that the folder may have."""
+    text = os.environ.get(LIMIT, "")
+    try:
+        return 1e6 * (float(text) if text else _LIMIT)
+    except ValueError:
+        tell_once(f"{LIMIT} is '{text}'; it must be a number of MB, {_LIMIT:g} is taken")
+        return 1e6 * _LIMIT
+
+
+def _folder() -> Path | None:
+    """Return the folder of the user; None where there is no home."""
+    if given := os.environ.get(FOLDER):
+        return Path(given)
+    root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    try:
+        return Path(root or Path.home() / ".cache") / "mbsfmu"
+    except RuntimeError:
+        tell_once(f"there is no home folder to keep compiled code in; {FOLDER} may name a folder")
+        return None
+
+
+@functools.cache
+def _own_folder() -> Path:
+    """Return a folder that goes with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _has_own_folder() -> bool:
+    return _own_folder.cache_info().currsize > 0

@@ -1,0 +1,226 @@
+"""Compiled code that is kept: by everything that enters, bounded, and never in the way of a run."""
+
+from __future__ import annotations
+
+import functools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsfmu
+from mbsfmu.native import compiler, kept
+from mbsfmu.native.compiled import CompiledTrapezoidalRule
+from mbsfmu.simulation.simulation import Simulation
+
+STOP = 0.05
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep compiled code in an empty folder; what one process tells once is told in every test."""
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
+    monkeypatch.setattr(kept, "_told", set())
+    monkeypatch.setattr(kept, "_own_folder", functools.cache(lambda: tmp_path / "of this process"))
+    return tmp_path / "kept"
+
+
+def pendulum() -> Simulation:
+    return mbsfmu.models.pendulum(1).simulation(step=1e-2)
+
+
+def is_compiled(simulation: Simulation) -> bool:
+    return isinstance(simulation.solver, CompiledTrapezoidalRule)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name.startswith("mbsfmu.native")]
+
+
+def runs_as_ever(simulation: Simulation) -> bool:
+    """Tell whether a run has the result of the interpreter, which no compiler has to do with."""
+    expected = mbsfmu.models.pendulum(1).simulation(step=1e-2, compiled=False).run(STOP)
+    return bool(np.allclose(simulation.run(STOP)["link_1.angle"], expected["link_1.angle"], rtol=1e-12))
+
+
+@pytest.mark.parametrize("words", ["false", "true", "false --with options"])
+def test_a_failing_compiler_leaves_runs_to_the_interpreter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, words: str
+) -> None:
+    monkeypatch.setenv("CC", words)
+    for _ in range(2):
+        simulation = pendulum()
+        assert not is_compiled(simulation)
+        assert runs_as_ever(simulation)
+    (sentence,) = warnings(caplog)
+    assert words.split(maxsplit=1)[0] in sentence
+    assert sentence.endswith("runs in process are not compiled, CasADi's interpreter makes their steps")
+    assert len(sentence.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "file" / "kept"))
+    for _ in range(2):
+        simulation = pendulum()
+        assert is_compiled(simulation)
+        assert runs_as_ever(simulation)
+    (sentence,) = warnings(caplog)
+    assert "compiled code cannot be kept in" in sentence
+    path = mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="monolithic")[0]
+    assert path.stat().st_size > 10_000
+
+
+def test_without_a_home_folder_runs_are_compiled_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in (kept.FOLDER, "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    simulation = pendulum()
+    assert is_compiled(simulation)
+    assert runs_as_ever(simulation)
+    assert warnings(caplog) == [f"there is no home folder to keep compiled code in; {kept.FOLDER} may name a folder"]
+
+
+@pytest.mark.parametrize("left", [0, 100, 5000])
+def test_a_damaged_library_is_made_anew(folder: Path, caplog: pytest.LogCaptureFixture, left: int) -> None:
+    assert is_compiled(pendulum())
+    (library,) = folder.iterdir()
+    whole = library.read_bytes()
+    assert left < len(whole)
+    library.unlink()  # in place, it would change what is loaded
+    library.write_bytes(whole[:left])
+    simulation = pendulum()
+    assert is_compiled(simulation)
+    assert runs_as_ever(simulation)
+    assert warnings(caplog) == [f"{library} is damaged; it is made anew"]
+    (again,) = folder.iterdir()
+    assert kept._is_whole(again)
+
+
+def test_a_library_that_does_not_load_leaves_runs_to_the_interpreter(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of another machine, say, that shares the folder: whole, but of no use here."""
+    assert is_compiled(pendulum())
+    (library,) = folder.iterdir()
+    content, maker, _ = library.stem.split("-")
+    library.unlink()
+    kept.store(content, maker, library.suffix, b"of another machine")
+    simulation = pendulum()
+    assert not is_compiled(simulation)
+    assert runs_as_ever(simulation)
+    assert len(warnings(caplog)) == 1
+
+
+def test_kept_code_is_used_where_there_is_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_compiled(pendulum())
+    monkeypatch.setattr(compiler, "_system_compiler", lambda: None)
+    monkeypatch.setattr(compiler, "_zig", lambda: None)
+    assert is_compiled(pendulum())
+    assert not is_compiled(mbsfmu.models.pendulum(2).simulation())
+
+
+def test_code_is_kept_by_all_that_enters_it(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def libraries() -> int:
+        return len(list(folder.iterdir()))
+
+    pendulum()
+    pendulum()
+    assert libraries() == 1
+    mbsfmu.models.pendulum(1).simulation(step=1e-3)  # the step is given to the code
+    assert libraries() == 1
+    mbsfmu.models.pendulum(1).simulation(formulation="penalty")
+    assert libraries() == 2
+    script = tmp_path / "compiler"
+    own = compiler._system_compiler()
+    assert own is not None
+    script.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo another; else exec {own[0]} "$@"; fi\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    pendulum()
+    assert libraries() == 3
+    compiler._maker.cache_clear()
+    script.write_text(script.read_text().replace("another", "the next one"))
+    pendulum()
+    assert libraries() == 4
+    monkeypatch.setattr("mbsfmu.native.compiled.version", lambda _: "9.9")
+    pendulum()
+    assert libraries() == 5
+    monkeypatch.setattr(compiler.machines, "machine", lambda: "another")
+    assert not kept.find(compiler._content("key", None), None, ".so")
+    pendulum()
+    assert libraries() == 6
+
+
+def test_the_folder_is_bounded_and_loses_what_was_not_used_for_longest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kept.LIMIT, "0.0035")
+    paths = []
+    for number in range(3):
+        paths.append(kept.store(f"content{number}", "maker", ".so", bytes([number]) * 1000))
+        os.utime(paths[-1], (number, number))
+    assert kept.find("content0", "maker", ".so") == paths[0]  # now the one that was used last
+    abandoned = folder / "died.so.part"
+    abandoned.write_bytes(b"half")
+    os.utime(abandoned, (0, 0))
+    newest = kept.store("content3", "maker", ".so", bytes(1000))
+    assert sorted(folder.iterdir()) == sorted([paths[0], paths[2], newest])
+    largest = kept.store("content4", "maker", ".so", bytes(9000))  # what was just made stays, whatever its size
+    assert sorted(folder.iterdir()) == [largest]
+
+
+def test_a_limit_that_is_no_number_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(kept.LIMIT, "much")
+    kept.store("content", "maker", ".so", b"code")
+    assert warnings(caplog) == [f"{kept.LIMIT} is 'much'; it must be a number of MB, 1000 is taken"]
+
+
+def test_many_may_keep_the_same_at_once(folder: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        paths = set(pool.map(lambda _: kept.store("content", "maker", ".so", b"code" * 1000), range(40)))
+    assert list(folder.iterdir()) == list(paths)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "name"),
+    [
+        ("linux", "x86_64", "linux64"),
+        ("win32", "AMD64", "win64"),
+        ("darwin", "arm64", "darwin64"),
+        ("linux", "aarch64", None),
+        ("linux", "riscv64", None),
+        ("win32", "ARM64", None),
+    ],
+)
+def test_platforms_go_by_the_machine(
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, name: str | None
+) -> None:
+    monkeypatch.setattr(compiler.sys, "platform", system)
+    monkeypatch.setattr(compiler.machines, "machine", lambda: machine)
+    if name:
+        assert compiler.host_platform() == name
+        return
+    with pytest.raises(mbsfmu.InputError, match=f"FMI 2.0 has no platform for {system} on {machine.lower()}, 64 bits"):
+        compiler.host_platform()
+
+
+def test_a_failing_compiler_ends_an_export_with_a_sentence(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "false")
+    monkeypatch.setattr(compiler, "_zig", lambda: None)
+    with pytest.raises(mbsfmu.SimulationError, match=r"the C compiler .*false refuses the generated sources"):
+        mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path / "out", layout="monolithic")
+    assert not list((tmp_path / "out").glob("*"))

@@ -218,6 +218,12 @@ class Cylinder(Data):
             raise ValueError("static_friction is missing; with Coulomb friction it must be given too")
         if self.piston == self.rod:
             raise ValueError(f"piston and rod are both at node '{self.piston}'; they need a node each")
+        longest = self.retracted_length + self.stroke
+        if self.initial_length is not None and not self.retracted_length <= self.initial_length <= longest:
+            raise ValueError(
+                f"initial_length is {self.initial_length}; it must be between {self.retracted_length:g}, "
+                f"fully retracted, and {longest:g}, fully extended"
+            )
         return self
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import float_info
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from hydraulics.circuit import Balanced, Circuit
 from hydraulics.components import Cylinder, DirectionalValve, Hose, PressureSource, Tank, Throttle, Volume
 from hydraulics.cylinder import areas, end_stop_force, friction
 from hydraulics.flow import orifice_flow, throttle_coefficient
-from hydraulics.fluid import Array, effective_bulk_modulus
+from hydraulics.fluid import ISOTHERMAL, Array, Mixture, capacity
 from hydraulics.parameters import initial_length, list_parameters
 from hydraulics.quantity import Quantity, Values
 
@@ -18,6 +19,10 @@ PRESSURE_NOMINAL = 1e6
 """Usual magnitude of a pressure in Pa."""
 SPOOL_NOMINAL = 10.0
 """Usual magnitude of a spool position in V."""
+ROUND_OFF = 1e-6
+"""Share of its stroke by which a cylinder may begin beyond it."""
+_TORN = "pressure of oil without air, which bears tension as no real oil does"
+"""What the pressure is where the oil has no air."""
 
 
 def _stack(elements: list[Array]) -> Array:
@@ -38,11 +43,13 @@ class CircuitEquations:
     Attributes
     ----------
     states
-        Pressures of the nodes with a volume, and spool positions.
+        Compressions of the nodes with a volume, or pressures where the oil has no air; and spool positions.
     inputs
         Commands of valves, lengths and velocities of cylinders.
     outputs
         Forces, pressures in chambers, flows and powers.
+    limited
+        Pressures, and lengths of cylinders, which must lie within limits at the start.
     parameters
         Every physical number of the components.
     """
@@ -52,14 +59,32 @@ class CircuitEquations:
         self._valves = [each for each in circuit.components if isinstance(each, DirectionalValve)]
         self._throttles = [each for each in circuit.components if isinstance(each, Throttle)]
         self._sources = [each for each in circuit.components if isinstance(each, (PressureSource, Tank))]
+        self._has_air = circuit.oil.air_content > 0.0
+        self._pressures = tuple(
+            Quantity(
+                f"{node}.pressure",
+                "Pa",
+                minimum=circuit.oil.vapour_pressure,
+                nominal=PRESSURE_NOMINAL,
+                description="pressure" if self._has_air else _TORN,
+            )
+            for node in circuit.volume_nodes
+        )
+        self._gas_pressures = tuple(Quantity(f"{node}.gas_pressure", "Pa") for node in circuit.volume_nodes)
         self.parameters = list_parameters(circuit)
         self.states = tuple(self._list_states())
         self.inputs = tuple(self._list_inputs())
         self.outputs = tuple(self._list_outputs())
+        lengths = (Quantity(f"{cylinder.name}.length", "m") for cylinder in circuit.cylinders)
+        self.limited = (*self._pressures, *lengths)
 
     def _list_states(self) -> Iterator[Quantity]:
-        for node in self._circuit.volume_nodes:
-            yield Quantity(f"{node}.pressure", "Pa", nominal=PRESSURE_NOMINAL, description="pressure")
+        if self._has_air:
+            for node in self._circuit.volume_nodes:
+                meaning = "pressure that oil without air would have; below zero where oil is missing"
+                yield Quantity(f"{node}.compression", "Pa", nominal=PRESSURE_NOMINAL, description=meaning)
+        else:
+            yield from self._pressures
         for valve in self._valves:
             yield Quantity(f"{valve.name}.spool", "V", nominal=SPOOL_NOMINAL, description="spool position")
 
@@ -88,6 +113,8 @@ class CircuitEquations:
         for source in self._sources:
             yield Quantity(f"{source.name}.flow", "m3/s", description="flow into the circuit")
             yield Quantity(f"{source.name}.power", "W", description="power into the circuit")
+        if self._has_air:
+            yield from self._pressures
 
     # -- functions ------------------------------------------------------------------------------------------
 
@@ -95,8 +122,8 @@ class CircuitEquations:
         """Return the rates of the states in Pa/s and V/s [Jaiswal2021, eqs. 22 and 27], shape (k,)."""
         values = self._values(states, inputs, parameters)
         inflows = self._inflows(values)
-        pressures = [
-            self._bulk_modulus(node, values) / self._volume(node, values) * inflows[node]
+        fluids = [
+            inflows[node] * self._slope(node, values) / self._capacity(node, values)
             for node in self._circuit.volume_nodes
         ]
         spools = []
@@ -104,7 +131,7 @@ class CircuitEquations:
             limit = values[f"{valve.name}.command_limit"]
             command = np.maximum(np.minimum(values[f"{valve.name}.command"], limit), -limit)
             spools.append((command - values[f"{valve.name}.spool"]) / values[f"{valve.name}.time_constant"])
-        return _stack([*pressures, *spools])
+        return _stack([*fluids, *spools])
 
     def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the outputs, shape (number of outputs,)."""
@@ -117,18 +144,38 @@ class CircuitEquations:
             outputs += [force, *pressures, lost, force * values[f"{cylinder.name}.velocity"]]
         outputs += [self._throttle_flow(throttle, values) for throttle in self._throttles]
         for valve in self._valves:
-            edges = self._edge_flows(valve, values)
-            outputs += [edges["supply_a"] - edges["a_tank"], edges["supply_b"] - edges["b_tank"]]
+            outputs += self._valve_flows(valve, values)
         for source in self._sources:
             flow = -inflows[source.node]
             outputs += [flow, flow * values[f"{source.name}.pressure"]]
+        if self._has_air:
+            outputs += [values[pressure.name] for pressure in self._pressures]
         return _stack(outputs)
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start in Pa and V, shape (k,)."""
         values = Values((self.parameters, parameters))
-        pressures = [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
+        pressures = self._initial_pressures(values)
+        if self._has_air:
+            oil, vapour = self._oil(values), values["oil.vapour_pressure"]
+            pressures = [oil.compression(pressure - vapour) for pressure in pressures]
         return _stack([*pressures, *(values[f"{valve.name}.initial_spool"] for valve in self._valves)])
+
+    def start_limits(self, inputs: Array, parameters: Array) -> Array:
+        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,).
+
+        Pressures must exceed the vapour pressure; cylinders begin within their stroke, but for round-off.
+        """
+        values = Values((self.inputs, inputs), (self.parameters, parameters))
+        vapour = values["oil.vapour_pressure"] if self._has_air else np.asarray(self._circuit.oil.vapour_pressure)
+        limits: list[Array] = []
+        for pressure in self._initial_pressures(values):
+            limits += [pressure, vapour, np.asarray(float_info.max)]
+        for cylinder in self._circuit.cylinders:
+            stroke = values[f"{cylinder.name}.stroke"]
+            shortest, slack = values[f"{cylinder.name}.retracted_length"], ROUND_OFF * stroke
+            limits += [values[f"{cylinder.name}.length"], shortest - slack, shortest + stroke + slack]
+        return _stack(limits)
 
     @property
     def orderings(self) -> tuple[tuple[int, int], ...]:
@@ -142,7 +189,22 @@ class CircuitEquations:
     # -- parts ----------------------------------------------------------------------------------------------
 
     def _values(self, states: Array, inputs: Array, parameters: Array) -> Values:
-        return Values((self.states, states), (self.inputs, inputs), (self.parameters, parameters))
+        groups = (self.states, states), (self.inputs, inputs), (self.parameters, parameters)
+        if not self._has_air:
+            return Values(*groups)
+        given = Values(*groups)
+        oil = self._oil(given)
+        gas = _stack([oil.gas_pressure(states[index]) for index in range(len(self._pressures))])
+        return Values(*groups, (self._gas_pressures, gas), (self._pressures, given["oil.vapour_pressure"] + gas))
+
+    def _oil(self, values: Values) -> Mixture:
+        isothermal = self._circuit.oil.polytropic_index == ISOTHERMAL
+        index = None if isothermal else values["oil.polytropic_index"]
+        return Mixture(values["oil.bulk_modulus"], values["oil.air_content"], index)
+
+    def _slope(self, node: str, values: Values) -> Array | float:
+        """Return the derivative of the state by the pressure."""
+        return self._oil(values).slope(values[f"{node}.gas_pressure"]) if self._has_air else 1.0
 
     def _pressure(self, node: str, values: Values) -> Array:
         source = self._circuit.source_nodes.get(node)
@@ -157,10 +219,12 @@ class CircuitEquations:
             inflows[throttle.inlet] = inflows[throttle.inlet] - flow
             inflows[throttle.outlet] = inflows[throttle.outlet] + flow
         for valve in self._valves:
-            for edge, flow in self._edge_flows(valve, values).items():
-                origin, _, destination = edge.partition("_")
-                inflows[getattr(valve, origin)] = inflows[getattr(valve, origin)] - flow
-                inflows[getattr(valve, destination)] = inflows[getattr(valve, destination)] + flow
+            out_of_a, out_of_b = self._valve_flows(valve, values)
+            supplies_a = values[f"{valve.name}.spool"] > 0.0
+            inflows[valve.a] = inflows[valve.a] + out_of_a
+            inflows[valve.b] = inflows[valve.b] + out_of_b
+            inflows[valve.supply] = inflows[valve.supply] - np.where(supplies_a, out_of_a, out_of_b)
+            inflows[valve.tank] = inflows[valve.tank] - np.where(supplies_a, out_of_b, out_of_a)
         for cylinder in self._circuit.cylinders:
             # The moving piston makes room on one side and takes it on the other [eq. 28].
             piston, rod = self._areas(cylinder, values)
@@ -178,22 +242,15 @@ class CircuitEquations:
         drop = self._pressure(throttle.inlet, values) - self._pressure(throttle.outlet, values)
         return orifice_flow(coefficient, drop, values[f"{throttle.name}.laminar_pressure"])
 
-    def _edge_flows(self, valve: DirectionalValve, values: Values) -> dict[str, Array]:
-        """Return the flow through each control edge in m³/s, named origin_destination."""
-        spool, dead_band = values[f"{valve.name}.spool"], values[f"{valve.name}.dead_band"]
-        opening = {
-            "supply_a": np.maximum(spool - dead_band, 0.0),
-            "b_tank": np.maximum(spool - dead_band, 0.0),
-            "supply_b": np.maximum(-spool - dead_band, 0.0),
-            "a_tank": np.maximum(-spool - dead_band, 0.0),
-        }
-        flows = {}
-        for edge, volts in opening.items():
-            origin, _, destination = edge.partition("_")
-            drop = self._pressure(getattr(valve, origin), values) - self._pressure(getattr(valve, destination), values)
-            coefficient = values[f"{valve.name}.flow_coefficient"] * volts
-            flows[edge] = orifice_flow(coefficient, drop, values[f"{valve.name}.laminar_pressure"])
-        return flows
+    def _valve_flows(self, valve: DirectionalValve, values: Values) -> list[Array]:
+        """Return the flows out of the ports a and b in m³/s; of each port's two edges at most one is open."""
+        spool = values[f"{valve.name}.spool"]
+        opening = np.maximum(np.abs(spool) - values[f"{valve.name}.dead_band"], 0.0)
+        coefficient = values[f"{valve.name}.flow_coefficient"] * opening
+        supply, tank = (self._pressure(node, values) for node in (valve.supply, valve.tank))
+        ports = (valve.a, np.where(spool > 0.0, supply, tank)), (valve.b, np.where(spool > 0.0, tank, supply))
+        laminar = values[f"{valve.name}.laminar_pressure"]
+        return [orifice_flow(coefficient, joined - self._pressure(port, values), laminar) for port, joined in ports]
 
     def _areas(self, cylinder: Cylinder, values: Values) -> tuple[Array | float, Array | float]:
         return areas(values[f"{cylinder.name}.piston_diameter"], values[f"{cylinder.name}.rod_diameter"])
@@ -234,9 +291,12 @@ class CircuitEquations:
         volume: Array = np.sum(np.stack([volume for volume, _ in self._elastic(node, values)] + rigid))
         return volume
 
-    def _bulk_modulus(self, node: str, values: Values) -> Array | float:
-        oil, volume = values["oil.bulk_modulus"], self._volume(node, values)
-        return effective_bulk_modulus(oil, volume, self._elastic(node, values))
+    def _capacity(self, node: str, values: Values) -> Array | float:
+        """Return dV/dp of a node in m³/Pa."""
+        modulus = values["oil.bulk_modulus"]
+        if self._has_air:
+            modulus = self._oil(values).modulus(values[f"{node}.gas_pressure"])
+        return capacity(modulus, self._volume(node, values), self._elastic(node, values))
 
     def _force(self, cylinder: Cylinder, values: Values) -> tuple[Array, Array]:
         """Return the cylinder's force [eq. 29] and the friction in it, in N."""
@@ -260,6 +320,9 @@ class CircuitEquations:
         )
         pressures = self._pressure(cylinder.piston, values) * piston - self._pressure(cylinder.rod, values) * rod
         return pressures - lost + stop, lost
+
+    def _initial_pressures(self, values: Values) -> list[Array]:
+        return [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
 
     def _initial_pressure(self, node: str, values: Values) -> Array:
         pressure = self._circuit.initial_pressures[node]

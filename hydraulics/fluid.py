@@ -1,10 +1,30 @@
-"""The fluid: oil, and the stiffness of a volume of it in elastic walls."""
+"""The fluid: oil with air in it, and the stiffness of a volume of it in elastic walls.
+
+Beside the oil there is a share α of its volume, counted at atmospheric pressure p_a, of air in bubbles. Their pressure
+g = p − p_v, what is left of the pressure p without that of the vapour p_v (Dalton), follows a polytropic law. With
+r = (p_a / g)^(1/n) the mixture has the volume 1 + α r where the oil has 1, and the bulk modulus
+
+    K = (1 + α r) / (1 / K_oil + α r / (n g))
+
+[Gholizadeh, Burton, Schoenau: Fluid bulk modulus: comparison of low pressure models, International Journal of Fluid
+Power 13 (2012); with n = 1 Merritt: Hydraulic Control Systems, 1967]. Where g falls to zero K falls like n g: the fluid
+becomes a gas, and no flow brings its pressure down to p_v.
+
+Rules that make steps do not know that: a step in which the oil loses its stiffness may end below p_v, where there is no
+pressure. So the state of a volume is not its pressure but its compression s; any value of s is a pressure above p_v:
+
+    s = g − c² / g,   g = s / 2 + √(s² / 4 + c²),   c² = α K_oil p_a.
+
+With n = 1 and rigid walls −ds / K_oil is the change of the mixture's volume by that of the oil alone: s is the pressure
+that oil without air would have, below zero where oil is missing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -13,6 +33,10 @@ from hydraulics.data import Data
 Array = NDArray[Any]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+
+
+ISOTHERMAL = 1.0
+"""Polytropic index of a gas that keeps its temperature."""
 
 
 class Oil(Data):
@@ -24,29 +48,87 @@ class Oil(Data):
         In Pa.
     density
         In kg/m³.
+    air_content
+        Volume of the air in bubbles at atmospheric pressure, as a share of the oil's volume; 0.005 is what oil of a
+        machine in order has, and what other libraries take. Air that is dissolved does not count until it is released:
+        where pressures stay low for long, up to 0.09 more. With 0 the oil has the same modulus at any pressure, as in
+        [Jaiswal2021, eq. 23], and its pressures fall below vacuum where it is torn.
+    polytropic_index
+        n of the air: 1 for bubbles that keep the oil's temperature, as small ones nearly do, up to 1.4 for those that
+        have no time to. With 1 the equations are simpler, and it is no parameter of theirs.
+    vapour_pressure
+        In Pa, against vacuum. That of mineral oil is next to nothing; water-based fluids have some 1e4 Pa.
     """
 
     bulk_modulus: Positive
     density: Positive
+    air_content: Annotated[float, Field(ge=0, lt=1)] = 0.005
+    polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2)] = ISOTHERMAL
+    vapour_pressure: NonNegative = 0.0
 
 
-def effective_bulk_modulus(
-    oil: Array | float,
+ATMOSPHERIC_PRESSURE = 101325.0
+"""p_a in Pa, at which the content of air is counted."""
+
+
+class Mixture(NamedTuple):
+    """Oil with air, as numbers or symbols; units as for `Oil`.
+
+    Without a polytropic index the air is isothermal, which saves a logarithm and an exponential: 1 / K_oil + α r / g is
+    then ds/dg / K_oil.
+    """
+
+    bulk_modulus: Array | float
+    air_content: Array | float
+    polytropic_index: Array | float | None
+
+    @property
+    def _scale(self) -> Array | float:
+        """c² in Pa²."""
+        return self.air_content * self.bulk_modulus * ATMOSPHERIC_PRESSURE
+
+    def gas_pressure(self, compression: Array) -> Array:
+        """Return g in Pa at a compression s in Pa; written so that nothing cancels at either sign."""
+        half = 0.5 * np.abs(compression)
+        larger = half + np.sqrt(half**2 + self._scale)
+        return np.maximum(compression, 0.0) + self._scale / larger
+
+    def compression(self, gas_pressure: Array) -> Array:
+        """Return s in Pa."""
+        return gas_pressure - self._scale / gas_pressure
+
+    def slope(self, gas_pressure: Array) -> Array:
+        """Return ds/dg = 1 + c² / g²."""
+        return 1.0 + self._scale / gas_pressure**2
+
+    def modulus(self, gas_pressure: Array) -> Array:
+        """Return K in Pa."""
+        ratio = ATMOSPHERIC_PRESSURE / gas_pressure
+        if self.polytropic_index is None:
+            return (1.0 + self.air_content * ratio) * self.bulk_modulus / self.slope(gas_pressure)
+        air = self.air_content * np.exp(np.log(ratio) / self.polytropic_index)
+        return (1.0 + air) / (1.0 / self.bulk_modulus + air / (self.polytropic_index * gas_pressure))
+
+
+def capacity(
+    modulus: Array | float,
     volume: Array | float,
     walls: Sequence[tuple[Array | float, Array | float]],
 ) -> Array | float:
-    """Return the bulk modulus of oil and walls together in Pa [Jaiswal2021, eq. 23].
+    """Return what a volume of oil in elastic walls takes in for a rise of its pressure, V / B_e in m³/Pa.
+
+    B_e is the effective bulk modulus of oil and walls together [Jaiswal2021, eq. 23].
 
     Parameters
     ----------
-    oil
-        Bulk modulus of the oil in Pa.
+    modulus
+        Bulk modulus of the fluid in Pa.
     volume
-        The whole volume in m³.
+        The whole volume V in m³.
     walls
         For each subvolume with elastic walls, its volume in m³ and the modulus of its walls in Pa.
     """
-    compliance = 1.0 / oil
-    for subvolume, modulus in walls:
-        compliance = compliance + subvolume / (volume * modulus)
-    return 1.0 / compliance
+    result = volume / modulus
+    for subvolume, stiffness in walls:
+        result = result + subvolume / stiffness
+    return result

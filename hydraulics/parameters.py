@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.components import Cylinder
+from hydraulics.fluid import ISOTHERMAL
 from hydraulics.quantity import Quantity
 
 # Unit, whether it must be positive (or may be zero, or has any sign), and what it is.
@@ -45,6 +46,14 @@ def list_parameters(circuit: Circuit) -> tuple[Quantity, ...]:
 def _parameters(circuit: Circuit) -> Iterator[Quantity]:
     yield Quantity("oil.bulk_modulus", "Pa", circuit.oil.bulk_modulus, _SMALLEST, description="bulk modulus")
     yield Quantity("oil.density", "kg/m3", circuit.oil.density, _SMALLEST, description="density")
+    if circuit.oil.air_content > 0.0:
+        content, index = circuit.oil.air_content, circuit.oil.polytropic_index
+        yield Quantity("oil.air_content", "1", content, 1e-6, 1.0, description="air at atmospheric pressure, by volume")
+        if index != ISOTHERMAL:
+            yield Quantity("oil.polytropic_index", "1", index, ISOTHERMAL, 2.0, description="index of the air's law")
+        yield Quantity(
+            "oil.vapour_pressure", "Pa", circuit.oil.vapour_pressure, 0.0, description="vapour pressure of the oil"
+        )
     for component in circuit.components:
         for field in type(component).model_fields:
             value = getattr(component, field)

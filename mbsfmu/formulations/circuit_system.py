@@ -33,6 +33,7 @@ class CircuitSystem(System):
             _variable(each, Causality.PARAMETER, Variability.FIXED) for each in self._equations.parameters
         )
         self.orderings = self._equations.orderings
+        self.limited = tuple(_variable(each, Causality.LOCAL) for each in self._equations.limited)
         self.outputs = tuple(
             _variable(each, Causality.OUTPUT if each.name.rpartition(".")[2] in _OUTPUTS else Causality.LOCAL)
             for each in self._equations.outputs
@@ -57,6 +58,10 @@ class CircuitSystem(System):
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return forces, pressures and flows, in the order of `outputs`."""
         return self._equations.evaluate_outputs(instant.states, instant.inputs, instant.parameters)
+
+    def start_limits(self, instant: Instant) -> Array:
+        """Return pressures and lengths of cylinders at the start, with their limits."""
+        return self._equations.start_limits(instant.inputs, instant.parameters)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Return nothing: a circuit has no coordinates."""

@@ -214,6 +214,9 @@ class CoupledSystem(System):
             for part, offset in ((part, self._offset("parameters", index)) for index, part in enumerate(self.parts))
             for smaller, greater in part.orderings
         )
+        self.limited = tuple(
+            self._named(index, variable) for index, part in enumerate(self.parts) for variable in part.limited
+        )
         self.inputs = tuple(self._named(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
         self.references = sum(part.references for part in self.parts)
         self.steep = tuple(
@@ -413,6 +416,10 @@ class CoupledSystem(System):
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return y of all parts."""
         return _join(p.evaluate_outputs(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def start_limits(self, instant: Instant) -> Array:
+        """Return values and limits of all parts."""
+        return _join(p.start_limits(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
 
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals of all parts at the start."""

@@ -172,6 +172,11 @@ class SystemExpressions:
         named = {"coordinates": coordinates, "velocities": velocities, "states": states}
         return {part: expression(value) for part, value in named.items()}
 
+    @cached_property
+    def start_limits(self) -> ca.SX:
+        """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
+        return expression(self.system.start_limits(self._instant))
+
     def start_references(self, coordinates: ca.SX) -> ca.SX:
         """Return the references that suit coordinates of the start system."""
         return expression(self.system.start_references(symbolic_array(coordinates)))

@@ -192,6 +192,11 @@ class SystemFunctions:
         return self.traced("start", list(self.expressions.start.values()))
 
     @cached_property
+    def start_limits(self) -> TracedFunction:
+        """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
+        return self.traced("start_limits", [self.expressions.start_limits])
+
+    @cached_property
     def _start_parts(self) -> tuple[ca.SX, ca.SX]:
         count = len(self.system.start_system.coordinates)
         return self.add_part("start_coordinates", count)[0], self.add_part("start_velocities", count)[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.assembly import close_loops, independent_rows, onto_velocity_constraints
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
@@ -155,6 +157,27 @@ class Initialization:
         states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
         return Start(coordinates, velocities, states, parameters, dict(zip(names, values, strict=True)))
+
+
+def check_limits(functions: SystemFunctions) -> None:
+    """Check that what is limited at the start lies between its limits.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, holding the start.
+
+    Raises
+    ------
+    InputError
+        When something does not.
+    """
+    limits = functions.start_limits()[0].reshape(-1, 3)
+    for variable, (value, low, high) in zip(functions.system.limited, limits.tolist(), strict=True):
+        if low < value <= high:
+            continue
+        allowed = f"above {low:g}" if high >= sys.float_info.max else f"between {low:g} and {high:g}"
+        raise InputError(f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}")
 
 
 def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:

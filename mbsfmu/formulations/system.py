@@ -74,6 +74,8 @@ class System(ABC):
         system at rest where it starts.
     orderings
         Pairs of parameters' indices: the second must be greater than the first.
+    limited
+        Variables that must lie between limits where the system starts; see `start_limits`.
     references
         Number r of orientations that are described from a reference.
     steep
@@ -95,6 +97,7 @@ class System(ABC):
     constraints: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
+    limited: tuple[Variable, ...] = ()
     references: int = 0
     steep: tuple[int, ...] = ()
     correction_count: int = 0
@@ -130,6 +133,10 @@ class System(ABC):
     @abstractmethod
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
+
+    def start_limits(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
+        return np.zeros(0)
 
     def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:  # noqa: ARG002
         """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""

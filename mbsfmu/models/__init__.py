@@ -36,7 +36,7 @@ def built_in(name: str) -> CoupledModel:
         return pendulum(int(match[1]))
     if match := re.fullmatch(r"(four-bar|quick-return)-(.+)", name):
         mechanism = four_bar if match[1] == "four-bar" else quick_return
-        return mechanism(circuit=match[2])
+        return mechanism(match[2])
     if name not in BUILT_IN:
         raise InputError(f"there is no model '{name}'; {meant(name, [*BUILT_IN, 'pendulum-N'])}")
     return BUILT_IN[name]()

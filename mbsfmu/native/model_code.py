@@ -167,6 +167,7 @@ class _ModelCode:
             "BALANCED_PARTS": len(initialization.balanced_parts),
             "FEEDS": len(initialization.feeds),
             "ORDERINGS": len(system.orderings),
+            "LIMITED": len(system.limited),
             "MOST_COORDINATES": max(len(each.coordinates) for each in everything),
             "MOST_CONSTRAINTS": max(len(each.system.constraints) for each in everything),
             "MOST_INPUTS": max(len(each.inputs) for each in everything),
@@ -225,7 +226,7 @@ class _ModelCode:
     def _other_functions(self) -> Iterable[TracedFunction]:
         """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
         functions, formulation, given = self._functions, self._simulation.formulation, self._functions.expressions
-        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions)
+        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions, functions.start_limits)
         if self._placed:
             yield from (functions.start_references, functions.placement)
         else:
@@ -324,6 +325,8 @@ class _ModelCode:
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
         orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
+        yield f"static const char *const limited_names[] = {_strings(each.name for each in system.limited)};"
+        yield f"static const char *const limited_units[] = {_strings(each.unit for each in system.limited)};"
         rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"
 

@@ -14,7 +14,7 @@ from mbsfmu.data import meant
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.initialization import Initialization, check_limits
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
 from mbsfmu.signals import AnySignal
@@ -22,7 +22,7 @@ from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, Statistics
-from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings
+from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings, warn_below_minimum
 from mbsfmu.times import check_run, check_step, counted, tolerance
 from mbsfmu.variables import Causality, Variable
 
@@ -218,6 +218,7 @@ class Simulation:
         self._passed = time + tolerance(self.step_size, time)
         self._effective = self._inputs.over(self._passed)(time)
         functions.inputs[:] = self._effective
+        check_limits(functions)
         self._state = self.formulation.consistent(self.formulation.prepared(state))
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
@@ -290,6 +291,7 @@ class Simulation:
         done = 1
 
         def result() -> Result:
+            warn_below_minimum(self._table.continuous, times[:done], rows[:done])
             return Result(
                 times[:done],
                 rows[:done],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
+
+logger = logging.getLogger(__name__)
 
 Pattern = NDArray[np.bool_]
 
@@ -135,6 +138,33 @@ def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats
     if functions.system.constraints:
         parts.append(violations)
     return np.concatenate(parts)
+
+
+def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> None:
+    """Say in the log which variables fell below what they can be, how far, and when first.
+
+    Parameters
+    ----------
+    variables
+        Variables, one for each column.
+    times, rows
+        Times in s, shape (k,), and values, shape (k, number of variables).
+    """
+    for variable, values in zip(variables, rows.T, strict=True):
+        if variable.causality is Causality.INPUT or variable.minimum is None:
+            continue
+        below = np.flatnonzero(values < variable.minimum)
+        if len(below):
+            logger.warning(
+                "%s falls to %.4g %s, below %g %s first at t = %.6g s; it is the %s",
+                variable.name,
+                values.min(),
+                variable.unit,
+                variable.minimum,
+                variable.unit,
+                times[below[0]],
+                variable.description,
+            )
 
 
 class Dependencies:

@@ -34,6 +34,10 @@ VALVE = 4e-4 / (10.0 * 35e5**0.5)
 TIME_CONSTANT = 1.0 / (2.0 * pi * 35.0)
 THROTTLE = 0.8 * (pi * 0.006**2 / 4.0) * (2.0 / 850.0) ** 0.5
 LAMINAR = 2e5
+AIRLESS = Oil(bulk_modulus=OIL, density=850.0, air_content=0.0)
+"""Oil of the paper's eq. 23."""
+AIRY = Oil(bulk_modulus=OIL, density=850.0, air_content=0.01, polytropic_index=1.3, vapour_pressure=200.0)
+"""Oil in which every number counts."""
 
 untimed = settings(deadline=None)
 """Lets examples take their time: how busy the machine is decides no test."""
@@ -78,10 +82,10 @@ def _cylinder(**fields: Any) -> Cylinder:
     )
 
 
-def paper_circuit(valve: Mapping[str, Any] | None = None, **cylinder: Any) -> Circuit:
+def paper_circuit(valve: Mapping[str, Any] | None = None, oil: Oil = AIRLESS, **cylinder: Any) -> Circuit:
     """Return the circuit of the paper with three volumes, with other fields of valve and cylinder on wish."""
     return Circuit(
-        oil=Oil(bulk_modulus=OIL, density=850.0),
+        oil=oil,
         components=(
             *_sources_and_valve("V1", "V3", **(valve or {})),
             Hose(name="hose_1", node="V1", volume=HOSE_1, bulk_modulus=HOSE),
@@ -94,10 +98,10 @@ def paper_circuit(valve: Mapping[str, Any] | None = None, **cylinder: Any) -> Ci
     )
 
 
-def two_volume_circuit(**cylinder: Any) -> Circuit:
+def two_volume_circuit(oil: Oil = AIRLESS, **cylinder: Any) -> Circuit:
     """Return a circuit whose valve is joined to the cylinder without a throttle."""
     return Circuit(
-        oil=Oil(bulk_modulus=OIL, density=850.0),
+        oil=oil,
         components=(
             *_sources_and_valve("V2", "V3"),
             Hose(name="hose_2", node="V2", volume=HOSE_2, bulk_modulus=HOSE),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hydraulic_bench import (
+    AIRLESS,
     AREA_2,
     AREA_3,
     FRICTION,
@@ -31,7 +32,7 @@ from hydraulic_bench import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydraulics import Circuit, Hose, Oil, PressureSource, Tank, Throttle, Volume, balanced
+from hydraulics import Circuit, Hose, PressureSource, Tank, Throttle, Volume, balanced
 
 LOAD = 11029.380862  # static force of the four-bar in N
 START_LENGTH = sqrt(2.0)
@@ -252,7 +253,7 @@ def test_initial_pressures_are_parameters() -> None:
 
 def test_rigid_volume_and_hose_of_one_node_add_up() -> None:
     circuit = Circuit(
-        oil=Oil(bulk_modulus=OIL, density=850.0),
+        oil=AIRLESS,
         components=(
             PressureSource(name="pump", node="P", pressure=PUMP),
             Throttle(name="throttle", inlet="P", outlet="A", orifice_diameter=1e-3, discharge_coefficient=0.7),
@@ -271,7 +272,7 @@ def test_rigid_volume_and_hose_of_one_node_add_up() -> None:
 
 def test_circuit_of_sources_alone_has_no_states() -> None:
     circuit = Circuit(
-        oil=Oil(bulk_modulus=OIL, density=850.0),
+        oil=AIRLESS,
         components=(
             PressureSource(name="pump", node="P", pressure=PUMP),
             Tank(name="tank", node="T", pressure=TANK),

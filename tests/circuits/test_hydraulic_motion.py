@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 from hydraulic_bench import (
+    AIRLESS,
     AREA_2,
     AREA_3,
     HOSE,
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from hydraulics import Circuit, CircuitEquations, Hose, Oil, Throttle, Volume
+from hydraulics import Circuit, CircuitEquations, Hose, Throttle, Volume
 
 Floats = NDArray[np.float64]
 
@@ -114,7 +115,7 @@ def test_trapped_oil_is_a_spring(length: float) -> None:
 
 def equaliser(first: Volume | Hose, pressures: tuple[float, float]) -> Circuit:
     return Circuit(
-        oil=Oil(bulk_modulus=OIL, density=850.0),
+        oil=AIRLESS,
         components=(
             first,
             Throttle(name="throttle", inlet="A", outlet="B", orifice_diameter=5e-4, discharge_coefficient=0.8),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from hydraulic_bench import FRICTION, PUMP, Bench, names, paper_circuit
+from hydraulic_bench import AIRY, FRICTION, PUMP, Bench, names, paper_circuit
 
-from hydraulics import Circuit, CircuitEquations
+from hydraulics import Circuit, CircuitEquations, DataError
 
 
 def test_names_are_unique_and_structured() -> None:
@@ -53,7 +54,7 @@ def rebuilt(name: str, value: float) -> Bench:
 def generic_circuit() -> Circuit:
     """Return a circuit in which no parameter is idle."""
     valve = {"dead_band": 0.5, "initial_spool": 1.0}
-    return paper_circuit(valve=valve, initial_load=5e3, stop_damping=2.0, **FRICTION)
+    return paper_circuit(valve=valve, oil=AIRY, initial_load=5e3, stop_damping=2.0, **FRICTION)
 
 
 @pytest.mark.parametrize("name", names(CircuitEquations(generic_circuit()).parameters))
@@ -69,9 +70,9 @@ def test_parameter_acts_like_the_data_it_comes_from(name: str) -> None:
         (PUMP - 1e5, 4e6, 1.81, 0.02, 0.0),
     ):
         at = {
-            "V1__pressure": p1,
-            "V2__pressure": p2,
-            "V3__pressure": 3e6,
+            "V1__compression": p1,
+            "V2__compression": p2,
+            "V3__compression": 3e6,
             "valve__spool": 4.0,
             "valve__command": command,
             "cylinder__length": length,
@@ -88,6 +89,30 @@ def test_parameter_acts_like_the_data_it_comes_from(name: str) -> None:
         assert after == expected
         seen.append(after != before)
     assert any(seen), "the parameter changes nothing"
+
+
+@pytest.mark.parametrize("name", names(CircuitEquations(generic_circuit()).parameters))
+def test_parameters_have_the_bounds_of_the_data_they_come_from(name: str) -> None:
+    """What data refuses, a parameter of a run must refuse too: negative stiffness, a valve without flow."""
+    parameter = next(each for each in CircuitEquations(generic_circuit()).parameters if each.name == name)
+    lowest = -np.inf if parameter.minimum is None else parameter.minimum
+
+    def is_data(value: float) -> bool:
+        try:
+            rebuilt(name, value)
+        except DataError:
+            return False
+        return True
+
+    assert is_data(-1.0) == (lowest <= -1.0)
+    assert is_data(0.0) == (lowest <= 0.0) or name in ("oil.air_content", "cylinder.static_friction")
+
+
+def test_states_of_oil_with_air_are_compressions() -> None:
+    equations = CircuitEquations(generic_circuit())
+    assert names(equations.states) == ["V1.compression", "V3.compression", "V2.compression", "valve.spool"]
+    assert names(equations.outputs)[-3:] == ["V1.pressure", "V3.pressure", "V2.pressure"]
+    assert [each.minimum for each in equations.outputs[-3:]] == [200.0] * 3
 
 
 def test_rods_must_stay_thinner_than_their_pistons() -> None:

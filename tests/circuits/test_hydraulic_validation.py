@@ -84,6 +84,7 @@ NOT_NEGATIVE = "it must be greater than or equal to 0"
     ("kind", "data", "field", "sign"),
     [
         *((Oil, OIL.to_dict(), field, POSITIVE) for field in ("bulk_modulus", "density")),
+        *((Oil, OIL.to_dict(), field, NOT_NEGATIVE) for field in ("air_content", "vapour_pressure")),
         *((Hose, HOSE_A.to_dict(), field, POSITIVE) for field in ("volume", "bulk_modulus")),
         (Volume, {"name": "block", "node": "A", "volume": 1.0}, "volume", POSITIVE),
         *(
@@ -175,11 +176,21 @@ def test_spool_starts_within_its_limit(spool: float) -> None:
     )
 
 
+@pytest.mark.parametrize("length", [0.5, 1.85])
+def test_cylinders_begin_within_their_stroke(length: float) -> None:
+    refused(
+        lambda: Cylinder(**CYLINDER, initial_length=length),
+        f"Cylinder 'cylinder': initial_length is {length}; it must be between 0.9, fully retracted, and 1.8, "
+        "fully extended",
+    )
+
+
 def test_missing_and_unknown_fields_are_named() -> None:
     refused(lambda: Oil.from_dict({"bulk_modulus": 1e9}), "Oil: density is missing")
     refused(
         lambda: Oil.from_dict({**OIL.to_dict(), "viscosity": 1.0}),
-        "Oil: there is no field viscosity; there are bulk_modulus, density",
+        "Oil: there is no field viscosity; there are bulk_modulus, density, air_content, polytropic_index, "
+        "vapour_pressure",
     )
 
 

@@ -113,6 +113,19 @@ def test_inputs_with_derivatives_are_ramps(tmp_path: Path) -> None:
         assert importer.get(slave, name) == pytest.approx(expected[name][-1], rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value", "sentence"),
+    [
+        ("cylinder.retracted_length", 1.5, "cylinder.length starts at 1.41421 m; it must be between 1.5 and 2.4"),
+        ("oil.vapour_pressure", 4e6, "V3.pressure starts at 3.5e+06 Pa; it must be above 4e+06"),
+    ],
+)
+def test_impossible_starts_are_refused(importer: Importer, parameter: str, value: float, sentence: str) -> None:
+    with pytest.raises(FMICallException):
+        importer.running(**{parameter: value})
+    assert any(sentence in message for _, message in importer.messages)
+
+
 def test_wrong_guid_gives_no_instance(importer: Importer) -> None:
     importer.description.guid = "{nothing}"
     with pytest.raises(Exception, match="instantiate"):

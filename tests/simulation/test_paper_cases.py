@@ -35,7 +35,7 @@ def test_static_force(case: str, expected: float, tolerance: float) -> None:
 def cycle(case: str, circuit: str) -> Result:
     """Run the published 10 s with one of the circuits, all on the compiled steps of the first."""
     simulation = mbsfmu.models.built_in(case).simulation()
-    for parameter in CircuitEquations(mbsfmu.models.hydraulic.circuit(circuit)).parameters:
+    for parameter in CircuitEquations(mbsfmu.models.hydraulic.actuation(circuit, 0.005)).parameters:
         if not parameter.name.endswith("initial_load"):
             simulation.set(parameter.name, parameter.start)
     return simulation.run(10.0)

@@ -120,6 +120,20 @@ static int check_orderings(Instance *instance) {
     return 1;
 }
 
+/* What is limited at the start must lie between its limits; the parts hold the start. */
+static int check_limits(Instance *instance) {
+    double limits[ROOM(3 * LIMITED)];
+    start_limits(&instance->parts, limits);
+    for (int k = 0; k < LIMITED; k++) {
+        const double value = limits[3 * k], low = limits[3 * k + 1], high = limits[3 * k + 2];
+        const char *name = limited_names[k], *unit = limited_units[k];
+        if (low < value && value <= high) continue;
+        if (high >= DBL_MAX) return fail(instance, "%s starts at %.6g %s; it must be above %g", name, value, unit, low);
+        return fail(instance, "%s starts at %.6g %s; it must be between %g and %g", name, value, unit, low, high);
+    }
+    return 1;
+}
+
 /* Find the consistent start from parameters and inputs. */
 static int initialize(Instance *instance) {
     State *state = &instance->state;
@@ -147,6 +161,7 @@ static int initialize(Instance *instance) {
     for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
+    if (!check_limits(instance)) return 0;
     initial_integrals(&instance->parts, state->integrals);
 #if FORMULATION == DOUBLE_STEP
     if (!step_functions.partition(instance, state->dependent)) return 0;

@@ -244,13 +244,14 @@ class CircuitEquations:
 
     def _valve_flows(self, valve: DirectionalValve, values: Values) -> list[Array]:
         """Return the flows out of the ports a and b in m³/s; of each port's two edges at most one is open."""
-        spool = values[f"{valve.name}.spool"]
-        opening = np.maximum(np.abs(spool) - values[f"{valve.name}.dead_band"], 0.0)
+        spool, dead_band = values[f"{valve.name}.spool"], values[f"{valve.name}.dead_band"]
+        opening = np.maximum(spool - dead_band, 0.0) - np.maximum(-spool - dead_band, 0.0)
         coefficient = values[f"{valve.name}.flow_coefficient"] * opening
-        supply, tank = (self._pressure(node, values) for node in (valve.supply, valve.tank))
-        ports = (valve.a, np.where(spool > 0.0, supply, tank)), (valve.b, np.where(spool > 0.0, tank, supply))
+        supply, tank, at_a, at_b = (self._pressure(n, values) for n in (valve.supply, valve.tank, valve.a, valve.b))
         laminar = values[f"{valve.name}.laminar_pressure"]
-        return [orifice_flow(coefficient, joined - self._pressure(port, values), laminar) for port, joined in ports]
+        out_of_a = orifice_flow(coefficient, np.where(spool > 0.0, supply - at_a, at_a - tank), laminar)
+        into_b = orifice_flow(coefficient, np.where(spool > 0.0, at_b - tank, supply - at_b), laminar)
+        return [out_of_a, -into_b]
 
     def _areas(self, cylinder: Cylinder, values: Values) -> tuple[Array | float, Array | float]:
         return areas(values[f"{cylinder.name}.piston_diameter"], values[f"{cylinder.name}.rod_diameter"])

@@ -87,6 +87,8 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
     """The Jacobian of a step against central differences of its residual, away from rest."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation)
     simulation.initialize()
+    if any(variable.name == "valve.command" for variable in simulation.variables):
+        simulation.set("valve.command", 3.0)  # a shut valve has a kink
     for index in range(50):
         simulation.step(index * 1e-3, 1e-3)
     state = simulation._state

@@ -9,6 +9,7 @@ from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.exporting import export
 from mbsfmu.native.compiler import has_compiler
+from mbsfmu.simulation.factory import EQUAL_STEPS
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 
@@ -25,7 +26,9 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
             folder = tmp_path_factory.mktemp("native")
             options = {"formulation": formulation}
             if solver != "trapezoidal":
-                options |= {"solver": solver, "relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
+                options |= {"solver": solver}
+            if solver not in EQUAL_STEPS:
+                options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
             path = export(model, folder, layout="monolithic", sources=True, **options)[0]
             made[key] = Exported(path, model.simulation(**options))
         return made[key]

@@ -11,6 +11,7 @@ from mechanisms import slider_crank
 import mbsfmu
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.partition import Partition, choose
+from mbsfmu.simulation.factory import EQUAL_STEPS
 
 
 def test_published_choice_by_hand() -> None:
@@ -26,7 +27,8 @@ def test_singular_configuration_is_named() -> None:
 @pytest.mark.parametrize("solver", ["trapezoidal", "dop853"])
 def test_full_turns_through_dead_centres(solver: str) -> None:
     """No coordinate of a slider-crank but the crank's serves for a full turn; energy shows that changes do no harm."""
-    simulation = slider_crank().simulation(solver=solver, step=1e-3, relative_tolerance=1e-9, absolute_tolerance=1e-9)
+    tolerances = {} if solver in EQUAL_STEPS else {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+    simulation = slider_crank().simulation(solver=solver, step=1e-3, **tolerances)
     result = simulation.run(2.5)
     assert np.ptp(result["crank.angle"]) > 2 * np.pi
     assert result.largest("energy.drift") < 1e-4 * result["energy.kinetic"][0]

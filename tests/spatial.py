@@ -109,7 +109,7 @@ def assembled(mechanism: Mechanism, random: Random, *, redundant: bool = False) 
     system = MechanismSystem(mechanism)
     initialization = Initialization(system)
     start = initialization.run(starts(system.parameters))
-    functions = SystemFunctions(system, None if redundant else initialization.rows)
+    functions = SystemFunctions(system, None if redundant else initialization.loops)
     functions.parameters[:] = start.parameters
     velocities = random.normal(size=functions.velocities.shape)
     functions.velocities[:] = onto_velocity_constraints(functions, start.coordinates, velocities)

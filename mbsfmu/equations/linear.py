@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetri, dgetrs
+from scipy.linalg.lapack import dgetrf, dgetri, dgetrs, dtrtrs
 
 Floats = NDArray[np.float64]
 
@@ -42,3 +42,38 @@ class Factors:
     def inverse(self) -> Floats:
         """Return the inverse, shape (n, n)."""
         return np.asarray(dgetri(self._factors, self._pivots)[0])
+
+
+class TallFactors:
+    """The QR factors of a matrix with more rows than columns: solutions are those of least squares.
+
+    Parameters
+    ----------
+    matrix
+        Shape (m, n), m ≥ n.
+
+    Attributes
+    ----------
+    singular
+        Whether a diagonal element of R is zero or next to it; solutions mean nothing then.
+    """
+
+    _SMALLEST = 1e-14
+
+    def __init__(self, matrix: Floats) -> None:
+        self._orthogonal, self._triangle = np.linalg.qr(matrix)
+        pivots = np.abs(np.diagonal(self._triangle))
+        self.singular = not np.min(pivots, initial=np.inf) > self._SMALLEST * np.max(pivots, initial=0.0)
+
+    def solve(self, right: Floats) -> Floats:
+        """Return the solution for a vector, shape (n,)."""
+        return np.asarray(dtrtrs(self._triangle, self._orthogonal.T @ right)[0])
+
+    def inverse(self) -> Floats:
+        """Return the generalized inverse, shape (n, m)."""
+        return np.asarray(dtrtrs(self._triangle, self._orthogonal.T)[0])
+
+
+def factors_of(matrix: Floats) -> Factors | TallFactors:
+    """Return the factors of a matrix that has at least as many rows as columns."""
+    return Factors(matrix) if matrix.shape[0] == matrix.shape[1] else TallFactors(matrix)

@@ -57,8 +57,16 @@ class Articulation:
 
     # -- joints ---------------------------------------------------------------------------------------------
 
-    def equations(self, frames: Frames, centres: list[Array], parameters: Array) -> Equations:
-        """Return the constraint equations of all joints: those of the tree, then the loop equations in use."""
+    def equations(self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None) -> Equations:
+        """Return the constraint equations of all joints: those of the tree, then the loop equations in use.
+
+        Parameters
+        ----------
+        frames, centres, parameters
+            Where the bodies are, and their centres of mass.
+        active
+            Ones for loop equations that count, zeros for the others, shape (rows,); None where all count.
+        """
         on_parents, on_children = [], []
         for body, joint in enumerate(self._kinematics.joints):
             for wrench in self._constrained(frames, body, joint, parameters):
@@ -71,7 +79,8 @@ class Articulation:
             on_children.append(about(centres, child, pairs[row][1]))
         if not on_parents:
             return Equations(np.zeros((0, 6)), np.zeros((0, 6)))
-        return Equations(np.stack(on_parents), np.stack(on_children))
+        counting = None if active is None else np.concatenate([np.ones(self._first_cut), active])
+        return Equations(np.stack(on_parents), np.stack(on_children), counting)
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
@@ -105,7 +114,9 @@ class Articulation:
 
     # -- solutions ------------------------------------------------------------------------------------------
 
-    def solve(self, frames: Frames, parameters: Array, wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
+    def solve(
+        self, frames: Frames, parameters: Array, wrenches: list[Array], bias: Array, active: Array | None
+    ) -> tuple[Array, Array]:
         """Return ż (or z̈) and the multipliers of the loop equations in use, shapes (n,) and (rows,).
 
         Parameters
@@ -117,12 +128,14 @@ class Articulation:
             momentum), each of shape (6,).
         bias
             γ of the loop equations in use, shape (rows,).
+        active
+            As for `equations`.
         """
         centres = centres_of_mass(self._masses, frames, parameters)
         inverse = inverse_inertias(self._masses, frames, parameters)
         central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
         free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
-        factors = self._assembly.factorize(inverse, self.equations(frames, centres, parameters))
+        factors = self._assembly.factorize(inverse, self.equations(frames, centres, parameters, active))
         everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
         solution, multipliers = factors.solve(free, everything)
         moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]

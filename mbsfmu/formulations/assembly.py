@@ -1,4 +1,4 @@
-"""Putting a mechanism together: start values onto the constraints, redundant constraints left out."""
+"""Putting a mechanism together: start values onto the constraints, loop equations counted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import logging
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.partition import RANK_TOLERANCE, Partition, choose
 
 logger = logging.getLogger(__name__)
@@ -106,8 +106,8 @@ def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats
     return violation.copy(), jacobian.copy()
 
 
-def independent_rows(functions: SystemFunctions, coordinates: Floats) -> tuple[int, ...]:
-    """Return the constraints that are left when redundant ones are dropped, and log what is dropped.
+def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> LoopEquations:
+    """Return the loop equations without those that hold whatever the coordinates are; log how many are redundant.
 
     The rank may be lower where a mechanism happens to start than nearby (a dead centre); configurations
     around the start are therefore looked at too, and the largest rank counts.
@@ -119,8 +119,9 @@ def independent_rows(functions: SystemFunctions, coordinates: Floats) -> tuple[i
     coordinates
         Coordinates on the constraints, shape (n,).
     """
-    if not functions.system.constraints:
-        return ()
+    system = functions.system
+    if not system.constraints:
+        return LoopEquations((), 0, ())
     random = np.random.default_rng(20210611)
     jacobians = [_closure_at(functions, coordinates)[1]]
     for _ in range(_SAMPLES):
@@ -128,17 +129,12 @@ def independent_rows(functions: SystemFunctions, coordinates: Floats) -> tuple[i
         closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
-    rank = max(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE) for jacobian in jacobians)
-    # Rows that pivoted QR takes first over all configurations at once are independent in most of them.
-    order = qr(np.hstack(jacobians).T, mode="r", pivoting=True)[1]
-    kept = tuple(sorted(int(row) for row in order[:rank]))
-    dropped = [name for row, name in enumerate(functions.system.constraints) if row not in kept]
-    if dropped:
-        logger.info(
-            "%s: %d of %d loop equations are redundant and left out: %s",
-            functions.system.name,
-            len(dropped),
-            len(functions.system.constraints),
-            ", ".join(dropped),
-        )
-    return kept
+    rank = int(max(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE) for jacobian in jacobians))
+    rows = functions.expressions.moving_rows
+    redundant = len(system.constraints) - rank
+    if redundant:
+        logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))
+    arms = np.max(np.abs(jacobians), axis=(0, 2))[list(rows)]
+    # A row that never moves here, such as one across the plane of a planar mechanism, takes the others' scale.
+    arms[arms <= RANK_TOLERANCE * np.max(arms)] = np.max(arms)
+    return LoopEquations(rows, rank, tuple(arms.tolist()))

@@ -26,7 +26,7 @@ class CoordinateForm(ExplicitForm):
 
     def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
         super().__init__(state)
-        self._settled = formulation.recentred
+        self._settled = formulation.settled
         self._functions = formulation.functions
         self._moving = moving
         n, k = len(state.coordinates), len(state.states)
@@ -53,6 +53,7 @@ class CoordinateForm(ExplicitForm):
             part[:] = value
         functions.inputs[:] = inputs
         functions.references[:] = self.state.references
+        functions.active[:] = self.state.active
         return functions.integrals.copy()
 
     @abstractmethod
@@ -61,7 +62,9 @@ class CoordinateForm(ExplicitForm):
 
     def state_at(self, values: Floats, inputs: Floats) -> State:
         """Return the whole state for a y."""
-        return replace(self.moved(self.load(values, inputs)), references=self.state.references)
+        return replace(
+            self.moved(self.load(values, inputs)), references=self.state.references, active=self.state.active
+        )
 
     def accept(self, state: State) -> State:
         """Take a step's end; return the state to go on from."""

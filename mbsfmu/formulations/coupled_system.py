@@ -317,20 +317,24 @@ class CoupledSystem(System):
         bounds = np.cumsum([0, *(len(part.constraints) for part in self.parts)]).tolist()
         return [tuple(row - start for row in rows if start <= row < end) for start, end in pairwise(bounds)]
 
-    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:
+    def forward_dynamics(
+        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return z̈ and λ of all parts."""
-        each = zip(self.parts, self._instants(instant), self._rows(rows), strict=True)
-        pairs = [part.forward_dynamics(own, used, stabilisation) for part, own, used in each]
+        each = zip(self.parts, self._instants(instant), self._active_shares(rows, active), strict=True)
+        pairs = [part.forward_dynamics(own, used, stabilisation, counting) for part, own, (used, counting) in each]
         return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
 
     def initial_momenta(self, instant: Instant) -> Array:
         """Return p = M ż of all parts."""
         return _join(p.initial_momenta(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
 
-    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:
+    def impulsive_velocities(
+        self, instant: Instant, rows: Sequence[int], active: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return ż and σ of all parts."""
-        each = zip(self.parts, self._instants(instant), self._rows(rows), strict=True)
-        pairs = [part.impulsive_velocities(own, used) for part, own, used in each]
+        each = zip(self.parts, self._instants(instant), self._active_shares(rows, active), strict=True)
+        pairs = [part.impulsive_velocities(own, *share) for part, own, share in each]
         return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
@@ -348,6 +352,12 @@ class CoupledSystem(System):
         used = self._rows(rows)
         bounds = np.cumsum([0, *(len(own) for own in used)]).tolist()
         return [(own, values[start:end]) for own, (start, end) in zip(used, pairwise(bounds), strict=True)]
+
+    def _active_shares(
+        self, rows: Sequence[int], active: Array | None
+    ) -> Sequence[tuple[tuple[int, ...], Array | None]]:
+        """Return each part's loop equations among those in use, and which of these count."""
+        return [(own, None) for own in self._rows(rows)] if active is None else self._shares(rows, active)
 
     @cached_property
     def start_system(self) -> System:

@@ -55,7 +55,7 @@ class DcaAlm(Formulation):
         stabilisation: float | None = None,
         penalty: float = PENALTY,
     ) -> None:
-        super().__init__(functions, tolerances)
+        super().__init__(functions, tolerances, drifts=not projections)
         self.projects = projections
         chosen = (0.0 if projections else STABILISATION) if stabilisation is None else stabilisation
         self.projection = Projection(functions, penalty, chosen)

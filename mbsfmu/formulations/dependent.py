@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import factors_of
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
@@ -28,8 +28,10 @@ class DependentCoordinates:
     partition
         Dependent and independent coordinates.
     basis, lift
-        Arrays for R_z [Jaiswal2021, eq. 14], shape (n, n − m), and for the matrix with (Φ_z^d)⁻¹ in its dependent
-        rows and zeros in the others, shape (n, m): ż = R_z ż^i, z̈ = R_z z̈^i − G Φ̇_z ż. Written by `place`.
+        Arrays for R_z [Jaiswal2021, eq. 14], shape (n, n − r), and for the matrix with (Φ_z^d)⁻¹ in its dependent
+        rows and zeros in the others, shape (n, m): ż = R_z ż^i, z̈ = R_z z̈^i − G Φ̇_z ż. Where loop equations are
+        redundant, m > r, it is the generalized inverse: all of them hold, whichever are independent. Written by
+        `place`.
     """
 
     def __init__(self, functions: SystemFunctions, partition: Partition, basis: Floats, lift: Floats) -> None:
@@ -63,7 +65,7 @@ class DependentCoordinates:
         for _ in range(_ITERATIONS):
             violation, jacobian = functions.closure()
             size = math.sqrt(violation @ violation)
-            factors = Factors(jacobian.take(dependent, axis=1))
+            factors = factors_of(jacobian.take(dependent, axis=1))
             if factors.singular or not math.isfinite(size):
                 break
             if size <= CLOSED or (size >= 0.5 * last and size <= ACCEPTED):

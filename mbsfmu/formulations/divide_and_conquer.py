@@ -36,10 +36,13 @@ class Equations:
     ----------
     parent, child
         Wrenches of unit multipliers about the bodies' centres of mass, zero on the ground; shape (rows, 6).
+    active
+        Ones, and zeros for equations that are left alone since others make up for them; shape (rows,), None for ones.
     """
 
     parent: Array
     child: Array
+    active: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,8 @@ def _eliminate(
         weight = pivot / (pivot * pivot + small * small)
     else:
         weight = 1.0 / pivot
+    if equations.active is not None:
+        weight = weight * equations.active[rows]
     scaled = response * weight[:, np.newaxis]
     one, other, mirrored = _triangle(size)
     left = (matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]

@@ -39,27 +39,28 @@ class ReducedEquations:
     Attributes
     ----------
     basis, lift
-        R_z, shape (n, n − m), and G, shape (n, m).
+        R_z, shape (n, n − r) with the number r of independent loop equations, and G, shape (n, m).
     velocities, accelerations
-        ż^i and z̈^i for `motion` and `explicit`, each of shape (n − m,).
+        ż^i and z̈^i for `motion` and `explicit`, each of shape (n − r,).
     trapezoidal
         ż^i, z̈^i and ẋ at the end of a step.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
         n, m = len(functions.coordinates), len(functions.rows)
+        freedom = n - functions.rank
         self._functions = functions
         self._given = functions.expressions
         if m:
-            self._r, self.basis = functions.add_part("basis", n, n - m)
+            self._r, self.basis = functions.add_part("basis", n, freedom)
             self._g, self.lift = functions.add_part("lift", n, m)
         else:
             # Without loops all coordinates are independent; as constants these matrices vanish from the equations.
             self._r, self.basis = ca.SX.eye(n), np.eye(n)
             self._g, self.lift = ca.SX(n, 0), np.zeros((n, 0))
-        self._v, self.velocities = functions.add_part("independent_velocities", n - m)
-        self._a, self.accelerations = functions.add_part("independent_accelerations", n - m)
-        self.trapezoidal = TrapezoidalRates(functions, n - m)
+        self._v, self.velocities = functions.add_part("independent_velocities", freedom)
+        self._a, self.accelerations = functions.add_part("independent_accelerations", freedom)
+        self.trapezoidal = TrapezoidalRates(functions, freedom)
 
     def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
         """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15]."""
@@ -69,7 +70,7 @@ class ReducedEquations:
         return {"velocities": velocities, "accelerations": accelerations}
 
     def _multipliers(self, residual: ca.SX) -> ca.SX:
-        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0."""
+        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0; of several the shortest."""
         return -ca.mtimes(self._g.T, residual)
 
     @cached_property
@@ -111,7 +112,7 @@ class ReducedEquations:
 
     @cached_property
     def explicit(self) -> TracedFunction:
-        """M'' = R_zᵀ M R_z, shape (n − m, n − m), Q'', shape (n − m,) [eq. 17], and ẋ."""
+        """M'' = R_zᵀ M R_z, shape (n − r, n − r), Q'', shape (n − r,) [eq. 17], and ẋ."""
         motion, r = self._motion(self._v, self._a), self._r
         # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
         motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
@@ -200,13 +201,13 @@ class DoubleStep(Formulation):
     @property
     def freedom(self) -> int:
         """Number of independent coordinates."""
-        return len(self.functions.coordinates) - len(self.functions.rows)
+        return len(self.functions.coordinates) - self.functions.rank
 
     def prepared(self, state: State) -> State:
         """Return the state with a choice of coordinates."""
         self.load(state)
-        if len(self.functions.rows):
-            return replace(state, partition=choose(self.functions.closure()[1]))
+        if self.functions.rank:
+            return replace(state, partition=choose(self.functions.closure()[1], self.functions.rank))
         return replace(state, partition=Partition.of(list(range(len(state.coordinates))), len(state.coordinates)))
 
     def dependent(self, state: State) -> DependentCoordinates:
@@ -309,7 +310,7 @@ class DoubleStepForm(ExplicitForm):
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
         self.state = state
         partition = reconsidered(self._partition, self._functions, self._formulation.equations.basis)
-        return self._formulation.recentred(replace(self.state, partition=partition))
+        return self._formulation.settled(replace(self.state, partition=partition))
 
     def leaps(self, state: State, step: float) -> bool:
         """Tell whether the loops have been closed in another way than before.
@@ -329,5 +330,5 @@ class DoubleStepForm(ExplicitForm):
     def described_anew(self) -> State | None:
         """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
         self._formulation.load(self.state)
-        other = choose(self._functions.closure()[1])
+        other = choose(self._functions.closure()[1], self._functions.rank)
         return None if other.same_as(self._partition) else replace(self.state, partition=other)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 
 logger = logging.getLogger(__name__)
@@ -16,11 +17,24 @@ logger = logging.getLogger(__name__)
 def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
     """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
 
-    Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular.
+    Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular. Where loop equations are
+    redundant, independent ones are taken, and λ is the shortest of all that have the same effect.
     """
     mass, rest, rates, _ = functions.equilibrium()
-    jacobian = functions.closure()[1]
-    quadratic = functions.quadratic()[0]
+    jacobian, quadratic = functions.closure()[1], functions.quadratic()[0]
+    if not functions.redundant:
+        return *_saddle(mass, jacobian, rest, quadratic), rates.copy()
+    used = chosen_rows(jacobian, functions.rank) == 1.0
+    found, own = _saddle(mass, jacobian[used], rest, quadratic[used])
+    return found, shortest(jacobian, jacobian[used].T @ own), rates.copy()
+
+
+def shortest(jacobian: Floats, effect: Floats) -> Floats:
+    """Return the multipliers of least norm with Φ_zᵀ λ as given, shape (m,)."""
+    return np.asarray(np.linalg.lstsq(jacobian.T, effect, rcond=RANK_TOLERANCE)[0])
+
+
+def _saddle(mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats) -> tuple[Floats, Floats]:
     n, m = len(rest), len(quadratic)
     matrix = np.zeros((n + m, n + m))
     matrix[:n, :n], matrix[:n, n:], matrix[n:, :n] = mass, jacobian.T, jacobian
@@ -30,7 +44,7 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
         solution = np.linalg.solve(matrix, right).astype(np.float64)
     except np.linalg.LinAlgError:
         solution = np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
-    return solution[:n], solution[n:], rates.copy()
+    return solution[:n], solution[n:]
 
 
 def balance(functions: SystemFunctions) -> list[float]:

@@ -52,7 +52,8 @@ class ExplicitForm(ABC):
 
     def lasts(self, state: State) -> bool:
         """Tell whether y goes on from a state as before; where not, a new form must begin there."""
-        return state.partition is self.state.partition and state.references is self.state.references
+        kept = ("partition", "references", "active")
+        return all(getattr(state, part) is getattr(self.state, part) for part in kept)
 
     def described_anew(self) -> State | None:
         """Return the last accepted state in another description after a step has failed; None if there is none."""

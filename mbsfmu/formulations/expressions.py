@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.system import Instant, System
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
@@ -24,22 +25,26 @@ class SystemExpressions:
     ----------
     system
         The system.
-    rows
-        Indices of the constraints in use, those left out being redundant; all by default.
+    loops
+        The loop equations in use; all of them, as if they were independent, by default.
 
     Attributes
     ----------
     symbol_by_part
-        Vectors of symbols: the parts of an `Instant`, and `multipliers`.
+        Vectors of symbols: the parts of an `Instant`, `multipliers`, and `active` where loop equations are redundant.
+    rows
+        Indices of the loop equations in use.
     """
 
-    def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
+    def __init__(self, system: System, loops: LoopEquations | None = None) -> None:
         self.system = system
-        self.rows = tuple(range(len(system.constraints)) if rows is None else rows)
+        self.rows = tuple(range(len(system.constraints))) if loops is None else loops.rows
         self.symbol_by_part: dict[str, ca.SX] = {}
         self._instant = system.instant(self._symbol)
         self._multipliers = self._symbol("multipliers", len(self.rows))
         self.multipliers = self.symbol_by_part["multipliers"]
+        redundant = loops is not None and loops.rank < len(loops.rows)
+        self._active = self._symbol("active", len(self.rows)) if redundant else None
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
         self.symbol_by_part[part], array = symbols(part, size)
@@ -72,6 +77,12 @@ class SystemExpressions:
     def all_closure(self) -> ca.SX:
         """Φ of all constraints, redundant ones included."""
         return expression(self.system.closure(self._instant))
+
+    @cached_property
+    def moving_rows(self) -> tuple[int, ...]:
+        """Indices of the constraints that depend on the coordinates at all."""
+        jacobian = self.derivative(self.all_closure, "coordinates")
+        return tuple(row for row in range(jacobian.shape[0]) if jacobian[row, :].nnz())
 
     @cached_property
     def closure(self) -> ca.SX:
@@ -115,7 +126,8 @@ class SystemExpressions:
 
     def forward_dynamics(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return z̈ and λ of the constraints in use by divide and conquer."""
-        accelerations, multipliers = self.system.forward_dynamics(self._instant, self.rows, stabilisation)
+        result = self.system.forward_dynamics(self._instant, self.rows, stabilisation, self._active)
+        accelerations, multipliers = result
         return expression(accelerations), expression(multipliers)
 
     @cached_property
@@ -126,7 +138,7 @@ class SystemExpressions:
     @cached_property
     def impulsive_velocities(self) -> tuple[ca.SX, ca.SX]:
         """ż and the impulses σ of the constraints in use from the momenta."""
-        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows)
+        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows, self._active)
         return expression(velocities), expression(impulses)
 
     @cached_property
@@ -154,6 +166,24 @@ class SystemExpressions:
     def reactions(self) -> ca.SX:
         """Forces and moments in the joints, from z̈ and λ."""
         return expression(self.system.evaluate_reactions(self._instant, self.rows, self._multipliers))
+
+    @cached_property
+    def reaction_play(self) -> tuple[ca.SX, ca.SX]:
+        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+        every = range(len(self.system.constraints))
+        symbol, multipliers = symbols("all_multipliers", len(every))
+        reactions = expression(self.system.evaluate_reactions(self._instant, every, multipliers))
+        return ca.jacobian(reactions, symbol), self.derivative(self.all_closure, "coordinates")
+
+    @cached_property
+    def reactions_open(self) -> bool:
+        """Whether constraints that no motion touches could share what the joints transmit.
+
+        Those of a planar mechanism cannot: nothing acts across its plane.
+        """
+        still = [row for row in range(len(self.system.constraints)) if row not in self.rows]
+        shared = ca.mtimes(ca.sparsify(self.reaction_play[0])[:, still].T, ca.sparsify(self.reactions))
+        return bool(ca.sparsify(shared).nnz())
 
     @cached_property
     def violation(self) -> ca.SX:

@@ -16,6 +16,7 @@ import numpy as np
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.state import State
 
 _RATE_TOLERANCE = 1e3
@@ -32,11 +33,15 @@ class FirstOrder(Formulation):
     """
 
     has_explicit_form: ClassVar[bool] = True
+    remedy: ClassVar[str] = (
+        "take a smaller step or tolerance, stabilisation with 'dca', or a formulation that closes positions "
+        "('double-step', 'penalty', 'dca-alm')"
+    )
     moving: ClassVar[str]
     """The part w of an instant: `velocities` or `momenta`."""
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
-        super().__init__(functions, tolerances)
+        super().__init__(functions, tolerances, drifts=True)
         size = 2 * len(functions.coordinates) + len(functions.states)
         self._unknowns, self.unknowns = functions.add_part("unknowns", size)
         self._begin, self.begin = functions.add_part("begin", size)
@@ -124,10 +129,27 @@ class FirstOrder(Formulation):
         self.load(state)
         return self.moved(state.integrals)
 
-    def recentred(self, state: State) -> State:
-        """Return the same motion with the references of orientations moved along, where an angle has become large."""
-        moved = super().recentred(state)
-        return state if moved is state else self.consistent(moved)
+    def prepared(self, state: State) -> State:
+        """Return the state with the loop equations that count."""
+        return self._with_rows_chosen(state, None)
+
+    def settled(self, state: State) -> State:
+        """Return the state to go on from after a step; where other loop equations count, λ and ẇ follow."""
+        moved = super().settled(state)
+        chosen = self._with_rows_chosen(moved, moved.active)
+        return state if chosen is state else self.consistent(chosen)
+
+    def _with_rows_chosen(self, state: State, active: Floats | None) -> State:
+        """Return the state with independent loop equations in use; the state itself where these stay.
+
+        z and w stay: the equations left out hold as long as the others do, and momenta with the impulses of either
+        give the same velocities.
+        """
+        if not self.functions.redundant:
+            return state
+        self.load(state)
+        chosen = chosen_rows(self.functions.closure()[1], self.functions.rank, active)
+        return state if chosen is active else replace(state, active=chosen)
 
     def moved(self, integrals: Floats) -> State:
         """Return the state at z, w and x as the functions have them."""

@@ -9,11 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.equations.charts import STEEP
+from mbsfmu.errors import LoopsOpenError
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
+
+CLOSED = 1e-5
+"""How far a loop whose positions are closed in every step may be open at its end, as a share of its lever arms."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,14 @@ class Tolerances:
         In rad and m; the paper's 1e-7 [Jaiswal2021, sect. 5].
     states
         As a share of the nominal value of each state: 1e-8 makes 1e-2 Pa and 1e-7 V, the paper's.
+    opening
+        How far a loop that is closed in velocities or accelerations only may open before a run ends, as a share of
+        its lever arms.
     """
 
     coordinates: float = 1e-7
     states: float = 1e-8
+    opening: float = 1e-2
 
 
 @dataclass
@@ -87,6 +95,7 @@ class StepProblem(ABC):
         self.state = state
         self.step = step
         functions.references[:] = state.references
+        functions.active[:] = state.active
         self._predicted_coordinates = state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
         self._predicted_states = state.states + step * state.rates
 
@@ -131,20 +140,30 @@ class Formulation(ABC):
         Functions of the system with the independent constraints in use.
     tolerances
         Tolerances of the Newton iteration.
+    drifts
+        Whether loops are closed in velocities or accelerations only.
+
+    Attributes
+    ----------
+    opening
+        How far a loop may be open at the end of a step, as a share of its lever arms.
     """
 
     name: ClassVar[str]
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
+    remedy: ClassVar[str] = "take a smaller step"
+    """What to do where loops open."""
     absolute: ClassVar[bool] = False
     """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, *, drifts: bool = False) -> None:
         self.functions = functions
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
         coordinates = np.full(len(functions.coordinates), tolerances.coordinates)
+        self.opening = tolerances.opening if drifts else CLOSED
         self._limits = np.concatenate([coordinates, tolerances.states * np.array(nominal)])
 
     def limits(self, unknowns: int) -> Floats:
@@ -197,6 +216,25 @@ class Formulation(ABC):
         functions.states[:] = state.states
         functions.integrals[:] = state.integrals
         functions.references[:] = state.references
+        functions.active[:] = state.active
+
+    def settled(self, state: State) -> State:
+        """Return the state to go on from after a step, whose end the functions hold.
+
+        Raises
+        ------
+        LoopsOpenError
+            When a loop has opened further than the formulation lets it.
+        """
+        functions = self.functions
+        if len(functions.rows):
+            opened = np.abs(functions.gap()[0]) / functions.scales
+            worst = int(np.argmax(opened))
+            if not opened[worst] <= self.opening:
+                raise LoopsOpenError.of(
+                    functions.system.constraints[functions.rows[worst]], float(functions.gap()[0][worst]), self.remedy
+                )
+        return self.recentred(state)
 
     def recentred(self, state: State) -> State:
         """Return the same motion with the references of orientations moved along, where an angle has become large."""

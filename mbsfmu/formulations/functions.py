@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.system import Instant, System
 
 Floats = NDArray[np.float64]
@@ -85,25 +86,31 @@ class SystemFunctions:
     ----------
     system
         The system.
-    rows
-        Indices of the constraints in use, those left out being redundant; all by default.
+    loops
+        The loop equations in use; all of them, as if they were independent, by default.
 
     Attributes
     ----------
     expressions
         What the functions are made of.
+    rows, rank, scales
+        Indices of the loop equations in use, how many of them are independent, and their lever arms.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta
         The parts of an `Instant`; references are no rotation at first.
     multipliers
         λ, shape (number of rows,).
     rates
         ẋ at the end of a step, written by the formulations; shape (k,).
+    active
+        Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
 
-    def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
+    def __init__(self, system: System, loops: LoopEquations | None = None) -> None:
         self.system = system
-        self.expressions = SystemExpressions(system, rows)
+        self.expressions = SystemExpressions(system, loops)
         self.rows = self.expressions.rows
+        self.rank = len(self.rows) if loops is None else loops.rank
+        self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         self._symbol_by_part = dict(self.expressions.symbol_by_part)
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
@@ -112,6 +119,13 @@ class SystemFunctions:
         self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
+        self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
+        self.active[:] = 1.0
+
+    @property
+    def redundant(self) -> bool:
+        """Whether some of the loop equations in use follow from others."""
+        return self.rank < len(self.rows)
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part beside those of the system: its symbols, and the array that holds its values.
@@ -148,6 +162,11 @@ class SystemFunctions:
         return self.traced("closure", [given.closure, given.closure_jacobian], matrices=[1])
 
     @cached_property
+    def gap(self) -> TracedFunction:
+        """Φ of the constraints in use, shape (m,)."""
+        return self.traced("gap", [self.expressions.closure])
+
+    @cached_property
     def all_closure(self) -> TracedFunction:
         """Φ and Φ_z of all constraints, redundant ones included."""
         closure = self.expressions.all_closure
@@ -180,6 +199,16 @@ class SystemFunctions:
     def reactions(self) -> TracedFunction:
         """Forces and moments in the joints, shape (number of reactions,)."""
         return self.traced("reactions", [self.expressions.reactions])
+
+    @cached_property
+    def reactions_open(self) -> bool:
+        """Whether redundant constraints leave the reactions open, and nothing else decides on them."""
+        return self.redundant or (self.rank < len(self.system.constraints) and self.expressions.reactions_open)
+
+    @cached_property
+    def reaction_play(self) -> TracedFunction:
+        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+        return self.traced("reaction_play", self.expressions.reaction_play, matrices=[0, 1])
 
     @cached_property
     def recentred(self) -> TracedFunction:

@@ -42,6 +42,7 @@ class Hdca(FirstOrder):
 
     def prepared(self, state: State) -> State:
         """Return the state with the momenta that fit its velocities."""
+        state = super().prepared(state)
         self.load(state)
         self.initial_momenta()
         return replace(state, momenta=self.functions.momenta.copy())

@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.assembly import close_loops, independent_rows, onto_velocity_constraints
+from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System, starts
@@ -125,9 +126,9 @@ class Initialization:
             first, turning = own.stop, orientations.stop
 
     @cached_property
-    def rows(self) -> tuple[int, ...]:
-        """The constraints that are independent at the model's own parameters."""
-        return independent_rows(self.functions, self._start.coordinates)
+    def loops(self) -> LoopEquations:
+        """The loop equations at the model's own parameters."""
+        return find_loop_equations(self.functions, self._start.coordinates)
 
     def run(self, parameters: Floats) -> Start:
         """Return the start for a set of parameters.

@@ -100,7 +100,7 @@ class MechanismSystem(System):
         )
         self.outputs = output_variables(topology, self._actuators)
         self._tree = topology.tree
-        self.reactions = reaction_variables([*(joint.joint for joint in topology.tree), *topology.cuts])
+        self.reactions = reaction_variables(topology)
 
     @property
     def _actuators(self) -> list[ActuatorForce]:
@@ -201,7 +201,9 @@ class MechanismSystem(System):
             self._articulations[key] = Articulation(self._kinematics, self._masses, self._cuts, key)
         return self._articulations[key]
 
-    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:
+    def forward_dynamics(
+        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
         V is what z̈ adds to the bodies' accelerations: the velocity terms are those at z̈ = 0, which obey all joints
@@ -226,7 +228,7 @@ class MechanismSystem(System):
                 rate = articulation.loop_rates(motion, instant.parameters)
                 violation = self.closure(instant)[list(rows)]
                 bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
-        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias)
+        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, active)
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
     def initial_momenta(self, instant: Instant) -> Array:
@@ -255,7 +257,9 @@ class MechanismSystem(System):
                 total[joint.parent] = total[joint.parent] + total[body]
         return stack([result[index] for index in range(len(self.coordinates))])
 
-    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:
+    def impulsive_velocities(
+        self, instant: Instant, rows: Sequence[int], active: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
@@ -263,10 +267,10 @@ class MechanismSystem(System):
         articulation = self.articulation(rows)
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         wrenches = [impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
-        for joint, active in zip(self._kinematics.joints, list(wrenches), strict=True):
+        for joint, acting in zip(self._kinematics.joints, list(wrenches), strict=True):
             if joint.parent >= 0:
-                wrenches[joint.parent] = wrenches[joint.parent] - active
-        return articulation.solve(frames, instant.parameters, wrenches, np.zeros(len(rows)))
+                wrenches[joint.parent] = wrenches[joint.parent] - acting
+        return articulation.solve(frames, instant.parameters, wrenches, np.zeros(len(rows)), active)
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).

@@ -196,9 +196,12 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
     return (*lines, *turns, *centres, *energies)
 
 
-def reaction_variables(joints: Iterable[AnyJoint]) -> tuple[Variable, ...]:
+def reaction_variables(topology: Topology) -> tuple[Variable, ...]:
     """Name the forces and moments that the joints transmit; a free joint transmits nothing."""
+    joints = [*(each.joint for each in topology.tree), *topology.cuts]
     where = "on the child at its point of the joint, in the inertial frame"
+    if topology.cuts:
+        where += "; where redundant joints leave it open, of least norm over all joints in N and N m"
     return tuple(
         Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {where}")
         for joint in joints

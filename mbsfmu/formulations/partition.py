@@ -23,7 +23,7 @@ class Partition:
     Attributes
     ----------
     dependent, independent
-        Indices of the coordinates, ascending; shapes (m,) and (n − m,).
+        Indices of the coordinates, ascending; shapes (r,) and (n − r,).
     """
 
     dependent: np.typing.NDArray[np.intp]
@@ -50,15 +50,15 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
     functions
         Functions of the system; they hold z.
     basis
-        R_z, the derivative of the coordinates by the independent ones, shape (n, n − m).
+        R_z, the derivative of the coordinates by the independent ones, shape (n, n − r).
     """
     if np.abs(basis).max(initial=0.0) <= STEEP:
         return partition
-    other = choose(functions.closure()[1])
+    other = choose(functions.closure()[1], functions.rank)
     return partition if other.same_as(partition) else other
 
 
-def choose(jacobian: Floats, rank: int | None = None) -> Partition:
+def choose(jacobian: Floats, rank: int) -> Partition:
     """Choose by Gaussian elimination with full pivoting; columns without a pivot are independent.
 
     Parameters
@@ -66,18 +66,18 @@ def choose(jacobian: Floats, rank: int | None = None) -> Partition:
     jacobian
         Φ_z, shape (m, n).
     rank
-        Number of independent rows; all by default.
+        Number of independent rows.
 
     Raises
     ------
     SimulationError
-        When the rows depend on each other: the configuration is singular.
+        When fewer rows are independent: the configuration is singular.
     """
     matrix = np.array(jacobian)
-    m, n = matrix.shape
+    n = matrix.shape[1]
     largest = np.max(np.abs(matrix), initial=0.0)
     dependent: list[int] = []
-    for step in range(m if rank is None else rank):
+    for step in range(rank):
         rest = np.abs(matrix[step:])
         rest[:, dependent] = 0.0
         row, column = np.unravel_index(np.argmax(rest), rest.shape)

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
+from mbsfmu.formulations.equilibrium import shortest
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
@@ -135,6 +136,10 @@ class PenaltyProblem(AugmentedProblem):
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
         functions = self.functions
         functions.multipliers[:] = self._equations.estimates
+        if functions.redundant:
+            # What redundant equations hold against each other moves nothing, but would add up as they turn.
+            jacobian = functions.closure()[1]
+            functions.multipliers[:] = shortest(jacobian, jacobian.T @ functions.multipliers)
         if len(functions.rows):
             matrix, right = self._equations.projection()
             functions.velocities[:], functions.accelerations[:] = Factors(matrix).solve(right).T

@@ -28,6 +28,9 @@ class State:
         p and ṗ, each of shape (n,); zero where the formulation has none.
     references
         Orientations from which joints that turn freely turn, shape (4 r,).
+    active
+        Ones for the loop equations that count, zeros for those that follow from them, shape (m,); ones where the
+        formulation does not choose.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -43,7 +46,12 @@ class State:
     momenta: Floats
     momentum_rates: Floats
     references: Floats
+    active: Floats
     partition: Partition | None = None
+
+    def goes_on_from(self, other: State) -> bool:
+        """Tell whether the motion is described as in another state: by the same coordinates and loop equations."""
+        return self.partition is other.partition and np.array_equal(self.active, other.active)
 
     @classmethod
     def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
@@ -61,6 +69,7 @@ class State:
             nothing,
             nothing,
             functions.references.copy(),
+            functions.active.copy(),
         )
 
 
@@ -72,4 +81,4 @@ def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:
     """Return the sizes of these arrays for a system."""
     n, m = len(functions.coordinates), len(functions.rows)
     states, integrals = len(functions.states), len(functions.integrals)
-    return (n, n, n, m, states, states, integrals, integrals, n, n, len(functions.references))
+    return (n, n, n, m, states, states, integrals, integrals, n, n, len(functions.references), m)

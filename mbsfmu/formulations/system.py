@@ -142,7 +142,13 @@ class System(ABC):
         """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
         return np.zeros(0)
 
-    def forward_dynamics(self, instant: Instant, rows: Sequence[int], stabilisation: float) -> tuple[Array, Array]:  # noqa: ARG002
+    def forward_dynamics(
+        self,
+        instant: Instant,  # noqa: ARG002
+        rows: Sequence[int],  # noqa: ARG002
+        stabilisation: float,  # noqa: ARG002
+        active: Array | None = None,  # noqa: ARG002
+    ) -> tuple[Array, Array]:
         """Return z̈ and λ by divide and conquer, shapes (n,) and (rows,).
 
         Parameters
@@ -153,6 +159,9 @@ class System(ABC):
             Indices of the loop equations in use.
         stabilisation
             Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
+        active
+            Ones for those of them that count, zeros for those that follow from these, shape (rows,); None where all
+            count.
         """
         return np.zeros(0), np.zeros(0)
 
@@ -201,8 +210,19 @@ class System(ABC):
         """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
         return np.zeros(0)
 
-    def impulsive_velocities(self, instant: Instant, rows: Sequence[int]) -> tuple[Array, Array]:  # noqa: ARG002
-        """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,)."""
+    def impulsive_velocities(
+        self,
+        instant: Instant,  # noqa: ARG002
+        rows: Sequence[int],  # noqa: ARG002
+        active: Array | None = None,  # noqa: ARG002
+    ) -> tuple[Array, Array]:
+        """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        instant, rows, active
+            As for `forward_dynamics`; velocities are not used.
+        """
         return np.zeros(0), np.zeros(0)
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:  # noqa: ARG002

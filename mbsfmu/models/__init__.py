@@ -10,6 +10,7 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, loop_4, loop_8, pendulum
+from mbsfmu.models.spatial import bennett, slewing_four_bar
 
 BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "four-bar": four_bar,
@@ -19,6 +20,8 @@ BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "loop-4": loop_4,
     "loop-8": loop_8,
     "double-loop-8": double_loop_8,
+    "bennett": bennett,
+    "slewing-four-bar": slewing_four_bar,
 }
 """Models by name; `pendulum-N` is one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for every circuit
 of `mbsfmu.models.hydraulic.CIRCUITS`."""
@@ -45,6 +48,7 @@ def built_in(name: str) -> CoupledModel:
 __all__ = [
     "BUILT_IN",
     "CIRCUITS",
+    "bennett",
     "built_in",
     "double_loop_8",
     "double_pentagon",
@@ -54,4 +58,5 @@ __all__ = [
     "loop_8",
     "pendulum",
     "quick_return",
+    "slewing_four_bar",
 ]

@@ -144,7 +144,7 @@ class CompiledTrapezoidalRule(TrapezoidalRule):
             ):
                 count.join(IterationCount(solutions, total, most))
             for after, (_, _, wanted) in zip(states, plan, strict=False):
-                self.statistics.repartitions += after.partition is not state.partition
+                self.statistics.repartitions += not after.goes_on_from(state)
                 state = after
                 if wanted:
                     yield state

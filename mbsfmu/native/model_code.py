@@ -127,7 +127,7 @@ class _ModelCode:
         coordinates, constraints = len(system.coordinates), len(functions.rows)
         formulation = self._simulation.formulation
         double_step = isinstance(formulation, DoubleStep)
-        freedom = coordinates - constraints if double_step else 0
+        freedom = coordinates - functions.rank if double_step else 0
         moving = 2 * coordinates if isinstance(formulation, FirstOrder) else freedom if double_step else coordinates
         everything = [functions, initialization.functions]
         everything += [part.functions for part in initialization.balanced_parts]
@@ -152,6 +152,9 @@ class _ModelCode:
             "COORDINATES": coordinates,
             "START_COORDINATES": len(initialization.functions.coordinates),
             "CONSTRAINTS": constraints,
+            "RANK": functions.rank,
+            "ALL_CONSTRAINTS": len(system.constraints),
+            "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
             "FREEDOM": freedom,
             "STATES": len(system.states),
             "UNKNOWNS": moving + len(system.states),
@@ -174,6 +177,8 @@ class _ModelCode:
             "MOST_OUTPUTS": max(len(each.system.outputs) for each in everything),
             "MOST_INTEGRALS": max(len(each.integrals) for each in everything),
             "MOST_STATES": max(len(each.states) for each in everything),
+            "OPENING": _number(formulation.opening),
+            "REMEDY": _string(formulation.remedy),
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
             "RELATIVE_TOLERANCE": _number(relative),
             "ABSOLUTE_TOLERANCE": _number(absolute),
@@ -205,6 +210,8 @@ class _ModelCode:
         functions, formulation = self._functions, self._simulation.formulation
         implicit = isinstance(self._simulation.solver, TrapezoidalRule)
         yield from (functions.closure, functions.integral_rates, functions.outputs)
+        if functions.rows and not isinstance(formulation, DoubleStep):
+            yield functions.gap
         if isinstance(formulation, FirstOrder):
             yield formulation.motion
             yield from (formulation.residual, formulation.tangent) if implicit else (formulation.explicit,)
@@ -227,6 +234,8 @@ class _ModelCode:
         """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
         functions, formulation, given = self._functions, self._simulation.formulation, self._functions.expressions
         yield from (functions.equilibrium, functions.initial_integrals, functions.reactions, functions.start_limits)
+        if functions.reactions_open:
+            yield functions.reaction_play
         if self._placed:
             yield from (functions.start_references, functions.placement)
         else:
@@ -308,6 +317,10 @@ class _ModelCode:
             yield f"static const double state_limits[] = {_numbers(limits)};"
         if not isinstance(simulation.solver, TrapezoidalRule):
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
+        if simulation.functions.rows:
+            yield f"static const double loop_scales[] = {_numbers(simulation.functions.scales)};"
+            names = _strings(system.constraints[row] for row in simulation.functions.rows)
+            yield f"static const char *const loop_names[] = {names};"
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)
             yield f"static const int steep_coordinates[] = {{{steep}}};"

@@ -100,7 +100,7 @@ def make_simulation(
     _check_numbers(step, relative_tolerance, absolute_tolerance)
     _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
     initialization = Initialization(system)
-    functions = SystemFunctions(system, None if kind.absolute else initialization.rows)
+    functions = SystemFunctions(system, None if kind.absolute else initialization.loops)
     limits = tolerances or Tolerances()
     given = {} if penalty is None else {"penalty": penalty}
     chosen: Formulation

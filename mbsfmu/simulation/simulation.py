@@ -213,6 +213,7 @@ class Simulation:
             nothing,
             nothing,
             functions.references.copy(),
+            np.ones(len(functions.rows)),
         )
         self.time = time
         self._passed = time + tolerance(self.step_size, time)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mbsfmu.errors import SimulationError
+from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
@@ -48,7 +48,9 @@ class TrapezoidalRule(Solver):
             solution = solve(problem, limits, self.jacobian, self.most_iterations)
             if not solution.evaluated:
                 problem.residual(solution.unknowns)
-            end = self.formulation.recentred(problem.finish())
+            end = self.formulation.settled(problem.finish())
+        except LoopsOpenError as error:
+            raise error.at(time + step) from None
         except SimulationError as error:
             self.statistics.failures += 1
             if halvings == HALVINGS:
@@ -59,5 +61,5 @@ class TrapezoidalRule(Solver):
         self.statistics.steps += 1
         self.statistics.newton_total += solution.iterations
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
-        self.statistics.repartitions += end.partition is not state.partition
+        self.statistics.repartitions += not end.goes_on_from(state)
         return end

@@ -15,6 +15,7 @@ from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
 
@@ -133,7 +134,7 @@ def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats
         state.states,
         state.integrals,
         outputs,
-        functions.reactions()[0],
+        least_reactions(functions),
     ]
     if functions.system.constraints:
         parts.append(violations)

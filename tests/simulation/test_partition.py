@@ -16,12 +16,12 @@ from mbsfmu.simulation.factory import EQUAL_STEPS
 
 def test_published_choice_by_hand() -> None:
     """The four-bar's loop equations at the start: pivots −3 and 1, so that z₃ stays independent."""
-    assert choose(np.array([[1.0, 1.0, 0.0], [0.0, -3.0, -2.0]])).independent.tolist() == [2]
+    assert choose(np.array([[1.0, 1.0, 0.0], [0.0, -3.0, -2.0]]), 2).independent.tolist() == [2]
 
 
 def test_singular_configuration_is_named() -> None:
     with pytest.raises(SimulationError, match="the configuration is singular"):
-        choose(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]))
+        choose(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]), 2)
 
 
 @pytest.mark.parametrize("solver", ["trapezoidal", "dop853"])

@@ -144,7 +144,7 @@ static double balance(const Assembly *assembly, const Parts *parts, double *forc
     for (int i = 0; i < assembly->inputs; i++) parts->inputs[i] = 0.0;
     assembly->equilibrium(parts, mass, rest, rates, by_inputs);
     close_at(assembly, parts, parts->coordinates, &closure);
-    const int freedom = null_space(m, n, closure.jacobian, basis, RANK_TOLERANCE, work, orders);
+    const int freedom = null_space(m, n, closure.jacobian, basis, RANK_TOLERANCE, n, work, orders);
     for (int k = 0; k < freedom; k++) {
         right[k] = 0.0;
         for (int i = 0; i < n; i++) right[k] -= basis[i + n * k] * rest[i];

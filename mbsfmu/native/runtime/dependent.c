@@ -3,52 +3,81 @@
 #define CLOSED 5e-14   /* the loops are closed to this violation in m and rad ... */
 #define ACCEPTED 1e-12 /* ... or, where round-off is larger, to this one */
 #define CLOSING_ITERATIONS 15
+#define NEXT_TO_ZERO 1e-14 /* pivots below this share of the first count as zero */
 #define STEEP 20.0     /* where a dependent coordinate moves this many times as fast, the choice is made anew */
+
+/* The factors of the dependent columns of Phi_z: a square matrix, or where loop equations are redundant one with more
+ * rows than columns, whose solutions are those of least squares. */
+typedef struct {
+    double matrix[ROOM(CONSTRAINTS * RANK)], scales[ROOM(RANK)];
+    int order[ROOM(RANK)];
+} DependentFactors;
+
+static int factorize_dependent(DependentFactors *factors) {
+    if (!REDUNDANT) return factorize(RANK, factors->matrix, factors->order);
+    return orthogonalize(CONSTRAINTS, RANK, factors->matrix, factors->scales, factors->order, NEXT_TO_ZERO) == RANK;
+}
+
+/* Solve for one right side of CONSTRAINTS elements, which is overwritten. */
+static void solve_dependent(const DependentFactors *factors, double *right, double *solution) {
+    if (!REDUNDANT) {
+        substitute(RANK, factors->matrix, factors->order, right);
+        COPY(solution, right, RANK);
+    } else {
+        solve_tall(CONSTRAINTS, RANK, factors->matrix, factors->scales, factors->order, right, solution);
+    }
+}
+
+/* Write R_z and G [Jaiswal2021, eqs. 14 and 15]. */
+static void reduce(const Parts *parts, const int *dependent, const int *chosen, const double *jacobian,
+    const DependentFactors *factors) {
+    double column[ROOM(CONSTRAINTS)], solution[ROOM(RANK)];
+    int independent = 0;
+    for (int i = 0; i < COORDINATES * CONSTRAINTS; i++) parts->lift[i] = 0.0;
+    for (int i = 0; i < COORDINATES * FREEDOM; i++) parts->basis[i] = 0.0;
+    for (int k = 0; k < CONSTRAINTS; k++) {
+        for (int i = 0; i < CONSTRAINTS; i++) column[i] = i == k ? 1.0 : 0.0;
+        solve_dependent(factors, column, solution);
+        for (int i = 0; i < RANK; i++) parts->lift[chosen[i] + COORDINATES * k] = solution[i];
+    }
+    for (int j = 0; j < COORDINATES; j++) {
+        if (dependent[j]) continue;
+        memcpy(column, jacobian + CONSTRAINTS * j, sizeof(double) * CONSTRAINTS);
+        solve_dependent(factors, column, solution);
+        for (int i = 0; i < RANK; i++) parts->basis[chosen[i] + COORDINATES * independent] = -solution[i];
+        parts->basis[j + COORDINATES * independent] = 1.0;
+        independent++;
+    }
+}
 
 /* Close the loops, the independent coordinates being kept; writes z, R_z and G. */
 static int place(Instance *instance, const int *dependent, const double *coordinates) {
     const Parts *parts = &instance->parts;
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    double factors[ROOM(CONSTRAINTS * CONSTRAINTS)];
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)], step[ROOM(RANK)];
+    DependentFactors factors;
     double last = HUGE_VAL;
-    int pivots[ROOM(CONSTRAINTS)], chosen[ROOM(CONSTRAINTS)], count = 0;
+    int chosen[ROOM(RANK)], count = 0;
     memcpy(parts->coordinates, coordinates, sizeof(double) * COORDINATES);
-    if (CONSTRAINTS == 0) return 1;
+    if (RANK == 0) return 1;
     for (int j = 0; j < COORDINATES; j++) {
         if (dependent[j]) chosen[count++] = j;
     }
     for (int iteration = 0; iteration < CLOSING_ITERATIONS; iteration++) {
         closure(parts, violation, jacobian);
         const double size = magnitude(violation, CONSTRAINTS);
-        for (int k = 0; k < CONSTRAINTS; k++) {
-            memcpy(factors + CONSTRAINTS * k, jacobian + CONSTRAINTS * chosen[k], sizeof(double) * CONSTRAINTS);
+        for (int k = 0; k < RANK; k++) {
+            memcpy(
+                factors.matrix + CONSTRAINTS * k, jacobian + CONSTRAINTS * chosen[k], sizeof(double) * CONSTRAINTS
+            );
         }
-        if (!all_finite(&size, 1) || !factorize(CONSTRAINTS, factors, pivots)) break;
+        if (!all_finite(&size, 1) || !factorize_dependent(&factors)) break;
         if (size <= CLOSED || (size >= 0.5 * last && size <= ACCEPTED)) {
-            double column[ROOM(CONSTRAINTS)];
-            int independent = 0;
-            for (int i = 0; i < COORDINATES * CONSTRAINTS; i++) parts->lift[i] = 0.0;
-            for (int i = 0; i < COORDINATES * FREEDOM; i++) parts->basis[i] = 0.0;
-            for (int k = 0; k < CONSTRAINTS; k++) {
-                for (int i = 0; i < CONSTRAINTS; i++) column[i] = i == k ? 1.0 : 0.0;
-                substitute(CONSTRAINTS, factors, pivots, column);
-                for (int i = 0; i < CONSTRAINTS; i++) parts->lift[chosen[i] + COORDINATES * k] = column[i];
-            }
-            for (int j = 0; j < COORDINATES; j++) {
-                if (dependent[j]) continue;
-                memcpy(column, jacobian + CONSTRAINTS * j, sizeof(double) * CONSTRAINTS);
-                substitute(CONSTRAINTS, factors, pivots, column);
-                for (int i = 0; i < CONSTRAINTS; i++) {
-                    parts->basis[chosen[i] + COORDINATES * independent] = -column[i];
-                }
-                parts->basis[j + COORDINATES * independent] = 1.0;
-                independent++;
-            }
+            reduce(parts, dependent, chosen, jacobian, &factors);
             return 1;
         }
         last = size;
-        substitute(CONSTRAINTS, factors, pivots, violation);
-        for (int k = 0; k < CONSTRAINTS; k++) parts->coordinates[chosen[k]] -= violation[k];
+        solve_dependent(&factors, violation, step);
+        for (int k = 0; k < RANK; k++) parts->coordinates[chosen[k]] -= step[k];
     }
     return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
 }
@@ -56,9 +85,9 @@ static int place(Instance *instance, const int *dependent, const double *coordin
 static int partition(Instance *instance, int *dependent) {
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
     for (int j = 0; j < COORDINATES; j++) dependent[j] = 0;
-    if (CONSTRAINTS == 0) return 1;
+    if (RANK == 0) return 1;
     closure(&instance->parts, violation, jacobian);
-    if (choose(CONSTRAINTS, COORDINATES, jacobian, CONSTRAINTS, dependent)) return 1;
+    if (choose(CONSTRAINTS, COORDINATES, jacobian, RANK, dependent)) return 1;
     return fail(
         instance,
         "the configuration is singular: the loop equations lose rank there, and double-step cannot part dependent "

@@ -77,7 +77,7 @@ static void updated(Instance *instance, const double *unknowns) { (void)instance
 /* Choose other coordinates where the present ones get steep. */
 static int finish(Instance *instance, Problem *problem) {
     int dependent[ROOM(COORDINATES)];
-    if (CONSTRAINTS > 0 && largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) > STEEP) {
+    if (RANK > 0 && largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) > STEEP) {
         if (!partition(instance, dependent)) return 0;
         if (memcmp(dependent, problem->dependent, sizeof(int) * COORDINATES) != 0) {
             memcpy(problem->dependent, dependent, sizeof(int) * COORDINATES);

@@ -65,7 +65,8 @@ static int advance(Instance *instance, double begin_time, double end) {
     const double count = count_steps(begin_time, end, instance->state.step_size);
     const double step = (end - begin_time) / count;
     for (double index = 0.0; index < count; index += 1.0) {
-        if (!make_step(instance, begin_time + index * step, step, 0)) return 0;
+        const double time = begin_time + index * step;
+        if (!make_step(instance, time, step, 0) || !loops_closed(instance, time + step)) return 0;
     }
     return 1;
 }
@@ -136,8 +137,8 @@ static int advance(Instance *instance, double begin_time, double end) {
             }
             continue;
         }
-        if (!describe(instance)) return 0;
         elapsed = last ? whole : elapsed + step;
+        if (!describe(instance) || !loops_closed(instance, begin_time + elapsed)) return 0;
         /* A step that was cut off at the end of the interval says little about how large the next may be. */
         if (!last || factor * step > state->suggested_step) state->suggested_step = factor * step;
     }

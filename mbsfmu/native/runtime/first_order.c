@@ -76,6 +76,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->references, instance->state.references, REFERENCES);
+    COPY(parts->active, instance->state.active, CONSTRAINTS);
     inputs_at(instance, time, parts->inputs);
     first_order_rates(parts, rates);
     if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
@@ -113,7 +114,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {
-    recentre(instance);
+    describe_anew(instance);
     return 1;
 }
 

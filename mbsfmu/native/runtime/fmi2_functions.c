@@ -201,6 +201,7 @@ static void find_reactions(Instance *instance) {
     if (instance->known == EVERYTHING_KNOWN) return;
     load(instance);
     reactions(&instance->parts, instance->reactions);
+    shorten_reactions(&instance->parts, instance->reactions);
     instance->known = EVERYTHING_KNOWN;
 }
 

@@ -11,6 +11,7 @@
 #include "assembly.c"
 #include "simulation.c"
 #include "variation.c"
+#include "reactions.c"
 #include "fmi2_functions.c"
 #include "fmi2_derivatives.c"
 #include "fmi2_states.c"

@@ -8,7 +8,7 @@
 /* Room for all arguments of the traced functions; see `connect_memory`. */
 #define MEMORY \
     (ROOM(COORDINATES) * 11 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
-     + ROOM(CONSTRAINTS) * 2 + ROOM(UNKNOWNS) * 3 + ROOM(COORDINATES * FREEDOM) + ROOM(COORDINATES * CONSTRAINTS) \
+     + ROOM(CONSTRAINTS) * 3 + ROOM(UNKNOWNS) * 3 + ROOM(COORDINATES * FREEDOM) + ROOM(COORDINATES * CONSTRAINTS) \
      + ROOM(REFERENCES) * 2 + ROOM(CORRECTION_NUMBERS) + ROOM(CONSTRAINTS) + ROOM(START_COORDINATES) * 4 + 2)
 
 #define LEVELS 3 /* position, velocity, acceleration */
@@ -27,6 +27,7 @@ typedef struct {
     double multipliers[ROOM(CONSTRAINTS)], states[ROOM(STATES)], rates[ROOM(STATES)];
     double integrals[ROOM(INTEGRALS)], integral_rates[ROOM(INTEGRALS)];
     double momenta[ROOM(COORDINATES)], momentum_rates[ROOM(COORDINATES)];
+    double active[ROOM(CONSTRAINTS)];   /* ones for loop equations that count, zeros for those that follow from them */
     double references[ROOM(REFERENCES)]; /* orientations that joints turn from: quaternions w, x, y, z */
     double suggested_step;              /* of solvers that choose their steps */
     double tolerance_factor;            /* by which their tolerances are what they were made with */
@@ -72,6 +73,7 @@ static inline void connect_memory(Instance *instance) {
     TAKE(references, REFERENCES);
     TAKE(momenta, COORDINATES);
     TAKE(multipliers, CONSTRAINTS);
+    TAKE(active, CONSTRAINTS);
     TAKE(rates, STATES);
     TAKE(momentum_rates, COORDINATES);
     TAKE(unknowns, UNKNOWNS);

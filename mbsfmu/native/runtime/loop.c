@@ -1,20 +1,21 @@
 /* The steps alone: many of them in one call, for runs in process. */
 #include "steps.c"
 
-#define WIDTH (5 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS + REFERENCES)
+#define WIDTH (5 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS + REFERENCES + CONSTRAINTS)
 
 typedef enum { READ, WRITE } Direction;
 
-/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates, p, p', references. */
+/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates, p, p', references,
+ * loop equations that count. */
 static void copy_row(State *state, double *row, Direction direction) {
     double *const arrays[] = {
         state->coordinates, state->velocities, state->accelerations, state->multipliers,
         state->states, state->rates, state->integrals, state->integral_rates,
-        state->momenta, state->momentum_rates, state->references,
+        state->momenta, state->momentum_rates, state->references, state->active,
     };
     const int sizes[] = {
         COORDINATES, COORDINATES, COORDINATES, CONSTRAINTS, STATES, STATES, INTEGRALS, INTEGRALS,
-        COORDINATES, COORDINATES, REFERENCES,
+        COORDINATES, COORDINATES, REFERENCES, CONSTRAINTS,
     };
     for (int k = 0; k < (int)(sizeof sizes / sizeof *sizes); k++) {
         if (direction == READ) {
@@ -52,7 +53,7 @@ FMI2_EXPORT int mbsfmu_steps(
     int made = 0;
     while (made < count) {
         COPY(instance->parts.inputs, inputs + INPUTS * made, INPUTS);
-        if (!try_step(instance, steps[made])) break;
+        if (!try_step(instance, steps[made]) || !loops_closed(instance, 0.0)) break;
         copy_row(state, rows + WIDTH * made, WRITE);
         memcpy(choices + COORDINATES * made, state->dependent, sizeof(int) * COORDINATES);
         made++;

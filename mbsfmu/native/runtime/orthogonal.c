@@ -55,6 +55,18 @@ static void reflect(int rows, const double *a, const double *scales, int k, doub
     for (int i = k + 1; i < rows; i++) vector[i] -= a[i + rows * k] * sum;
 }
 
+/* The least squares solution x with the factors of a matrix of full column rank; b is overwritten. */
+static inline void solve_tall(
+    int rows, int columns, const double *factors, const double *scales, const int *order, double *b, double *x
+) {
+    for (int k = 0; k < columns; k++) reflect(rows, factors, scales, k, b);
+    for (int k = columns - 1; k >= 0; k--) {
+        double value = b[k];
+        for (int j = k + 1; j < columns; j++) value -= factors[k + rows * j] * x[order[j]];
+        x[order[k]] = value / factors[k + rows * k];
+    }
+}
+
 /* Number of doubles and ints that `least_squares` and `null_space` need at most. */
 #define SQUARES_WORK(rows, columns) \
     ((rows) * (columns) + (columns) * (columns) + 4 * (columns) + 2 * (rows))
@@ -88,15 +100,18 @@ static void least_squares(
     for (int j = 0; j < columns; j++) x[order[j]] = y[j];
 }
 
-/* An orthonormal basis of all x with a x = 0, columns of `basis`; returns their number. */
+/* An orthonormal basis of all x with a x = 0, columns of `basis`; returns their number. The rank of a is at most
+ * `most`. */
 static inline int null_space(
-    int rows, int columns, const double *a, double *basis, double tolerance, double *work, int *orders
+    int rows, int columns, const double *a, double *basis, double tolerance, int most, double *work,
+    int *orders
 ) {
     double *turned = work, *scales = turned + rows * columns;
     for (int i = 0; i < rows; i++) {
         for (int j = 0; j < columns; j++) turned[j + columns * i] = a[i + rows * j];
     }
-    const int rank = rows == 0 ? 0 : orthogonalize(columns, rows, turned, scales, orders, tolerance);
+    const int found = rows == 0 ? 0 : orthogonalize(columns, rows, turned, scales, orders, tolerance);
+    const int rank = found < most ? found : most;
     for (int j = rank; j < columns; j++) {
         double *vector = basis + columns * (j - rank);
         for (int i = 0; i < columns; i++) vector[i] = i == j ? 1.0 : 0.0;

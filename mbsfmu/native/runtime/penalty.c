@@ -65,6 +65,8 @@ static int finish(Instance *instance, Problem *problem) {
     (void)problem;
     memcpy(parts->multipliers, parts->estimates, sizeof(double) * CONSTRAINTS);
     if (CONSTRAINTS == 0) return 1;
+    /* What redundant equations hold against each other moves nothing, but would add up as they turn. */
+    if (REDUNDANT) shorten(parts, parts->multipliers);
     projection(parts, matrix, right);
     if (!factorize(COORDINATES, matrix, pivots)) return fail(instance, "the projection is singular");
     substitute(COORDINATES, matrix, pivots, right);

@@ -143,7 +143,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {
-    recentre(instance);
+    describe_anew(instance);
     return 1;
 }
 

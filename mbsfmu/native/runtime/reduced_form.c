@@ -91,8 +91,8 @@ static int commit(Instance *instance, double time, double step, const double *y)
 static int describe(Instance *instance) {
     State *state = &instance->state;
     int dependent[ROOM(COORDINATES)];
-    recentre(instance);
-    if (CONSTRAINTS == 0 || largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) <= STEEP) return 1;
+    describe_anew(instance);
+    if (RANK == 0 || largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) <= STEEP) return 1;
     if (!partition(instance, dependent)) return 0;
     if (memcmp(dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;

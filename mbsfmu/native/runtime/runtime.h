@@ -42,7 +42,7 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 typedef struct {
     double *coordinates, *velocities, *accelerations, *states, *integrals, *inputs, *parameters; /* an instant */
     double *references, *momenta;                                              /* and the rest of the instant */
-    double *multipliers, *rates, *momentum_rates;
+    double *multipliers, *active, *rates, *momentum_rates;
     double *unknowns, *begin, *begin_rates, *begin_accelerations, *step;        /* a step of the trapezoidal rule */
     double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
     double *estimates, *penalty;                                               /* penalty */

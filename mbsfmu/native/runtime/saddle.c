@@ -1,14 +1,39 @@
 /* The equations of motion with multipliers, solved at an instant. */
 
+/* Replace multipliers by the shortest of all that have the same effect. */
+static void shorten(const Parts *parts, double *multipliers) {
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    double turned[ROOM(COORDINATES * CONSTRAINTS)], effect[ROOM(COORDINATES)];
+    double work[ROOM(SQUARES_WORK(COORDINATES, CONSTRAINTS))];
+    int orders[ROOM(SQUARES_ORDERS(COORDINATES, CONSTRAINTS))];
+    closure(parts, violation, jacobian);
+    for (int j = 0; j < COORDINATES; j++) {
+        effect[j] = 0.0;
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            turned[j + COORDINATES * i] = jacobian[i + CONSTRAINTS * j];
+            effect[j] += jacobian[i + CONSTRAINTS * j] * multipliers[i];
+        }
+    }
+    least_squares(COORDINATES, CONSTRAINTS, turned, effect, multipliers, RANK_TOLERANCE, work, orders);
+}
+
 static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    double active[ROOM(CONSTRAINTS)];
     int pivots[ROOM(SADDLE)];
     closure(parts, violation, jacobian);
+    for (int i = 0; i < CONSTRAINTS; i++) active[i] = 1.0;
+    choose_rows(parts, active, 1);
     for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
-    for (int j = 0; j < COORDINATES; j++) {
-        COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
-        for (int i = 0; i < CONSTRAINTS; i++) {
+    for (int j = 0; j < COORDINATES; j++) COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        if (active[i] == 0.0) { /* one that follows from the others gets no multiplier here */
+            matrix[(SADDLE + 1) * (COORDINATES + i)] = 1.0;
+            load[COORDINATES + i] = 0.0;
+            continue;
+        }
+        for (int j = 0; j < COORDINATES; j++) {
             matrix[COORDINATES + i + SADDLE * j] = jacobian[i + CONSTRAINTS * j];
             matrix[j + SADDLE * (COORDINATES + i)] = jacobian[i + CONSTRAINTS * j];
         }
@@ -24,4 +49,5 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
         const double tolerance = FORMULATION == PROJECTED ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
         least_squares(SADDLE, SADDLE, kept, right, load, tolerance, work, orders);
     }
+    if (REDUNDANT) shorten(parts, load + COORDINATES);
 }

@@ -14,6 +14,7 @@ static void load(Instance *instance) {
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->accelerations, state->accelerations, COORDINATES);
     COPY(parts->multipliers, state->multipliers, CONSTRAINTS);
+    COPY(parts->active, state->active, CONSTRAINTS);
     COPY(parts->states, state->states, STATES);
     COPY(parts->rates, state->rates, STATES);
     COPY(parts->integrals, state->integrals, INTEGRALS);
@@ -158,13 +159,19 @@ static int initialize(Instance *instance) {
     COPY(state->coordinates, parts.coordinates, COORDINATES);
     COPY(state->velocities, parts.velocities, COORDINATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
-    for (int i = 0; i < CONSTRAINTS; i++) state->multipliers[i] = 0.0;
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        state->multipliers[i] = 0.0;
+        state->active[i] = 1.0;
+    }
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
     if (!check_limits(instance)) return 0;
     initial_integrals(&instance->parts, state->integrals);
 #if FORMULATION == DOUBLE_STEP
     if (!step_functions.partition(instance, state->dependent)) return 0;
+#endif
+#if FORMULATION == FIRST_ORDER
+    step_functions.choose_rows(&instance->parts, state->active, 1);
 #endif
 #if HAMILTONIAN
     initial_momenta(&instance->parts);

@@ -9,6 +9,7 @@
 
 #include "linear.c"
 #include "orthogonal.c"
+#include "rows.c"
 #include "saddle.c"
 #if FORMULATION == DOUBLE_STEP
 #include "partition.c"
@@ -47,7 +48,10 @@ const StepFunctions step_functions = {
     outputs,
 #if FORMULATION == DOUBLE_STEP
     partition,
-#elif FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+#elif FORMULATION == FIRST_ORDER
+    choose_rows,
+#endif
+#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
     motion,
 #endif
 };

@@ -23,7 +23,11 @@ typedef struct {
 #if FORMULATION == DOUBLE_STEP
     /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
     int (*partition)(Instance *, int *dependent);
-#elif FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+#elif FORMULATION == FIRST_ORDER
+    /* Choose the loop equations that count; returns whether they have changed. */
+    int (*choose_rows)(const Parts *, double *active, int first);
+#endif
+#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
     /* Bring accelerations, multipliers and rates to the arguments' positions, velocities or momenta, and states. */
     void (*motion)(Instance *);
 #endif

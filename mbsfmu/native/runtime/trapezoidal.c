@@ -8,6 +8,7 @@ static int try_step(Instance *instance, double step) {
     double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
     int evaluated;
     COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->active, state->active, CONSTRAINTS);
     COPY(parts->integrals, state->integrals, INTEGRALS);
     begin(instance, &problem, step);
     const int iterations = newton(instance, &problem, unknowns, &evaluated);
@@ -27,7 +28,7 @@ static int try_step(Instance *instance, double step) {
         state->integrals[i] = state->integrals[i] + 0.5 * step * (state->integral_rates[i] + rates[i]);
         state->integral_rates[i] = rates[i];
     }
-    recentre(instance);
+    describe_anew(instance);
     return 1;
 }
 
@@ -52,7 +53,8 @@ static int advance(Instance *instance, double begin_time, double end) {
     const double count = count_steps(begin_time, end, instance->state.step_size);
     const double step = (end - begin_time) / count;
     for (double index = 0.0; index < count; index += 1.0) {
-        if (!make_step(instance, begin_time + index * step, step, 0)) return 0;
+        const double time = begin_time + index * step;
+        if (!make_step(instance, time, step, 0) || !loops_closed(instance, time + step)) return 0;
     }
     return 1;
 }

@@ -1,0 +1,67 @@
+"""Which loop equations a formulation deals with, and which of them are independent where the mechanism is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from mbsfmu.equations.linear import Floats
+
+WORSE = 0.3
+"""Where the equations in use are this much nearer to dependence than the best ones, others are chosen."""
+
+
+@dataclass(frozen=True)
+class LoopEquations:
+    """The loop equations that a formulation deals with.
+
+    Attributes
+    ----------
+    rows
+        Indices of the constraints that depend on the coordinates at all.
+    rank
+        How many of these are independent; which ones may change as the mechanism moves.
+    scales
+        Lever arm of each row: how far its violation moves at most with a coordinate, in m/rad, m/m or rad/rad.
+    """
+
+    rows: tuple[int, ...]
+    rank: int
+    scales: tuple[float, ...]
+
+
+def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:
+    """Choose independent rows of Φ_z by pivoting; those of now are kept while they are nearly as good.
+
+    How good rows are is the last pivot: the smallest distance of one of them from the span of those before.
+
+    Parameters
+    ----------
+    jacobian
+        Φ_z of all loop equations, shape (m, n).
+    rank
+        How many to choose.
+    active
+        Ones for the rows in use, zeros for the others, shape (m,); None where a choice is made for the first time.
+
+    Returns
+    -------
+    NDArray
+        Ones and zeros, shape (m,); `active` itself where it stays.
+    """
+    best, order = _pivots(jacobian)
+    if active is not None:
+        used, _ = _pivots(jacobian[active == 1.0])
+        if used[rank - 1] >= WORSE * best[rank - 1]:
+            return active
+    chosen = np.zeros(len(jacobian))
+    chosen[order[:rank]] = 1.0
+    return chosen
+
+
+def _pivots(jacobian: Floats) -> tuple[Floats, Floats]:
+    """Return the magnitudes of the pivots that take the rows in order of their distances, and that order."""
+    factor, order = qr(jacobian.T, mode="r", pivoting=True)
+    return np.abs(np.diagonal(factor)), order

@@ -1,0 +1,37 @@
+/* Forces and moments in joints; where redundant constraints leave them open, those of least norm. */
+
+#if PLAY > 0
+
+/* Take away what redundant joints hold against each other: r - A N mu with Phi_z^T N = 0 and the shortest rest. */
+static void shorten_reactions(const Parts *parts, double *values) {
+    double play[REACTIONS * ALL_CONSTRAINTS], jacobian[ALL_CONSTRAINTS * ROOM(COORDINATES)];
+    double turned[ROOM(COORDINATES) * ALL_CONSTRAINTS], idle[ALL_CONSTRAINTS * ALL_CONSTRAINTS];
+    double work[SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS)];
+    int orders[SQUARES_ORDERS(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS)];
+    double held[REACTIONS * PLAY], solution[PLAY];
+    reaction_play(parts, play, jacobian);
+    for (int i = 0; i < ALL_CONSTRAINTS; i++) {
+        for (int j = 0; j < COORDINATES; j++) turned[j + COORDINATES * i] = jacobian[i + ALL_CONSTRAINTS * j];
+    }
+    null_space(COORDINATES, ALL_CONSTRAINTS, turned, idle, 0.0, RANK, work, orders);
+    for (int k = 0; k < PLAY; k++) {
+        for (int i = 0; i < REACTIONS; i++) {
+            double sum = 0.0;
+            for (int j = 0; j < ALL_CONSTRAINTS; j++) sum += play[i + REACTIONS * j] * idle[j + ALL_CONSTRAINTS * k];
+            held[i + REACTIONS * k] = sum;
+        }
+    }
+    least_squares(REACTIONS, PLAY, held, values, solution, 1e-12, work, orders);
+    for (int k = 0; k < PLAY; k++) {
+        for (int i = 0; i < REACTIONS; i++) values[i] -= held[i + REACTIONS * k] * solution[k];
+    }
+}
+
+#else
+
+static void shorten_reactions(const Parts *parts, double *values) {
+    (void)parts;
+    (void)values;
+}
+
+#endif

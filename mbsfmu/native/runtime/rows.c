@@ -1,0 +1,66 @@
+/* Which loop equations count where some follow from others. */
+
+#define WORSE 0.3 /* where the equations in use are this much nearer to dependence than the best, others are chosen */
+
+#define REDUNDANT (RANK < CONSTRAINTS)
+
+/* The last of RANK pivots that take some rows of Phi_z in order of their distances, and that order. */
+static double last_pivot(const double *jacobian, const int *rows, int count, int *order) {
+    double turned[ROOM(COORDINATES * CONSTRAINTS)], scales[ROOM(CONSTRAINTS)];
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < COORDINATES; j++) turned[j + COORDINATES * i] = jacobian[rows[i] + CONSTRAINTS * j];
+    }
+    const int rank = orthogonalize(COORDINATES, count, turned, scales, order, 0.0);
+    return RANK > 0 && rank >= RANK ? fabs(turned[(COORDINATES + 1) * (RANK - 1)]) : 0.0;
+}
+
+/* Choose independent rows by pivoting; those of now are kept while they are nearly as good. Returns whether `active`
+ * has changed; where `first`, nothing is kept. */
+static int choose_rows(const Parts *parts, double *active, int first) {
+    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
+    int every[ROOM(CONSTRAINTS)], used[ROOM(CONSTRAINTS)], order[ROOM(CONSTRAINTS)], ignored[ROOM(CONSTRAINTS)];
+    int count = 0;
+    if (!REDUNDANT) return 0;
+    closure(parts, violation, jacobian);
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        every[i] = i;
+        if (active[i] == 1.0) used[count++] = i;
+    }
+    const double best = last_pivot(jacobian, every, CONSTRAINTS, order);
+    if (!first && last_pivot(jacobian, used, count, ignored) >= WORSE * best) return 0;
+    for (int i = 0; i < CONSTRAINTS; i++) active[i] = 0.0;
+    for (int k = 0; k < RANK; k++) active[order[k]] = 1.0;
+    return 1;
+}
+
+#if CONSTRAINTS > 0 && FORMULATION != DOUBLE_STEP
+
+/* Whether the loops are closed as far as the formulation promises. */
+static int loops_closed(Instance *instance, double time) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double violation[ROOM(CONSTRAINTS)];
+    int worst = 0;
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    gap(parts, violation);
+    for (int i = 1; i < CONSTRAINTS; i++) {
+        if (fabs(violation[i]) * loop_scales[worst] > fabs(violation[worst]) * loop_scales[i]) worst = i;
+    }
+    if (fabs(violation[worst]) <= OPENING * loop_scales[worst]) return 1;
+    return fail(
+        instance, "at t = %.9g s the loop has come open by %.3g m or rad at joint %s; " REMEDY, time,
+        fabs(violation[worst]), loop_names[worst]
+    );
+}
+
+#else
+
+/* Double-step closes them before it goes on. */
+static int loops_closed(Instance *instance, double time) {
+    (void)instance;
+    (void)time;
+    return 1;
+}
+
+#endif

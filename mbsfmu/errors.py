@@ -17,9 +17,9 @@ class LoopsOpenError(SimulationError):
     """A closed loop has come open: what follows cannot be trusted, and smaller steps from there do not mend it."""
 
     @classmethod
-    def of(cls, joint: str, gap: float, remedy: str) -> Self:
-        """Return the error for a loop equation's name, its violation in m or rad, and what to do."""
-        return cls(f"the loop has come open by {abs(gap):.3g} m or rad at joint {joint}; {remedy}")
+    def of(cls, joint: str, gap: str, remedy: str) -> Self:
+        """Return the error for a loop equation's name, its violation with its unit, and what to do."""
+        return cls(f"the loop has come open by {gap} at joint {joint}; {remedy}")
 
     def at(self, time: float) -> Self:
         """Return the error with the time in s at which it was found."""

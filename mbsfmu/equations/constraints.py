@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,6 +48,9 @@ class Equation(ABC):
     The wrenches w are forces in N and moments about the inertial origin in N m that a unit multiplier exerts.
     """
 
+    unit: ClassVar[str]
+    """Unit of the violation."""
+
     @abstractmethod
     def value(self, parent: Side, child: Side) -> Array:
         """Return the violation, a scalar."""
@@ -64,6 +68,7 @@ class Equation(ABC):
 class Gap(Equation):
     """The distance of the points along a direction of the inertial frame, shape (3,)."""
 
+    unit: ClassVar[str] = "m"
     direction: Array
 
     def value(self, parent: Side, child: Side) -> Array:
@@ -83,6 +88,7 @@ class Gap(Equation):
 class Offset(Equation):
     """The distance of the points along a direction of the parent's frame, shape (3,)."""
 
+    unit: ClassVar[str] = "m"
     direction: Array
 
     def value(self, parent: Side, child: Side) -> Array:
@@ -105,6 +111,7 @@ class Offset(Equation):
 class Angle(Equation):
     """A sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
 
+    unit: ClassVar[str] = "rad"
     pairs: tuple[tuple[Array, Array, float], ...]
 
     def value(self, parent: Side, child: Side) -> Array:
@@ -134,8 +141,8 @@ class CutJoint:
 
     Attributes
     ----------
-    names
-        One name an equation, for messages.
+    names, units
+        One name an equation, for messages, and the unit of its violation.
     parent, child
         Indices of the bodies, -1 for the ground.
     """
@@ -146,6 +153,7 @@ class CutJoint:
         equations = _equations(joint)
         self._equations = tuple(equations.values())
         self.names = tuple(f"{joint.name} ({kind})" for kind in equations)
+        self.units = tuple(equation.unit for equation in self._equations)
 
     def evaluate(self, frames: Frames, parameters: Array) -> Array:
         """Return the violation of the equations, shape (number of equations,)."""

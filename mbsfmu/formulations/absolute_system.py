@@ -74,6 +74,7 @@ class AbsoluteSystem(MechanismSystem):
         sources = [*(joint.joint for joint in joints), *topology.cuts]
         self._cuts = [CutJoint(joint, mechanism, self._points) for joint in sources]
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
+        self.constraint_units = tuple(unit for cut in self._cuts for unit in cut.units)
         self._absolute = Kinematics(floating_joints([each.centre for each in self._masses]))
         inwards = [*(joint.reversed for joint in joints), *(False for _ in topology.cuts)]
         self.bodies = ConstrainedBodies(self._masses, self._absolute.joints, self._cuts, inwards)

@@ -134,7 +134,6 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
     redundant = len(system.constraints) - rank
     if redundant:
         logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))
-    arms = np.max(np.abs(jacobians), axis=(0, 2))[list(rows)]
-    # A row that never moves here, such as one across the plane of a planar mechanism, takes the others' scale.
-    arms[arms <= RANK_TOLERANCE * np.max(arms)] = np.max(arms)
-    return LoopEquations(rows, rank, tuple(arms.tolist()))
+    distances = [unit == "m" for unit in system.constraint_units]
+    arm = float(np.max(np.abs(np.array(jacobians)[:, distances]), initial=0.0)) or 1.0
+    return LoopEquations(rows, rank, tuple(arm if distances[row] else 1.0 for row in rows))

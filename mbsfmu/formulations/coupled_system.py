@@ -225,6 +225,7 @@ class CoupledSystem(System):
             for coordinate in part.steep
         )
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
+        self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.correction_count = sum(part.correction_count for part in self.parts)
 
     def _named(self, part: int, variable: Variable) -> Variable:

@@ -17,7 +17,7 @@ from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
 
 CLOSED = 1e-5
-"""How far a loop whose positions are closed in every step may be open at its end, as a share of its lever arms."""
+"""How far a loop whose positions are closed in every step may be open at its end, as a share of its lever arms or of 1 rad."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Tolerances:
         As a share of the nominal value of each state: 1e-8 makes 1e-2 Pa and 1e-7 V, the paper's.
     opening
         How far a loop that is closed in velocities or accelerations only may open before a run ends, as a share of
-        its lever arms.
+        its lever arms or of 1 rad.
     """
 
     coordinates: float = 1e-7
@@ -228,12 +228,12 @@ class Formulation(ABC):
         """
         functions = self.functions
         if len(functions.rows):
-            opened = np.abs(functions.gap()[0]) / functions.scales
-            worst = int(np.argmax(opened))
-            if not opened[worst] <= self.opening:
-                raise LoopsOpenError.of(
-                    functions.system.constraints[functions.rows[worst]], float(functions.gap()[0][worst]), self.remedy
-                )
+            gaps = np.abs(functions.gap()[0])
+            worst = int(np.argmax(gaps / functions.scales))
+            if not gaps[worst] <= self.opening * functions.scales[worst]:
+                row = functions.rows[worst]
+                gap = f"{gaps[worst]:.3g} {functions.system.constraint_units[row]}"
+                raise LoopsOpenError.of(functions.system.constraints[row], gap, self.remedy)
         return self.recentred(state)
 
     def recentred(self, state: State) -> State:

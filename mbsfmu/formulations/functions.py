@@ -94,7 +94,8 @@ class SystemFunctions:
     expressions
         What the functions are made of.
     rows, rank, scales
-        Indices of the loop equations in use, how many of them are independent, and their lever arms.
+        Indices of the loop equations in use, how many of them are independent, and what their
+        violations are large by.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta
         The parts of an `Instant`; references are no rotation at first.
     multipliers

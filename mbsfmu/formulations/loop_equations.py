@@ -24,7 +24,8 @@ class LoopEquations:
     rank
         How many of these are independent; which ones may change as the mechanism moves.
     scales
-        Lever arm of each row: how far its violation moves at most with a coordinate, in m/rad, m/m or rad/rad.
+        What violations are large by: 1 rad for angles; for distances the longest lever arm in m, how far a violation
+        moves with a coordinate at most.
     """
 
     rows: tuple[int, ...]

@@ -81,6 +81,7 @@ class MechanismSystem(System):
         self.inputs, self._input_of_force = input_variables(self._forces)
         self.parameters = tuple(properties.variables)
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
+        self.constraint_units = tuple(unit for cut in self._cuts for unit in cut.units)
         self.balances = tuple(
             (
                 Variable(

@@ -67,8 +67,8 @@ class System(ABC):
         Variables of u, p and y.
     reactions
         Variables of the forces and moments that joints transmit.
-    constraints
-        One name per element of Φ.
+    constraints, constraint_units
+        One name per element of Φ, and its unit, m or rad.
     balances
         Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
         system at rest where it starts.
@@ -95,6 +95,7 @@ class System(ABC):
     outputs: tuple[Variable, ...] = ()
     reactions: tuple[Variable, ...] = ()
     constraints: tuple[str, ...] = ()
+    constraint_units: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
     limited: tuple[Variable, ...] = ()

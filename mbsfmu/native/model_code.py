@@ -319,8 +319,9 @@ class _ModelCode:
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {_numbers(simulation.functions.scales)};"
-            names = _strings(system.constraints[row] for row in simulation.functions.rows)
-            yield f"static const char *const loop_names[] = {names};"
+            for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
+                chosen = _strings(texts[row] for row in simulation.functions.rows)
+                yield f"static const char *const loop_{what}[] = {chosen};"
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)
             yield f"static const int steep_coordinates[] = {{{steep}}};"

@@ -49,8 +49,8 @@ static int loops_closed(Instance *instance, double time) {
     }
     if (fabs(violation[worst]) <= OPENING * loop_scales[worst]) return 1;
     return fail(
-        instance, "at t = %.9g s the loop has come open by %.3g m or rad at joint %s; " REMEDY, time,
-        fabs(violation[worst]), loop_names[worst]
+        instance, "at t = %.9g s the loop has come open by %.3g %s at joint %s; " REMEDY, time,
+        fabs(violation[worst]), loop_units[worst], loop_names[worst]
     );
 }
 

@@ -1,0 +1,275 @@
+"""Loops whose independent equations change on the way: a planar one on a house that turns, and Bennett's linkage.
+
+References: Lagrange's equation of the one degree of freedom, with positions in closed form, integrated by SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from math import pi
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+from mbsfmu import CoupledModel
+from mbsfmu.errors import LoopsOpenError
+from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.models import bennett, slewing_four_bar
+from mbsfmu.models.spatial import bennett_angle
+
+Floats = NDArray[np.float64]
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+EXPLICIT = ("double-step", "dca", "hdca", "dca-alm")
+TIMES = {"bennett": (0.5, 0.75, 1.0, 1.25), "slewing-four-bar": (0.2, 0.3, 0.4, 0.5)}
+"""The equations that are independent at the start stop being so at about 0.9 s, and at 0.39 s."""
+SPEED = 4.0
+"""Of the house in rad/s."""
+TIGHT: dict[str, Any] = {
+    "solver": "dop853",
+    "relative_tolerance": 1e-11,
+    "absolute_tolerance": 1e-11,
+    "step": 0.05,
+}
+
+
+# -- independent references -----------------------------------------------------------------------------------
+
+
+def bennett_placement(model: CoupledModel, angle: float) -> list[tuple[Floats, Floats]]:
+    """Rotation and centre of mass of each link, from the closed form of the linkage."""
+    second = bennett_angle(angle)
+    mechanism: Any = model.systems["mechanism"]
+    twists = [joint.orientation[0] for joint in mechanism.joints[:3]]
+    rotation, place, result = np.eye(3), np.zeros(3), []
+    for turn, twist, body in zip((angle, second, -angle), twists, mechanism.bodies, strict=True):
+        rotation = rotation @ Rotation.from_rotvec([twist, 0.0, 0.0]).as_matrix() @ about_z(turn)
+        along = rotation[:, 0]
+        result.append((rotation, place + 0.5 * body.length * along))
+        place = place + body.length * along
+    return result
+
+
+def about_z(angle: float) -> Floats:
+    return np.asarray(Rotation.from_rotvec([0.0, 0.0, angle]).as_matrix())
+
+
+def slope(function: Callable[[float], Floats], at: float) -> Floats:
+    """Derivative by differences of fourth order, to about 1e-11 of smooth closed forms."""
+    small = 1e-3
+    near, far = (function(at + k * small) - function(at - k * small) for k in (1, 2))
+    return (8.0 * near - far) / (12.0 * small)
+
+
+def lagrange(
+    kinetic: Callable[[float], float], potential: Callable[[float], float], start: float, times: Sequence[float]
+) -> Floats:
+    """Angle at given times of a motion from rest with J(θ) θ̇²/2 + V(θ) constant: J θ̈ = −J′ θ̇²/2 − V′."""
+
+    def rates(_: float, state: Floats) -> list[float]:
+        angle, speed = state
+        force = -0.5 * slope(lambda x: np.array(kinetic(x)), angle) * speed**2
+        return [speed, float(force - slope(lambda x: np.array(potential(x)), angle)) / kinetic(angle)]
+
+    found = solve_ivp(rates, (0.0, times[-1]), [start, 0.0], method="DOP853", rtol=1e-10, atol=1e-10, t_eval=times)
+    return np.asarray(found.y[0])
+
+
+@cache
+def bennett_reference() -> Floats:
+    """First angle of Bennett's linkage."""
+    model = bennett()
+    mechanism: Any = model.systems["mechanism"]
+
+    def placed(angle: float) -> Floats:
+        return np.array([np.column_stack(pair) for pair in bennett_placement(model, angle)])
+
+    def kinetic(angle: float) -> float:
+        total = 0.0
+        for body, here, rate in zip(mechanism.bodies, placed(angle), slope(placed, angle), strict=True):
+            turning = here[:, :3].T @ rate[:, :3]
+            spin, linear = np.array([turning[2, 1], turning[0, 2], turning[1, 0]]), rate[:, 3]
+            xy, xz, yz = body.products_of_inertia
+            tensor = np.diag(body.inertia) + np.array([[0.0, xy, xz], [xy, 0.0, yz], [xz, yz, 0.0]])
+            total += body.mass * linear @ linear + spin @ tensor @ spin
+        return float(total)
+
+    def potential(angle: float) -> float:
+        pairs = zip(mechanism.bodies, placed(angle), strict=True)
+        return float(-sum(body.mass * np.array(mechanism.gravity) @ here[:, 3] for body, here in pairs))
+
+    return lagrange(kinetic, potential, 1.0, TIMES["bennett"])
+
+
+MASSES, LENGTHS, INERTIAS = np.array([10.0, 20.0, 15.0]), np.array([1.0, 2.0, 1.5]), np.array([1.0, 5.0, 3.0])
+
+
+def four_bar_directions(crank: float) -> Floats:
+    """Angles of crank, coupler and rocker above the horizontal, by the law of cosines; without jumps."""
+    across = np.array([2.0 - np.cos(crank), -np.sin(crank)])  # from the crank's end to the rocker's pivot
+    size, direction = np.hypot(*across), np.arctan2(across[1], across[0])
+
+    def corner(beside: float, opposite: float) -> float:
+        return float(np.arccos((beside**2 + size**2 - opposite**2) / (2.0 * beside * size)))
+
+    coupler, rocker = LENGTHS[1:]
+    return np.array([crank, direction + corner(coupler, rocker), np.pi + direction - corner(rocker, coupler)])
+
+
+def four_bar_centres(crank: float) -> Floats:
+    """Centres of mass in the plane of the house, shape (3, 2)."""
+    x, y = np.cos(four_bar_directions(crank)), np.sin(four_bar_directions(crank))
+    halves = 0.5 * LENGTHS[:, np.newaxis] * np.stack([x, y], axis=1)
+    return halves + np.array([[0.0, 0.0], [x[0], y[0]], [2.0, 0.0]])
+
+
+@cache
+def slewing_reference() -> Floats:
+    """Angle of the crank: the house, whose angular momentum stays, adds what Routh's function has beside energy."""
+
+    def about_vertical(crank: float) -> float:
+        directions, centres = four_bar_directions(crank), four_bar_centres(crank)
+        own = 0.1 * np.sin(directions) ** 2 + INERTIAS * np.cos(directions) ** 2
+        return float(1e6 + np.sum(own + MASSES * centres[:, 0] ** 2))
+
+    def kinetic(crank: float) -> float:
+        spins, speeds = slope(four_bar_directions, crank), slope(four_bar_centres, crank)
+        return float(np.sum(INERTIAS * spins**2 + MASSES * np.sum(speeds**2, axis=1)))
+
+    simulation = slewing_four_bar().simulation(compiled=False)
+    simulation.initialize()
+    start = simulation.get("crank.angle")
+    momentum = SPEED * about_vertical(start)
+
+    def potential(crank: float) -> float:
+        weight = 9.81 * np.sum(MASSES * four_bar_centres(crank)[:, 1])
+        return float(weight + 0.5 * momentum**2 / about_vertical(crank))
+
+    return lagrange(kinetic, potential, start, TIMES["slewing-four-bar"])
+
+
+# -- runs -----------------------------------------------------------------------------------------------------
+
+
+CASES = {
+    "bennett": (bennett, "link_1.angle", bennett_reference),
+    "slewing-four-bar": (partial(slewing_four_bar, 0.0, SPEED), "crank.angle", slewing_reference),
+}
+
+
+def error(name: str, **options: Any) -> float:
+    """Largest error of the angle at `TIMES`."""
+    model, variable, reference = CASES[name]
+    result = model().simulation(compiled=False, **options).run(TIMES[name][-1])
+    found = np.interp(TIMES[name], result.time, result[variable])
+    return float(np.max(np.abs(found - reference())))
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", CASES)
+def test_second_order_past_the_change(name: str, formulation: str) -> None:
+    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-11)}
+    coarse, fine = (error(name, step=step, **options) for step in (5e-3, 2.5e-3))
+    assert fine < 1e-3
+    assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)
+
+
+@pytest.mark.parametrize("formulation", EXPLICIT)
+@pytest.mark.parametrize("name", CASES)
+def test_tight_solvers_meet_the_closed_forms(name: str, formulation: str) -> None:
+    assert error(name, formulation=formulation, **TIGHT) < 2e-8
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("slew", [0.0, 0.25 * pi, 0.5 * pi, 2.0])
+def test_closing_force_at_rest_is_in_the_plane(formulation: str, slew: float) -> None:
+    """At rest, at any slew: the force is that of a planar four-bar with multipliers, and there are no moments."""
+    simulation = slewing_four_bar(slew, 0.0).simulation(formulation=formulation, compiled=False)
+    simulation.initialize()
+    force, moment = (np.array([simulation.get(f"C.{kind}.{axis}") for axis in "xyz"]) for kind in ("force", "moment"))
+    horizontal, vertical = planar_closing_force(simulation.get("crank.angle"))
+    expected = [horizontal * np.cos(slew), horizontal * np.sin(slew), vertical]
+    np.testing.assert_allclose(force, expected, atol=1e-6)
+    np.testing.assert_allclose(moment, 0.0, atol=2e-5)
+
+
+def planar_closing_force(crank: float) -> tuple[float, float]:
+    """Force on the rocker's end at rest, horizontal and vertical, in the three angles and two multipliers."""
+    one, two, three = four_bar_directions(crank)
+    mass = np.diag([1.0 + 10.0 * 0.25 + 20.0, 5.0 + 20.0, 3.0 + 15.0 * 0.75**2])
+    mass[0, 1] = mass[1, 0] = 20.0 * np.cos(one - two)
+    load = -9.81 * np.array([(5.0 + 20.0) * np.cos(one), 20.0 * np.cos(two), 15.0 * 0.75 * np.cos(three)])
+    jacobian = np.array(
+        [
+            [-np.sin(one), -2.0 * np.sin(two), 1.5 * np.sin(three)],
+            [np.cos(one), 2.0 * np.cos(two), -1.5 * np.cos(three)],
+        ]
+    )
+    saddle = np.block([[mass, jacobian.T], [jacobian, np.zeros((2, 2))]])
+    return tuple(np.linalg.solve(saddle, np.concatenate([load, np.zeros(2)]))[3:])
+
+
+def test_reactions_that_redundancy_leaves_open_are_shared_alike() -> None:
+    """Bennett's linkage has three redundant equations: all formulations share the forces in the same way."""
+    found = []
+    for formulation in FORMULATIONS:
+        simulation = bennett().simulation(formulation=formulation, compiled=False)
+        simulation.initialize()
+        names = [variable.name for variable in simulation.functions.system.reactions]
+        found.append(dict(zip(names, [simulation.get(name) for name in names], strict=True)))
+    for other in found[1:]:
+        assert other == pytest.approx(found[0], abs=1e-5)
+
+
+def test_least_norm_is_least() -> None:
+    """What the joints could hold against each other is orthogonal to what they are said to hold."""
+    simulation = bennett().simulation(formulation="double-step", compiled=False)
+    simulation.initialize()
+    functions = simulation.functions
+    reactions = np.array([simulation.get(variable.name) for variable in functions.system.reactions])
+    play, jacobian = functions.reaction_play()
+    idle = np.linalg.svd(jacobian)[0][:, 2:]
+    assert idle.shape[1] == 3
+    np.testing.assert_allclose(jacobian.T @ idle, 0.0, atol=1e-9)
+    assert np.linalg.norm(play @ idle) > 1.0
+    np.testing.assert_allclose((play @ idle).T @ reactions, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("formulation", ["dca", "hdca"])
+def test_exchanged_equations_are_restored_to_the_last_bit(formulation: str) -> None:
+    """A state holds the equations that count: a run goes on from it as if nothing had been, in a simulation anew."""
+    first, second = (
+        slewing_four_bar(0.735, 3.0).simulation(formulation=formulation, step=5e-3, compiled=False) for _ in range(2)
+    )
+    first.initialize()
+    for index in range(40):
+        first.step(index * 5e-3, 5e-3)
+    assert first.statistics.repartitions >= 1
+    second.initialize()
+    second.restore(first.save())
+    for index in range(40, 60):
+        for simulation in (first, second):
+            simulation.step(index * 5e-3, 5e-3)
+    assert first.save() == second.save()
+
+
+def test_loops_that_open_end_the_run() -> None:
+    """Divide and conquer lets positions drift: with large steps further than anybody should go on from."""
+    simulation = slewing_four_bar().simulation(formulation="dca", step=0.02, compiled=False)
+    with pytest.raises(LoopsOpenError, match=r"at t = \S+ s the loop has come open by .* at joint C .*stabilisation"):
+        simulation.run(12.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_three_turns_of_the_house(formulation: str) -> None:
+    options = {"stabilisation": 10.0} if formulation == "dca" else {}
+    result = slewing_four_bar().simulation(formulation=formulation, step=1e-3, **options).run(12.0)
+    assert result["house.angle"][-1] == pytest.approx(6.0 * pi, abs=1e-3)
+    promised = {"double-step": 1e-12, "penalty": 1e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
+    assert result.largest("constraint.position") < promised[formulation]
+    assert result.largest("energy.drift") < 0.1

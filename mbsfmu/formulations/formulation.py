@@ -17,7 +17,7 @@ from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
 
 CLOSED = 1e-5
-"""How far a loop whose positions are closed in every step may be open at its end, as a share of its lever arms or of 1 rad."""
+"""How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
 
 
 @dataclass(frozen=True)

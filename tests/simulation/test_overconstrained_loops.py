@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import CoupledModel
-from mbsfmu.errors import LoopsOpenError
+from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import Tolerances
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
@@ -172,8 +172,8 @@ def error(name: str, **options: Any) -> float:
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_second_order_past_the_change(name: str, formulation: str) -> None:
-    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-11)}
-    coarse, fine = (error(name, step=step, **options) for step in (5e-3, 2.5e-3))
+    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-9)}
+    coarse, fine = (error(name, step=step, **options) for step in (2.5e-3, 1.25e-3))
     assert fine < 1e-3
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)
 
@@ -260,7 +260,7 @@ def test_exchanged_equations_are_restored_to_the_last_bit(formulation: str) -> N
 def test_loops_that_open_end_the_run() -> None:
     """Divide and conquer lets positions drift: with large steps further than anybody should go on from."""
     simulation = slewing_four_bar().simulation(formulation="dca", step=0.02, compiled=False)
-    with pytest.raises(LoopsOpenError, match=r"at t = \S+ s the loop has come open by .* at joint C .*stabilisation"):
+    with pytest.raises(SimulationError, match=r"at t = \S+ s the loop has come open by .* at joint C .*stabilisation"):
         simulation.run(12.0)
 
 

@@ -31,7 +31,7 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
 
 def shortest(jacobian: Floats, effect: Floats) -> Floats:
     """Return the multipliers of least norm with Φ_zᵀ λ as given, shape (m,)."""
-    return np.asarray(np.linalg.lstsq(jacobian.T, effect, rcond=RANK_TOLERANCE)[0])
+    return np.asarray(np.linalg.lstsq(jacobian.T, effect, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 
 def _saddle(mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats) -> tuple[Floats, Floats]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from mbsfmu.equations.linear import Floats
@@ -62,7 +64,7 @@ def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Fl
     return chosen
 
 
-def _pivots(jacobian: Floats) -> tuple[Floats, Floats]:
+def _pivots(jacobian: Floats) -> tuple[Floats, NDArray[np.integer[Any]]]:
     """Return the magnitudes of the pivots that take the rows in order of their distances, and that order."""
     factor, order = qr(jacobian.T, mode="r", pivoting=True)
     return np.abs(np.diagonal(factor)), order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import asin, atan, cos, pi, radians, sin, tan
 
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.model import Mechanism, Revolute, RigidBody, along
+from mbsfmu.model import Mechanism, Point, Revolute, RigidBody, along
 
 _TWIST = radians(30.0)
 _LENGTH, _OTHER_LENGTH = 1.0, 1.6
@@ -109,7 +109,7 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
         name="house",
         mass=1000.0,
         inertia=(6e5, 6e5, 1e6),
-        points={"front": (2.0, 0.0, 0.0), "rear": (0.0, 0.0, 0.0)},
+        points={"front": Point(position=(2.0, 0.0, 0.0)), "rear": Point()},
     )
     mechanism = Mechanism(
         gravity=(0.0, 0.0, -9.81),

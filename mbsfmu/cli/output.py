@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +43,11 @@ def _once() -> Callable[[logging.LogRecord], bool]:
 
 @contextmanager
 def keep_recorded(output: str | None) -> Iterator[None]:
-    """Write what was recorded until a run failed or was interrupted, and say so."""
+    """Write what was recorded until a run failed or was interrupted, and say so.
+
+    What the system ends (SIGTERM) is interrupted too: rows are kept, and what was unpacked is removed.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except (RunError, RunInterrupted) as ended:
@@ -50,6 +55,8 @@ def keep_recorded(output: str | None) -> Iterator[None]:
             ended.result.to_file(output)
             click.echo(f"mbsfmu: {output} has what was recorded until {ended.result.time[-1]:.9g} s", err=True)
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def write_json(path: str | None, data: Mapping[str, Any]) -> None:

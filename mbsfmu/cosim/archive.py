@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from pathlib import Path
+import zipfile
+from pathlib import Path, PurePosixPath
 
 import fmpy
+from fmpy import fmi2
 
 from mbsfmu.errors import InputError
 
@@ -19,10 +22,17 @@ class Archive:
     path
         The FMU file.
 
+    Attributes
+    ----------
+    description
+        Its description, as FMPy reads it.
+    path, folder
+        The file, and what it is unpacked into.
+
     Raises
     ------
     InputError
-        When it is no FMI 2.0 co-simulation FMU that runs on this platform.
+        When it is no FMI 2.0 co-simulation FMU that runs on this platform, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,8 +47,53 @@ class Archive:
             raise InputError(f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})")
         if fmpy.platform not in platforms:
             raise InputError(f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}")
+        self.path = path
+        self._check_entries()
         self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
-        fmpy.extract(str(path), unzipdir=self.folder)
+        try:
+            fmpy.extract(str(path), unzipdir=self.folder)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, Exception):  # of any kind: what zipfile and FMPy raise
+                raise InputError(f"{path} cannot be unpacked: {str(error).strip()}") from None
+            raise
+
+    def _check_entries(self) -> None:
+        """Check that the library is there under its name, and that nothing would be unpacked outside."""
+        with zipfile.ZipFile(self.path) as archive:
+            names = [PurePosixPath(name) for name in archive.namelist()]
+        for name in names:
+            if ".." in name.parts:
+                raise InputError(f"{self.path} has the entry {name}, which leads out of it")
+        assert self.description.coSimulation is not None
+        library = f"{self.description.coSimulation.modelIdentifier}{fmpy.sharedLibraryExtension}"
+        folder = PurePosixPath("binaries", fmpy.platform)
+        if folder / library not in names:
+            found = ", ".join(name.name for name in names if name.parent == folder)
+            raise InputError(f"{self.path} has no library {library} for {fmpy.platform}; {folder} has {found}")
+
+    def load(self, instance: str) -> fmi2.FMU2Slave:
+        """Load the library, for an instance of a name.
+
+        Raises
+        ------
+        InputError
+            When it, or one that it needs, cannot be loaded, or a function of FMI 2.0 is missing.
+        """
+        assert self.description.coSimulation is not None
+        identifier, here = self.description.coSimulation.modelIdentifier, Path.cwd()
+        try:
+            return fmi2.FMU2Slave(
+                guid=self.description.guid,
+                unzipDirectory=self.folder,
+                modelIdentifier=identifier,
+                instanceName=instance,
+            )
+        except Exception as error:  # FMPy raises bare exceptions here
+            reason = str(error).replace(f"{self.folder}{os.sep}", "").strip()
+            raise InputError(f"{self.path}: the library {identifier} cannot be used: {reason}") from None
+        finally:
+            os.chdir(here)  # FMPy stays where the library is when it cannot be loaded
 
     def close(self) -> None:
         """Remove the unpacked files."""

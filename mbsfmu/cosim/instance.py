@@ -129,12 +129,7 @@ class Instance:
         self._callbacks.freeMemory = fmi2.defaultCallbacks.freeMemory
         addLoggerProxy(byref(self._callbacks))
         _instances[name.encode()] = self
-        self._slave = fmi2.FMU2Slave(
-            guid=self._description.guid,
-            unzipDirectory=archive.folder,
-            modelIdentifier=co_simulation.modelIdentifier,
-            instanceName=name,
-        )
+        self._slave = archive.load(name)
         try:
             self._slave.instantiate(callbacks=self._callbacks, loggingOn=True)
         except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance

@@ -23,7 +23,7 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     Raises
     ------
     InputError
-        When a folder holds no package or several, or two FMU files have one name.
+        When a folder holds no package or several, a package no component, or two FMU files have one name.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
@@ -35,9 +35,14 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
         if path.suffix == ".ssp":
             folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            return read_ssp(path, folder)
+            graph = read_ssp(path, folder)
+            if not graph.units:
+                raise InputError(f"{path} has no component; there is nothing to run")
+            return graph
         source = [path]
     files = [Path(each) for each in source]
+    if not files:
+        raise InputError("no FMU is given; there is nothing to run")
     units = {file.stem: file for file in files}
     if len(units) < len(files):
         raise InputError("two FMU files have the same name; the units of a run need different ones")

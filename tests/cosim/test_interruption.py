@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +52,27 @@ def test_the_command_writes_it(
     assert done.exit_code != 0
     assert f"{output} has what was recorded until 0.2 s" in done.stderr
     assert Trajectory.from_file(output).time[-1] == pytest.approx(0.2)
+
+
+def test_a_run_that_the_system_ends_has_its_rows(foreign: Callable[[str], Path], tmp_path: Path) -> None:
+    """It would go on for minutes; nothing stays in the temporary folder."""
+    output, unpacked = tmp_path / "run.csv", tmp_path / "unpacked"
+    unpacked.mkdir()
+    command = [sys.executable, "-m", "mbsfmu", "cosim", str(foreign("dahlquist")), "--step", "1e-4", "--stop", "1e4"]
+    process = subprocess.Popen(
+        [*command, "-o", str(output)], env={**os.environ, "TMPDIR": str(unpacked)}, stderr=subprocess.PIPE, text=True
+    )
+    while not list(unpacked.glob("*/binaries/*/*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.terminate()
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted" in told
+    assert list(unpacked.iterdir()) == []
+    kept = Trajectory.from_file(output)
+    np.testing.assert_allclose(kept["x"], np.exp(-kept.time), rtol=1e-9)
 
 
 def test_a_refused_call_closes_units_without_a_word(halves_exact: list[Path], caplog: pytest.LogCaptureFixture) -> None:

@@ -436,3 +436,18 @@ def test_libcosim_reads_and_runs_our_package(four_bar_package: Path, tmp_path: P
     ours = cosimulate(four_bar_package, step=1e-3, stop=1.1, algorithm="jacobi")["mechanism.cylinder.length"]
     assert theirs == pytest.approx(ours[-1], rel=1e-9)
     assert abs(theirs - ours[0]) > 1e-3
+
+
+def test_empty_element_means_the_system(make: Make) -> None:
+    """OMSimulator writes so; without the attribute it means the same."""
+    outside = connectors(connector("shown", "output", unit="mV"))
+    named = make(system(SOURCE, wire("source.sine", "shown"), outside=outside), "named")
+    written = wire("source.sine", "shown").replace("endConnector", 'endElement="" endConnector')
+    empty = make(system(SOURCE, written, outside=outside), "empty")
+    np.testing.assert_array_equal(run(empty)["shown"], run(named)["shown"])
+    np.testing.assert_allclose(run(empty)["shown"], run(empty)["source.sine"])
+
+
+def test_package_without_a_component_is_told(make: Make) -> None:
+    with pytest.raises(InputError, match=r"package\.ssp has no component; there is nothing to run"):
+        run(make('<ssd:System name="root"/>'))

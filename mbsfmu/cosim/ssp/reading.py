@@ -149,8 +149,8 @@ class StructureReader:
 
     def _wire(self, connection: etree._Element) -> Wire:
         wire = Wire(
-            (connection.get("startElement"), connection.get("startConnector", "")),
-            (connection.get("endElement"), connection.get("endConnector", "")),
+            (connection.get("startElement") or None, connection.get("startConnector", "")),
+            (connection.get("endElement") or None, connection.get("endConnector", "")),
             convert_units=connection.get("suppressUnitConversion", "false") not in ("true", "1"),
         )
         transformation = self._transformation(connection, f"on the connection {wire}")

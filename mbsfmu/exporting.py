@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mbsfmu.simulation.simulation import Simulation
 
 LAYOUTS = ("separate", "monolithic", "both")
 BACKENDS = ("native", "python")
+logger = logging.getLogger(__name__)
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -113,6 +115,7 @@ def export(
     for system in wanted:
         arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
         units[system] = (unit_from_dict(arguments), arguments)
+    _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
     paths = []
     for system, (unit, arguments) in units.items():
         if backend == "native":
@@ -130,6 +133,15 @@ def export(
         members = {system: path for system, path in wanted.items() if system is not None}
         paths.append(write_ssp(package, model.name, members, connections, model.stop_time))
     return paths
+
+
+def _tell_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str]]) -> None:
+    """Tell which inputs neither the model nor the connections of its package drive: they are the importer's."""
+    targets = {target for _, target in model.connections}
+    left = [name if system is None else f"{system}.{name}" for system, names in inputs.items() for name in names]
+    told = ", ".join(name for name in left if name not in targets)
+    if told:
+        logger.info("the importer has to drive %s", told)
 
 
 def _files(model: CoupledModel, folder: Path, layout: str) -> tuple[dict[str | None, Path], Path]:

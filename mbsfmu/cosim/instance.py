@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 from collections import deque
@@ -41,13 +42,15 @@ NEXT_EVENT = "next_event"
 
 
 # FMPy's proxy of the logger has one target per process, the last that was added: messages are told apart by the
-# instance's name.
-_instances: WeakValueDictionary[bytes, Instance] = WeakValueDictionary()
+# environment that each instance hands to its unit, for names may occur twice.
+_instances: WeakValueDictionary[int, Instance] = WeakValueDictionary()
+_environments = itertools.count(1)
 
 
-def _log(_: Any, instance: bytes, status: int, category: bytes, message: bytes) -> None:
-    if instance in _instances:
-        _instances[instance].log(status, category, message)
+def _log(environment: int | None, _: bytes, status: int, category: bytes, message: bytes) -> None:
+    instance = _instances.get(environment or 0)
+    if instance is not None:
+        instance.log(status, category, message)
 
 
 _LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
@@ -128,7 +131,8 @@ class Instance:
         self._callbacks.allocateMemory = fmi2.defaultCallbacks.allocateMemory
         self._callbacks.freeMemory = fmi2.defaultCallbacks.freeMemory
         addLoggerProxy(byref(self._callbacks))
-        _instances[name.encode()] = self
+        self._callbacks.componentEnvironment = environment = next(_environments)
+        _instances[environment] = self
         self._slave = archive.load(name)
         try:
             self._slave.instantiate(callbacks=self._callbacks, loggingOn=True)

@@ -60,13 +60,14 @@ class InputValues:
         self.values[index] = value
         self.held[index] = True
 
-    def undriven(self) -> list[tuple[Variable, float]]:
-        """Return the inputs that follow no signal and were not set, with the values that they keep."""
-        return [
-            (variable, float(self.values[index]))
+    @property
+    def undriven(self) -> tuple[str, ...]:
+        """Names of the inputs that follow no signal and were not set."""
+        return tuple(
+            variable.name
             for index, variable in enumerate(self._variables)
             if not self.held[index] and index not in self.signals
-        ]
+        )
 
     def over(self, passed: float) -> Callable[[float], Floats]:
         """Return the values over a stretch of time without events, as a function of the time in s.

@@ -172,6 +172,11 @@ class Simulation:
         """Signals by the index of the input that follows them."""
         return self._inputs.signals
 
+    @property
+    def undriven(self) -> tuple[str, ...]:
+        """Names of the inputs that follow no signal and were not set."""
+        return self._inputs.undriven
+
     # -- life cycle -----------------------------------------------------------------------------------------
 
     def reset(self) -> None:
@@ -282,8 +287,8 @@ class Simulation:
         stop = self.stop_time if stop is None else stop
         output_step = self.solver.output_step(stop) if output_step is None else output_step
         check_run(stop, output_step, self.step_size, 1 + len(self._table.continuous))
-        self._tell_undriven()
         self.initialize()
+        self._tell_undriven()
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
         rows = np.empty((len(times), len(self._table.continuous)))
@@ -321,7 +326,7 @@ class Simulation:
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
         told = ", ".join(
-            f"{variable.name} (stays {value:g} {variable.unit})" for variable, value in self._inputs.undriven()
+            f"{name} (stays {self.get(name):g} {self._variable_by_name[name].unit})" for name in self.undriven
         )
         if told and not self._told_undriven:
             logger.warning("nothing drives %s: connect it, give it a signal, or set it before the run", told)

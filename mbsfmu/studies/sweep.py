@@ -131,6 +131,8 @@ def sweep(
         "internal_step": internal if coupled else None,
     }  # fmt: skip
     points = make_points(values, chosen, content)
+    if output is not None and Path(output).suffix.lower() != ".parquet":
+        raise InputError(f"{output} is refused as the file of a study: its name must end in .parquet")
     journal = Journal(Path(output)) if output is not None else None
     if journal is not None and not journal.path.absolute().parent.is_dir():
         raise InputError(f"the folder of {output} is not there")

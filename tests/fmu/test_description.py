@@ -72,7 +72,7 @@ def test_guid_follows_the_content(tmp_path: Path) -> None:
 
 def test_needs_execution_tool_can_be_denied(tmp_path: Path) -> None:
     model = mbsfmu.models.pendulum(1)
-    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", needs_execution_tool=False)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", backend="python", needs_execution_tool=False)
     assert description(path).find("CoSimulation").get("needsExecutionTool") == "false"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from fuzzing import Checked, checked
 from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.exporting import export
@@ -32,5 +33,19 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
             path = export(model, folder, layout="monolithic", sources=True, **options)[0]
             made[key] = Exported(path, model.simulation(**options))
         return made[key]
+
+    return unit
+
+
+@pytest.fixture(scope="session")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Checked]:
+    """Return a function that compiles a model's unit with sanitizers, once for each formulation."""
+    made: dict[tuple[str, str], Checked] = {}
+
+    def unit(name: str, formulation: str) -> Checked:
+        if (name, formulation) not in made:
+            simulation = model_of(name).simulation(formulation=formulation, compiled=False)
+            made[name, formulation] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}"))
+        return made[name, formulation]
 
     return unit

@@ -14,6 +14,7 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.build import build_platform_binary
+from fuzzing import SANITIZERS, Checked
 from native_units import Exported, model_of
 
 import mbsfmu
@@ -101,12 +102,13 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
         ("ball-pendulum", "dca-alm"),
     ],
 )
-def test_sanitizers_find_nothing(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
-    folder, guid = unpack(native(name, formulation), tmp_path)
-    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
-    library = tmp_path / "checked.so"
-    run("gcc", "-std=c99", *flags, "-fPIC", "-shared", *UNIT, "-o", str(library), "-lm", cwd=folder / "sources")
-    assert hosted(folder, guid, library=library, host=compiled_host(folder, *flags)).shape == (STEPS, VARIABLES + 1)
+def test_sanitizers_find_nothing(
+    sanitized: Callable[[str, str], Checked], tmp_path: Path, name: str, formulation: str
+) -> None:
+    unit = sanitized(name, formulation)
+    (tmp_path / "sources").symlink_to(unit.library.parent)
+    host = compiled_host(tmp_path, *SANITIZERS)
+    assert hosted(tmp_path, unit.guid, library=unit.library, host=host).shape == (STEPS, VARIABLES + 1)
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")

@@ -126,7 +126,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
 ) {
     WITH_INSTANCE;
     if (instance->state.mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
-    if (!all_finite(&start, 1) || (has_stop && !(stop > start))) {
+    if (!all_finite(&start, 1) || (has_stop && !(all_finite(&stop, 1) && stop > start))) {
         return REFUSE("the experiment from %g s to %g s is refused: it must end after it starts", start, stop);
     }
     if (has_tolerance && !(tolerance > 0.0 && all_finite(&tolerance, 1))) {
@@ -137,7 +137,7 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetupExperiment)(
     instance->state.tolerance_factor = taken ? tolerance / RELATIVE_TOLERANCE : 1.0;
     start_at(&instance->state, start);
     instance->state.initialized = 0;
-    instance->state.has_stop_time = has_stop;
+    instance->state.has_stop_time = has_stop != 0;
     instance->state.stop_time = has_stop ? stop : 0.0;
     return fmi2OK;
 }

@@ -1,0 +1,99 @@
+"""Random calls of native units under sanitizers; by hand for longer than the suite has time for.
+
+PYTHONPATH=tests python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from native_units import model_of
+
+from mbsfmu.native.model_code import UNIT, unit_sources
+from mbsfmu.simulation.simulation import Simulation
+
+HERE = Path(__file__).parent
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A library that sanitizers watch.
+
+    Attributes
+    ----------
+    library
+        The file.
+    guid
+        What it is instantiated with.
+    simulation
+        What it was made from.
+    """
+
+    library: Path
+    guid: str
+    simulation: Simulation
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `fuzz.c` is told about it."""
+        names = [variable.name for variable in self.simulation.variables]
+        return [str(self.library), self.guid, str(len(names)), str(names.index("solver.step"))]
+
+
+def compile_c(*arguments: str, folder: Path) -> None:
+    """Run the compiler."""
+    done = subprocess.run(["gcc", "-std=c99", *arguments], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def checked(simulation: Simulation, folder: Path) -> Checked:
+    """Compile a unit with sanitizers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    guid = "{" + folder.name + "}"
+    for name, text in unit_sources(simulation, guid).items():
+        (folder / name).write_text(text)
+    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT, "-o", "checked.so", "-lm", folder=folder)
+    return Checked(folder / "checked.so", guid, simulation)
+
+
+def fuzz(one: Checked, other: Checked, calls: int, seed: int) -> str:
+    """Make random calls; return what became of them.
+
+    Raises
+    ------
+    AssertionError
+        When a sanitizer finds something, or a unit breaks a promise; the message is what was found.
+    """
+    program = one.library.with_name("fuzz")
+    include = str(one.library.parent)
+    flags = ("-Wall", "-Wextra", "-Wno-misleading-indentation", "-D_GNU_SOURCE", f"-I{include}")
+    compile_c(*flags, *SANITIZERS, str(HERE / "fuzz.c"), "-o", str(program), "-ldl", "-lm", folder=HERE)
+    command = [str(program), str(calls), str(seed), *one.arguments, *other.arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"seed {seed}: {done.stdout[-1000:]}{done.stderr[-6000:]}"
+    return done.stdout.strip()
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("units", nargs=2, metavar="MODEL:FORMULATION[:SOLVER]")
+    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        made = []
+        for number, text in enumerate(chosen.units):
+            name, formulation, *solver = text.split(":")
+            options = {"formulation": formulation, **({"solver": solver[0]} if solver else {})}
+            made.append(checked(model_of(name).simulation(compiled=False, **options), Path(folder) / f"unit-{number}"))
+        print(fuzz(*made, chosen.calls, chosen.seed))  # noqa: T201 - what it is run for
+
+
+if __name__ == "__main__":
+    main()

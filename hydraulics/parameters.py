@@ -17,7 +17,7 @@ _UNITS: dict[str, tuple[str, str, str]] = {
     "orifice_diameter": ("m", "positive", "diameter of the orifice"),
     "discharge_coefficient": ("1", "positive", "flow discharge coefficient"),
     "laminar_pressure": ("Pa", "positive", "pressure drop below which the flow is laminar"),
-    "flow_coefficient": ("m3/(s.V.Pa0.5)", "positive", "flow per volt and root of pressure drop"),
+    "flow_coefficient": ("m3/(s.V)", "positive", "flow per volt at a pressure drop of 1 Pa, with whose root it grows"),
     "time_constant": ("s", "positive", "time constant of the spool"),
     "command_limit": ("V", "positive", "command at which it saturates"),
     "dead_band": ("V", "non-negative", "spool position up to which the valve stays closed"),
@@ -35,7 +35,17 @@ _UNITS: dict[str, tuple[str, str, str]] = {
     "stop_stiffness": ("N/m", "non-negative", "stiffness of the end stops"),
     "stop_damping": ("s/m", "non-negative", "damping of the end stops, relative to their force"),
 }
+_TUNABLE = frozenset(
+    {
+        *("pressure", "orifice_diameter", "discharge_coefficient", "laminar_pressure"),
+        *("flow_coefficient", "time_constant", "command_limit", "dead_band"),
+        *("viscous_friction", "coulomb_friction", "static_friction", "stribeck_velocity", "smoothing_velocity"),
+    }
+)
+"""What may change while a circuit works: settings and wear. Geometry, volumes and the oil would change what is stored,
+and what is given for the start counts there alone."""
 _SMALLEST = 1e-12  # positive quantities must stay so whatever is set at run time
+_LARGEST = {"discharge_coefficient": 1.0}  # no orifice lets more through than an ideal one
 
 
 def list_parameters(circuit: Circuit) -> tuple[Quantity, ...]:
@@ -61,7 +71,10 @@ def _parameters(circuit: Circuit) -> Iterator[Quantity]:
                 continue
             unit, sign, description = _UNITS[field]
             minimum = {"positive": _SMALLEST, "non-negative": 0.0, "any": None}[sign]
-            yield Quantity(f"{component.name}.{field}", unit, value, minimum, description=description)
+            most = _LARGEST.get(field)
+            tunable = field in _TUNABLE
+            name = f"{component.name}.{field}"
+            yield Quantity(name, unit, value, minimum, most, description=description, tunable=tunable)
     for node, pressure in circuit.initial_pressures.items():
         if not isinstance(pressure, Balanced):
             yield Quantity(f"{node}.initial_pressure", "Pa", pressure, 0.0, description="pressure at the start")

@@ -26,6 +26,8 @@ class Quantity:
         Magnitude it usually has.
     description
         One line on it.
+    tunable
+        Of a parameter: whether it may change while a circuit works, as settings of valves and pumps do.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Quantity:
     maximum: float | None = None
     nominal: float | None = None
     description: str = ""
+    tunable: bool = False
 
 
 class Values:

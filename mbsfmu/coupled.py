@@ -17,6 +17,7 @@ from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System
+from mbsfmu.identity import Origin
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
@@ -62,6 +63,8 @@ class CoupledModel(Data):
         Signals over time by the input that follows them, as `system.variable`.
     stop_time, step
         End and step of a run in s, where nothing else is said.
+    version, author, copyright, license
+        Of the model, for those who get a unit that is exported from it.
 
     Raises
     ------
@@ -76,6 +79,10 @@ class CoupledModel(Data):
     signals: FrozenMap[str, AnySignal] = {}
     stop_time: Annotated[float, Field(gt=0)] = 10.0
     step: Annotated[float, Field(gt=0)] = 1e-3
+    version: str = "1.0"
+    author: str = ""
+    copyright: str = ""
+    license: str = ""
 
     @model_validator(mode="after")
     def _has_systems(self) -> Self:
@@ -219,17 +226,21 @@ class CoupledModel(Data):
             for reference, signal in self.signals.items()
             if reference.startswith(f"{name}.")
         }
-        return make_simulation(part, **self._described(name, options), signals=signals)
+        return make_simulation(part, **self._described(f"{self.name}.{name}", options), signals=signals)
 
     def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         described = {
             "name": name,
-            "content": (self.model_dump(mode="json", exclude={"description", "stop_time", "step"}), name),
+            "content": (self.model_dump(mode="json", include={"systems", "connections", "signals"}), name),
+            "origin": Origin(self.version, self.author, self.copyright, self.license or _UNLICENSED),
             "description": self.description,
             "stop_time": self.stop_time,
             "step": self.step,
         }
         return {**described, **{key: value for key, value in options.items() if value is not None}}
+
+
+_UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
 
 
 def _absolute(options: Mapping[str, Any]) -> bool:

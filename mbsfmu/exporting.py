@@ -50,7 +50,8 @@ def export(
     directory
         Where the files go; made if it is not there.
     layout
-        `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`.
+        `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`, which of a
+        model with one system is `monolithic`.
     backend
         `native`: machine code that needs nothing on the target; `python`: units that run on a Python of the target.
     platforms
@@ -95,6 +96,8 @@ def export(
         raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
     if backend == "native" and not needs_execution_tool:
         raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
+    if layout == "both" and len(model.systems) == 1:
+        layout = "monolithic"  # the unit of the only system would be the same once more
     folder = Path(directory)
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:

@@ -1,12 +1,33 @@
-"""What identifies things by their content."""
+"""What identifies things: their content, and where they come from."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from mbsfmu.errors import InputError
 
 _CHECKSUM = 32  # bytes of SHA-256
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a model comes from; what is empty is left out.
+
+    Attributes
+    ----------
+    version
+        Of the model.
+    author
+        Who made it.
+    copyright, license
+        What holds for those who take it.
+    """
+
+    version: str = ""
+    author: str = ""
+    copyright: str = ""
+    license: str = ""
 
 
 def content_key(*contents: object) -> str:

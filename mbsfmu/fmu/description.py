@@ -12,12 +12,17 @@ from lxml import etree
 
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
+from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.variables import Causality, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _STRUCTURED_NAME = re.compile(rf"^{_PART}(?:\.{_PART})*$")
+_WORD_OF_C = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
+    "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
+)
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 
@@ -58,8 +63,9 @@ class ModelDescription:
 
 
 def model_identifier(name: str) -> str:
-    """Return the name of a model as an identifier of C."""
-    return re.sub(r"\W", "_", name)
+    """Return the name of a model as an identifier of C; the words of the language get a `_`."""
+    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"{identifier}_" if _WORD_OF_C.fullmatch(identifier) else identifier
 
 
 def describe(
@@ -92,6 +98,7 @@ def describe(
         modelName=unit.name,
         description=unit.description,
         generationTool=generation_tool,
+        **{key: value for key, value in asdict(unit.origin).items() if value},
         variableNamingConvention="structured",
         numberOfEventIndicators="0",
     )
@@ -127,16 +134,14 @@ def _add_units(root: etree._Element, variables: Iterable[Variable]) -> None:
     definitions = etree.SubElement(root, "UnitDefinitions")
     for name in dict.fromkeys(variable.unit for variable in variables):
         unit = etree.SubElement(definitions, "Unit", name=name)
-        exponents = dimension(name)
-        # A unit with a root in it, as flow coefficients have, has no integer exponents and stays a name.
-        if all(exponent == int(exponent) for exponent in exponents.values()):
-            etree.SubElement(unit, "BaseUnit", {base: str(int(exponent)) for base, exponent in exponents.items()})
+        etree.SubElement(unit, "BaseUnit", {base: str(exponent) for base, exponent in dimension(name).items()})
         if display := DISPLAY_UNITS.get(name):
             etree.SubElement(unit, "DisplayUnit", name=display.name, factor=_text(display.factor))
 
 
-def _add_variables(root: etree._Element, variables: Iterable[Variable]) -> None:
+def _add_variables(root: etree._Element, variables: Sequence[Variable]) -> None:
     parent = etree.SubElement(root, "ModelVariables")
+    scale = Scale.of(variables)
     for reference, variable in enumerate(variables):
         if not _STRUCTURED_NAME.match(variable.name):
             raise InputError(f"'{variable.name}' cannot be the name of a variable of a unit")
@@ -158,7 +163,7 @@ def _add_variables(root: etree._Element, variables: Iterable[Variable]) -> None:
         for name, value in (
             ("min", variable.minimum),
             ("max", variable.maximum),
-            ("nominal", variable.nominal),
+            ("nominal", scale.nominal(variable)),
             ("start", variable.start if variable.settable else None),
         ):
             if value is not None:

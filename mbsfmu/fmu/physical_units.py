@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from mbsfmu.errors import InputError
 
-Dimension = dict[str, float]
+Dimension = dict[str, int]
 
 _SYMBOLS: dict[str, Dimension] = {
-    **{base: {base: 1.0} for base in ("kg", "m", "s", "A", "K", "mol", "cd", "rad")},
+    **{base: {base: 1} for base in ("kg", "m", "s", "A", "K", "mol", "cd", "rad")},
     "N": {"kg": 1, "m": 1, "s": -2},
     "Pa": {"kg": 1, "m": -1, "s": -2},
     "J": {"kg": 1, "m": 2, "s": -2},
@@ -43,7 +43,10 @@ DISPLAY_UNITS: dict[str, DisplayUnit] = {
 
 
 def dimension(unit: str) -> Dimension:
-    """Return the exponents of the SI base units of a unit such as `kg.m2`, `N/m` or `m3/(s.V.Pa0.5)`.
+    """Return the exponents of the SI base units of a unit such as `kg.m2`, `N/m` or `m3/(s.V)`.
+
+    Exponents are whole, as Modelica and the FMI have them: a coefficient with a root in its unit is given for a drop of
+    one unit instead.
 
     Raises
     ------
@@ -51,12 +54,12 @@ def dimension(unit: str) -> Dimension:
         When a part of it is no SI unit.
     """
     numerator, _, denominator = unit.partition("/")
-    exponents: defaultdict[str, float] = defaultdict(float)
-    for part, sign in ((numerator, 1.0), (denominator.strip("()"), -1.0)):
-        for factor in filter(None, part.split(".") if "0.5" not in part else re.split(r"\.(?!\d)", part)):
-            match = re.fullmatch(r"([A-Za-z]+|1)(\d+(?:\.\d+)?)?", factor)
+    exponents: defaultdict[str, int] = defaultdict(int)
+    for part, sign in ((numerator, 1), (denominator.removeprefix("(").removesuffix(")"), -1)):
+        for factor in filter(None, part.split(".")):
+            match = re.fullmatch(r"([A-Za-z]+|1)(\d+)?", factor)
             if match is None or match[1] not in _SYMBOLS:
                 raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit")
             for base, exponent in _SYMBOLS[match[1]].items():
-                exponents[base] += sign * exponent * float(match[2] or 1)
+                exponents[base] += sign * exponent * int(match[2] or 1)
     return {base: exponent for base, exponent in exponents.items() if exponent}

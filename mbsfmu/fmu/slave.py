@@ -20,7 +20,7 @@ from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import opened, sealed
 from mbsfmu.times import OVERSHOOT
-from mbsfmu.variables import Causality
+from mbsfmu.variables import Causality, Variability
 
 UNIT_FILE = "unit.json"
 _DAMAGED = "damaged"  # what a state that cannot be read has instead of all else
@@ -86,7 +86,9 @@ class UnitSlave(Fmi2Slave):
         self.unit, self._identity = load_unit(Path(kwargs["resources"]))
         self.modelName = self.unit.name
         self._parameters = {
-            variable.name for variable in self.unit.variables if variable.causality is Causality.PARAMETER
+            variable.name
+            for variable in self.unit.variables
+            if variable.causality is Causality.PARAMETER and variable.variability is Variability.FIXED
         }
         self._refused: dict[str, str] = {}
         self._refused_state: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from mbsfmu.identity import Origin
 from mbsfmu.variables import Variable
 
 
@@ -14,6 +15,7 @@ class Unit(Protocol):
     name: str
     description: str
     stop_time: float
+    origin: Origin
     time: float
 
     @property

@@ -13,6 +13,10 @@ _OUTPUTS = ("force", "pressure_piston", "pressure_rod")
 """Last parts of the names of what other systems take; the rest is there to be looked at."""
 
 
+_MAGNITUDES = {"Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
+"""Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
+
+
 class CircuitSystem(System):
     """A circuit: pressures and spool positions are states of first order; it has no coordinates.
 
@@ -30,7 +34,8 @@ class CircuitSystem(System):
         self.states = tuple(_variable(each, Causality.LOCAL) for each in self._equations.states)
         self.inputs = tuple(_variable(each, Causality.INPUT) for each in self._equations.inputs)
         self.parameters = tuple(
-            _variable(each, Causality.PARAMETER, Variability.FIXED) for each in self._equations.parameters
+            _variable(each, Causality.PARAMETER, Variability.TUNABLE if each.tunable else Variability.FIXED)
+            for each in self._equations.parameters
         )
         self.orderings = self._equations.orderings
         self.limited = tuple(_variable(each, Causality.LOCAL) for each in self._equations.limited)
@@ -77,6 +82,9 @@ class CircuitSystem(System):
 
 
 def _variable(quantity: Quantity, causality: Causality, variability: Variability = Variability.CONTINUOUS) -> Variable:
+    nominal = quantity.nominal
+    if nominal is None and causality is not Causality.PARAMETER:
+        nominal = _MAGNITUDES.get(quantity.unit)
     return Variable(
         quantity.name,
         causality,
@@ -85,6 +93,6 @@ def _variable(quantity: Quantity, causality: Causality, variability: Variability
         quantity.start,
         quantity.minimum,
         quantity.maximum,
-        quantity.nominal,
+        nominal,
         quantity.description,
     )

@@ -159,7 +159,9 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
     lines = []
     for force in actuators:
         lines += [
-            Variable(f"{force.name}.length", Causality.OUTPUT, unit="m", description="distance of its ends"),
+            Variable(
+                f"{force.name}.length", Causality.OUTPUT, unit="m", minimum=0.0, description="distance of its ends"
+            ),
             Variable(f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"),
         ]
     turns = []
@@ -167,7 +169,13 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
         if joint.reference is not None:
             relative = f"of joint {joint.joint.name}, outer body in the inner body's frame"
             turns += [
-                Variable(f"{body.name}.quaternion.{part}", Causality.OUTPUT, description=f"orientation {relative}")
+                Variable(
+                    f"{body.name}.quaternion.{part}",
+                    Causality.OUTPUT,
+                    minimum=-1.0,
+                    maximum=1.0,
+                    description=f"orientation {relative}",
+                )
                 for part in "wxyz"
             ]
             turns += [
@@ -185,7 +193,7 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
         for axis in "xyz"
     ]
     energies = [
-        Variable("energy.kinetic", unit="J", description="kinetic energy"),
+        Variable("energy.kinetic", unit="J", minimum=0.0, description="kinetic energy"),
         Variable("energy.potential", unit="J", description="energy in gravity and springs"),
         Variable(
             "energy.drift",

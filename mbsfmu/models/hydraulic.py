@@ -26,6 +26,7 @@ from hydraulics import (
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.model import Actuator, Beam, Cuboid, Mechanism, Prismatic, Revolute, along
+from mbsfmu.models.origin import ORIGIN
 from mbsfmu.signals import StepSignal
 
 HOSE_MODULUS = 150e6
@@ -143,6 +144,7 @@ def _actuated(
         signals={"circuit.valve.command": command},
         stop_time=10.0,
         step=1e-3,
+        **ORIGIN,
     )
 
 

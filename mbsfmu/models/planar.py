@@ -13,6 +13,7 @@ from math import pi
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.model import Mechanism, Revolute, RigidBody, along
+from mbsfmu.models.origin import ORIGIN
 
 
 def _link(name: str, length: float, inertia: float) -> RigidBody:
@@ -59,6 +60,7 @@ def pendulum(links: int) -> CoupledModel:
         name=f"pendulum-{links}",
         description=f"open chain of {links} links",
         systems={"mechanism": mechanism},
+        **ORIGIN,
     )
 
 
@@ -98,7 +100,7 @@ def _rings(
         bodies=tuple(_link(f"link_{number}", length, inertia) for number in range(1, bodies + 1)),
         joints=tuple(joints),
     )
-    return CoupledModel(name=name, description=description, systems={"mechanism": mechanism})
+    return CoupledModel(name=name, description=description, systems={"mechanism": mechanism}, **ORIGIN)
 
 
 def loop_4() -> CoupledModel:

@@ -24,7 +24,7 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
-from mbsfmu.variables import Variable
+from mbsfmu.variables import Variability, Variable
 
 UNIT = {"steps.c": "-O2", "fmu.c": "-O1"}
 """The source files of a unit that are compiled, and how much they are optimized: steps most; at the start of a run
@@ -357,11 +357,12 @@ class _ModelCode:
 
     def _row(self, variable: Variable) -> str:
         kind, index = self._places[variable.name]
+        tunable = variable.variability is Variability.TUNABLE
         low = "-DBL_MAX" if variable.minimum is None else _number(variable.minimum)
         high = "DBL_MAX" if variable.maximum is None else _number(variable.maximum)
         return (
             f"{{{kind}, {index}, {_number(variable.start or 0.0)}, {low}, {high}, "
-            f"{_string(variable.name)}, {_string(variable.unit)}, {int(variable.settable)}}}"
+            f"{_string(variable.name)}, {_string(variable.unit)}, {int(variable.settable)}, {int(tunable)}}}"
         )
 
 

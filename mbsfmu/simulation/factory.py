@@ -16,7 +16,7 @@ from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
-from mbsfmu.identity import content_key
+from mbsfmu.identity import Origin, content_key
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
@@ -53,6 +53,7 @@ def make_simulation(
     description: str = "",
     stop_time: float = 10.0,
     content: object = None,
+    origin: Origin = Origin(),  # noqa: B008 - it is frozen
 ) -> Simulation:
     """Make a simulation of a system.
 
@@ -83,6 +84,8 @@ def make_simulation(
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     tolerances
         Of the Newton iteration.
+    origin
+        Where the model comes from.
     content
         What the system was made from: it identifies the simulation, together with all that decides its steps.
 
@@ -131,9 +134,8 @@ def make_simulation(
     equations = (content, system.inputs, system.parameters, chosen.name, made.name, str(jacobian))
     constraints = (stabilisation, projections, penalty, limits, sorted(signals.items()))
     identity = content_key(equations, constraints)
-    return Simulation(
-        name, initialization, made, signals, description=description, stop_time=stop_time, identity=identity
-    )
+    described = {"description": description, "stop_time": stop_time, "origin": origin}
+    return Simulation(name, initialization, made, signals, **described, identity=identity)
 
 
 def _jacobian(jacobian: str | None, solver: str) -> Jacobian:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,6 +50,11 @@ class InputValues:
         self._variables = variables
         self.signals = {names.index(name): signal for name, signal in signals.items()}
         self.reset()
+
+    def starting(self) -> tuple[Variable, ...]:
+        """Return the inputs with the start values that they have: those of their signals at time zero."""
+        driven = {index: signal.after(0.0) for index, signal in self.signals.items()}
+        return tuple(replace(each, start=driven.get(index, each.start)) for index, each in enumerate(self._variables))
 
     def reset(self) -> None:
         """Go back to start values; signals are followed again."""

@@ -17,14 +17,16 @@ from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.initialization import Initialization, check_limits
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
+from mbsfmu.identity import Origin
 from mbsfmu.signals import AnySignal
+from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, Statistics
-from mbsfmu.simulation.variables import NO_EVENT, Dependencies, VariableTable, check_value, readings, warn_below_minimum
+from mbsfmu.simulation.variables import NO_EVENT, VariableTable, check_value, readings, warn_below_minimum
 from mbsfmu.times import check_run, check_step, counted, tolerance
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.variables import Causality, Variability, Variable
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class Simulation:
         Default end of a run in s.
     identity
         What the simulation computes, in a word: saved states of others are refused.
+    origin
+        Where the model comes from.
 
     Attributes
     ----------
@@ -60,7 +64,7 @@ class Simulation:
         Present time in s.
     initialization, solver, formulation, functions
         What the simulation is made of; the functions are the formulation's.
-    identity
+    identity, origin
         As given.
     """
 
@@ -74,9 +78,11 @@ class Simulation:
         description: str = "",
         stop_time: float = 10.0,
         identity: str = "",
+        origin: Origin = Origin(),  # noqa: B008 - it is frozen
     ) -> None:
         self.name = name
         self.identity = identity
+        self.origin = origin
         self.description = description
         self.stop_time = stop_time
         self.initialization = initialization
@@ -84,7 +90,9 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         self._inputs = InputValues(self.functions.system.inputs, signals)
-        self._table = VariableTable.of(self.functions, initialization, solver.step, bool(signals))
+        self._table = VariableTable.of(
+            self.functions, initialization, solver.step, self._inputs.starting(), bool(signals)
+        )
         self._place = {
             variable.name: (kind, index)
             for kind in ("continuous", "parameters", "settings", "calculated", "timing")
@@ -155,7 +163,7 @@ class Simulation:
 
     @cached_property
     def _depends(self) -> Dependencies:
-        return Dependencies(self.functions, self._table)
+        return Dependencies(self.functions, self.initialization, self._table)
 
     @property
     def dependencies(self) -> dict[str, tuple[str, ...]]:
@@ -367,6 +375,12 @@ class Simulation:
             self._effective = inputs
             self._row = None
 
+    def _adapted(self) -> State:
+        """Return the state of now with accelerations and rates that fit parameters which have changed in a run."""
+        self.functions.parameters[:] = self._parameters
+        self.functions.inputs[:] = self._effective
+        return self.formulation.consistent(self._started())
+
     def _started(self) -> State:
         if self._state is None:
             self.initialize(self.time)
@@ -396,7 +410,7 @@ class Simulation:
         return float(self._parameters[index])
 
     def set(self, name: str, value: float) -> None:
-        """Set an input, or before the first step a parameter.
+        """Set an input or a tunable parameter, or before the first step any parameter.
 
         Raises
         ------
@@ -413,7 +427,8 @@ class Simulation:
         elif number != self._parameters[index]:
             self._parameters = self._parameters.copy()
             self._parameters[index] = number
-            self._state = self._row = None
+            self._row = None
+            self._state = self._adapted() if self._stepped else None
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would take it now; a parameter may always be given the value that it has.
@@ -428,7 +443,8 @@ class Simulation:
         if not variable.settable:
             raise InputError(f"{name} is computed and cannot be set")
         number = check_value(variable, value)
-        if variable.causality is not Causality.INPUT and self._stepped and number != self.get(name):
+        fixed = variable.causality is not Causality.INPUT and variable.variability is not Variability.TUNABLE
+        if fixed and self._stepped and number != self.get(name):
             raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
         return number
 

@@ -6,10 +6,8 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
@@ -21,7 +19,7 @@ from mbsfmu.variables import Causality, Variability, Variable
 
 logger = logging.getLogger(__name__)
 
-Pattern = NDArray[np.bool_]
+_ROUND_OFF = 1e-9  # by which a value may be below the least one, in its unit
 
 VIOLATIONS = (
     Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
@@ -31,7 +29,7 @@ VIOLATIONS = (
 STEP = Variable(
     "solver.step",
     Causality.PARAMETER,
-    Variability.FIXED,
+    Variability.TUNABLE,
     "s",
     start=1e-3,
     minimum=1e-9,
@@ -74,12 +72,17 @@ class VariableTable:
 
     @classmethod
     def of(
-        cls, functions: SystemFunctions, initialization: Initialization, step: float, has_events: bool
+        cls,
+        functions: SystemFunctions,
+        initialization: Initialization,
+        step: float,
+        inputs: Sequence[Variable],
+        has_events: bool,
     ) -> VariableTable:
-        """Collect the variables of a system."""
+        """Collect the variables of a system, inputs with the start values that they have in a run."""
         system = functions.system
         continuous = (
-            *system.inputs,
+            *inputs,
             *system.coordinates,
             *system.velocities,
             *system.accelerations,
@@ -154,7 +157,7 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
     for variable, values in zip(variables, rows.T, strict=True):
         if variable.causality is Causality.INPUT or variable.minimum is None:
             continue
-        below = np.flatnonzero(values < variable.minimum)
+        below = np.flatnonzero(values < variable.minimum - _ROUND_OFF)
         if len(below):
             logger.warning(
                 "%s falls to %.4g %s, below %g %s first at t = %.6g s; it is the %s",
@@ -166,106 +169,6 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
                 times[below[0]],
                 variable.description,
             )
-
-
-class Dependencies:
-    """Which variables depend on which, from the sparsity of the traced functions.
-
-    Parameters
-    ----------
-    functions
-        Functions of the system.
-    table
-        Its variables.
-    """
-
-    def __init__(self, functions: SystemFunctions, table: VariableTable) -> None:
-        self._expressions = functions.expressions
-        self._table = table
-        self._system = functions.system
-
-    @cached_property
-    def while_stepping(self) -> dict[str, tuple[str, ...]]:
-        """Return the inputs that each continuous variable depends on directly, states being given.
-
-        Accelerations depend on every input that enters the equations of motion.
-        """
-        inputs = self._system.inputs
-        given = self._expressions
-        forcing = _any(given.depends(given.residual, "inputs"), 0)
-        on_inputs = given.depends(given.outputs, "inputs")
-        on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
-        result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
-        for variable in self._system.accelerations:
-            result[variable.name] = _names(inputs, forcing)
-        on_reactions = given.depends(given.reactions, "inputs")
-        for variable, direct in zip(self._system.reactions, on_reactions, strict=True):
-            result[variable.name] = _names(inputs, direct | forcing)
-        for variable, direct, through in zip(self._system.outputs, on_inputs, on_accelerations, strict=True):
-            result[variable.name] = _names(inputs, direct | (forcing & through))
-        return {name: depends for name, depends in result.items() if name not in _names(inputs)}
-
-    @cached_property
-    def at_start(self) -> dict[str, tuple[str, ...]]:
-        """Return the parameters and inputs that each other variable depends on after initialization.
-
-        Where loops are closed, coordinates depend on all that the loop equations depend on.
-        """
-        given, system = self._expressions, self._system
-        closing = _any(given.depends(given.all_closure, "parameters"), 0)
-        moving = _any(given.depends(given.residual, "parameters"), 0)
-        rows: dict[str, Pattern] = {}
-        start = given.start
-        placed = given.placed(start["coordinates"], start["velocities"])
-        for what, value in (("coordinates", placed[0]), ("velocities", placed[1]), ("states", start["states"])):
-            own = given.depends(value, "parameters")
-            if what != "states" and system.constraints:
-                own = np.tile(_any(own, 0) | closing, (len(own), 1))
-            rows[what] = own
-        located = _any(rows["coordinates"], 0)
-        placed = located | _any(rows["velocities"], 0)
-        accelerated = moving | placed | _any(rows["states"], 0)
-        outputs = given.depends(given.outputs, "parameters")
-        for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
-            outputs = outputs | _through(given.depends(given.outputs, part), source)
-        outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
-        outputs = outputs | np.outer(_any(given.depends(given.outputs, "accelerations"), 1), accelerated)
-        outputs = outputs | np.outer(_any(given.depends(given.outputs, "integrals"), 1), moving | placed)
-        result: dict[str, tuple[str, ...]] = {}
-        for what in ("coordinates", "velocities", "states"):
-            for variable, row in zip(getattr(system, what), rows[what], strict=True):
-                result[variable.name] = self._own(row)
-        for variable in (*system.accelerations, *system.integrals, *system.reactions):
-            result[variable.name] = self._own(accelerated)
-        for variable, row in zip(system.outputs, outputs, strict=True):
-            result[variable.name] = self._own(row)
-        for variable in VIOLATIONS if system.constraints else ():
-            result[variable.name] = self._own(placed | closing)
-        for variable in self._table.calculated:
-            result[variable.name] = self._own(moving | located)
-        stepping = self.while_stepping
-        return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
-
-    def _own(self, row: Pattern) -> tuple[str, ...]:
-        """Name the parameters of a row that a user can set."""
-        return tuple(
-            variable.name
-            for variable, used in zip(self._system.parameters, row, strict=True)
-            if used and variable.causality is Causality.PARAMETER
-        )
-
-
-def _names(variables: Sequence[Variable], selected: Pattern | None = None) -> tuple[str, ...]:
-    chosen = [True] * len(variables) if selected is None else selected
-    return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
-
-
-def _through(outer: Pattern, inner: Pattern) -> Pattern:
-    return (outer.astype(int) @ inner.astype(int)).astype(bool)
-
-
-def _any(pattern: Pattern, axis: int) -> Pattern:
-    return np.asarray(pattern.any(axis=axis))
 
 
 def check_value(variable: Variable, value: float) -> float:

@@ -27,7 +27,7 @@ def damaged(source: Path, target: Path, change: Callable[[str], str]) -> Path:
     ("old", "new", "problem"),
     [
         (
-            'modelIdentifier="circuit"',
+            'modelIdentifier="four_bar_circuit"',
             'modelIdentifier="other"',
             "no library named after the modelIdentifier other",
         ),

@@ -58,12 +58,12 @@ def test_refused_values_leave_those_before_them_as_they_were(importer: Importer,
 def test_fixed_parameter_may_be_given_the_value_it_has(importer: Importer) -> None:
     """Some masters send all parameters in every step, together with inputs."""
     slave = importer.running()
-    names = ("boom.mass", "solver.step", "valve.command")
-    slave.setReal([importer.reference[name] for name in names], [225.0, 1e-3, 2.0])
+    names = ("boom.mass", "cylinder.stroke", "valve.command")
+    slave.setReal([importer.reference[name] for name in names], [225.0, 0.9, 2.0])
     assert importer.get(slave, "valve.command") == 2.0
     with pytest.raises(FMICallException):
-        slave.setReal([importer.reference["solver.step"]], [2e-3])
-    assert "solver.step is a fixed parameter" in importer.messages[-1][1]
+        slave.setReal([importer.reference["cylinder.stroke"]], [0.8])
+    assert "cylinder.stroke is a fixed parameter" in importer.messages[-1][1]
 
 
 def test_status_of_the_last_step_is_told(native: Native, tmp_path: Path) -> None:

@@ -236,6 +236,50 @@ def test_what_is_not_supported_says_so(importer: Importer) -> None:
         assert len(importer.messages) == number
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("four-bar", "quick-return", "double-pentagon", "pendulum-3"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("five-bar", "loop-4", "loop-8", "double-loop-8")),
+    ],
+)
+def test_initial_dependencies_hold_what_derivatives_say(native: Native, tmp_path: Path, name: str) -> None:
+    """What changes with a parameter, by the unit's own exact derivatives, says that it depends on it."""
+    importer = Importer(native(name, "double-step").path, tmp_path / "unpacked")
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    unknowns = importer.description.initialUnknowns
+    references = [each.variable.valueReference for each in unknowns]
+    values = np.array(slave.getReal(references))
+    declared = {each.variable.name: {known.name for known in each.dependencies} for each in unknowns}
+    missing, found = [], 0
+    for variable in importer.description.modelVariables:
+        if variable.causality != "parameter":
+            continue
+        derivative = np.array(slave.getDirectionalDerivative(references, [variable.valueReference], [1.0]))
+        size = max(abs(float(variable.start)), 1e-3)
+        for unknown, value, change in zip(unknowns, values, derivative, strict=True):
+            if abs(change) * size > 1e-9 * max(abs(value), 1.0):
+                found += 1
+                if variable.name not in declared[unknown.variable.name]:
+                    missing.append((unknown.variable.name, variable.name, change))
+    assert found > 5
+    assert missing == []
+    slave.freeInstance()
+
+
+def test_initial_dependencies_follow_fed_parameters(native: Native, tmp_path: Path) -> None:
+    """The circuit's pressures carry the load that the mechanism calculates; it has no other way to know of masses."""
+    importer = Importer(native("four-bar", "double-step").path, tmp_path / "unpacked")
+    declared = {u.variable.name: {known.name for known in u.dependencies} for u in importer.description.initialUnknowns}
+    carrying = {"gravity.y", "boom.mass", "link.mass", "rocker.mass", "boom.length", "boom.C.along"}
+    assert declared["cylinder.force"] >= carrying
+    assert declared["cylinder.pressure_piston"] >= carrying
+    assert declared["cylinder.pressure_rod"] == {"V3.initial_pressure"}
+    assert not {known for known in declared["cylinder.static_force"] if known.startswith(("oil", "valve", "hose"))}
+
+
 @pytest.mark.parametrize("name", ["four-bar", "quick-return", "pendulum-3"])
 def test_initial_derivatives_match_differences(tmp_path: Path, name: str) -> None:
     """Outputs and calculated parameters by every parameter they depend on, against starts with changed parameters."""

@@ -271,7 +271,8 @@ static fmi2Status check_value(Instance *instance, const Variable *variable, doub
         return REFUSE("%s = %g %s is refused: it must be %s", variable->name, value, variable->unit, allowed);
     }
     /* Some hosts send all parameters in every step; what changes nothing is no error. */
-    if (variable->kind != INPUT && state->mode == STEPPING && value != *place_of(state, variable)) {
+    const int fixed = variable->kind != INPUT && !variable->tunable;
+    if (fixed && state->mode == STEPPING && value != *place_of(state, variable)) {
         return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
     }
     return fmi2OK;
@@ -295,7 +296,14 @@ FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetReal)(
         const Variable *variable = find(instance, references[k]);
         if (!variable || check_value(instance, variable, values[k]) != fmi2OK) return fmi2Error;
     }
-    for (size_t k = 0; k < count; k++) set_value(instance, &variables[references[k]], values[k]);
+    int tuned = 0;
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = &variables[references[k]];
+        tuned |= variable->kind == PARAMETER && values[k] != *place_of(&instance->state, variable);
+        set_value(instance, variable, values[k]);
+    }
+    /* Accelerations and rates jump with the parameters that they depend on, as they do with inputs. */
+    if (tuned && instance->state.mode == STEPPING) make_consistent(instance);
     return fmi2OK;
 }
 

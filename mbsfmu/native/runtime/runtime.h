@@ -105,7 +105,7 @@ typedef struct {
     int index;
     double start, minimum, maximum;
     const char *name, *unit;
-    int settable;
+    int settable, tunable;          /* set at all; parameters that may be set between steps */
 } Variable;
 
 #endif

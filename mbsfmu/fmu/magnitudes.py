@@ -1,0 +1,60 @@
+"""Usual magnitudes of a unit's variables, from the scale of what it is a model of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import hypot
+from typing import Self
+
+import numpy as np
+
+from mbsfmu.fmu.physical_units import dimension
+from mbsfmu.variables import Causality, Variability, Variable
+
+_STANDARD_GRAVITY = 9.81
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mass, length and time that are usual in a model: every other magnitude follows by its unit.
+
+    Attributes
+    ----------
+    mass
+        Of all bodies, in kg.
+    length
+        Geometric mean of the lengths among the parameters, in m.
+    time
+        In which something falls so far, in s.
+    """
+
+    mass: float
+    length: float
+    time: float
+
+    @classmethod
+    def of(cls, variables: Iterable[Variable]) -> Self:
+        """Take the scale from the start values of the parameters."""
+        given: dict[str, list[float]] = {}
+        for variable in variables:
+            if variable.causality is Causality.PARAMETER and variable.start:
+                given.setdefault(variable.unit, []).append(abs(variable.start))
+        mass, lengths = sum(given.get("kg", [1.0])), given.get("m", [1.0])
+        gravity = hypot(*given.get("m/s2", [])) or _STANDARD_GRAVITY
+        length = float(np.exp(np.mean(np.log(lengths))))
+        return cls(mass, length, (length / gravity) ** 0.5)
+
+    def nominal(self, variable: Variable) -> float | None:
+        """Return the usual magnitude of a variable, to one digit; None of what does not change continuously.
+
+        What the variable says itself goes before; then the value that it starts from; then the scale.
+        """
+        if variable.variability is not Variability.CONTINUOUS:
+            return None
+        magnitude = variable.nominal or abs(variable.start or 0.0)
+        if not magnitude:
+            scale = {"kg": self.mass, "m": self.length, "s": self.time}
+            exponents = dimension(variable.unit)
+            magnitude = float(np.prod([scale.get(base, 1.0) ** exponent for base, exponent in exponents.items()]))
+        return float(f"{magnitude:.0e}")

@@ -1,0 +1,9 @@
+"""Where the built-in models come from."""
+
+from typing import Any
+
+ORIGIN: dict[str, Any] = {
+    "author": "the mbsfmu authors",
+    "copyright": "Copyright (c) 2026, the mbsfmu authors",
+    "license": "BSD-3-Clause",
+}

@@ -1,0 +1,154 @@
+"""What the variables of a simulation depend on, for the structure that an exported unit declares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.simulation.variables import VIOLATIONS, VariableTable
+from mbsfmu.variables import Causality, Variable
+
+Pattern = NDArray[np.bool_]
+
+
+class Dependencies:
+    """Which variables depend on which, from the sparsity of the traced functions.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    initialization
+        What finds its start: parameters that it feeds to other parts depend on parameters in turn.
+    table
+        Its variables.
+    """
+
+    def __init__(self, functions: SystemFunctions, initialization: Initialization, table: VariableTable) -> None:
+        self._expressions = functions.expressions
+        self._initialization = initialization
+        self._table = table
+        self._system = functions.system
+
+    @cached_property
+    def while_stepping(self) -> dict[str, tuple[str, ...]]:
+        """Return the inputs that each continuous variable depends on directly, states being given.
+
+        Accelerations depend on every input that enters the equations of motion.
+        """
+        inputs = self._system.inputs
+        given = self._expressions
+        forcing = _any(given.depends(given.residual, "inputs"), 0)
+        on_inputs = given.depends(given.outputs, "inputs")
+        on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
+        result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
+        for variable in self._system.accelerations:
+            result[variable.name] = _names(inputs, forcing)
+        on_reactions = given.depends(given.reactions, "inputs")
+        for variable, direct in zip(self._system.reactions, on_reactions, strict=True):
+            result[variable.name] = _names(inputs, direct | forcing)
+        for variable, direct, through in zip(self._system.outputs, on_inputs, on_accelerations, strict=True):
+            result[variable.name] = _names(inputs, direct | (forcing & through))
+        return {name: depends for name, depends in result.items() if name not in _names(inputs)}
+
+    @cached_property
+    def at_start(self) -> dict[str, tuple[str, ...]]:
+        """Return the parameters and inputs that each other variable depends on after initialization.
+
+        Where loops are closed, coordinates depend on all that the loop equations depend on.
+        """
+        given, system = self._expressions, self._system
+        closing = _any(given.depends(given.all_closure, "parameters"), 0)
+        moving = _any(given.depends(given.residual, "parameters"), 0)
+        rows: dict[str, Pattern] = {}
+        start = given.start
+        placed = given.placed(start["coordinates"], start["velocities"])
+        for what, value in (("coordinates", placed[0]), ("velocities", placed[1]), ("states", start["states"])):
+            own = given.depends(value, "parameters")
+            if what != "states" and system.constraints:
+                own = np.tile(_any(own, 0) | closing, (len(own), 1))
+            rows[what] = own
+        located = _any(rows["coordinates"], 0)
+        placed = located | _any(rows["velocities"], 0)
+        accelerated = moving | placed | _any(rows["states"], 0)
+        outputs = given.depends(given.outputs, "parameters")
+        for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
+            outputs = outputs | _through(given.depends(given.outputs, part), source)
+        outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
+        outputs = outputs | np.outer(_any(given.depends(given.outputs, "accelerations"), 1), accelerated)
+        outputs = outputs | np.outer(_any(given.depends(given.outputs, "integrals"), 1), moving | placed)
+        result: dict[str, tuple[str, ...]] = {}
+        for what in ("coordinates", "velocities", "states"):
+            for variable, row in zip(getattr(system, what), rows[what], strict=True):
+                result[variable.name] = self._own(row)
+        for variable in (*system.accelerations, *system.integrals, *system.reactions):
+            result[variable.name] = self._own(accelerated)
+        for variable, row in zip(system.outputs, outputs, strict=True):
+            result[variable.name] = self._own(row)
+        for variable in VIOLATIONS if system.constraints else ():
+            result[variable.name] = self._own(placed | closing)
+        for variable, row in zip(self._table.calculated, self._calculated, strict=True):
+            result[variable.name] = self._own(row)
+        stepping = self.while_stepping
+        return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
+
+    @cached_property
+    def _calculated(self) -> list[Pattern]:
+        """The parameters of the whole that each calculated parameter depends on, which are those of its own part."""
+        result: list[Pattern] = []
+        for part in self._initialization.balanced_parts:
+            own = _balancing(part.functions.expressions)
+            row = np.zeros(len(self._system.parameters), dtype=bool)
+            row[part.first_parameter : part.first_parameter + len(own)] = own
+            row = _followed(row, self._initialization.feeds, result)
+            result += [row] * len(part.functions.system.balances)
+        return result
+
+    def _own(self, row: Pattern) -> tuple[str, ...]:
+        """Name the parameters of a row that a user can set, and those that fed ones depend on."""
+        row = _followed(row, self._initialization.feeds, self._calculated)
+        return tuple(
+            variable.name
+            for variable, used in zip(self._system.parameters, row, strict=True)
+            if used and variable.causality is Causality.PARAMETER
+        )
+
+
+def _balancing(given: SystemExpressions) -> Pattern:
+    """Return which parameters of a part count when it is balanced at rest where it starts."""
+    at_rest = {part: ca.SX.zeros(given.symbol_by_part[part].shape) for part in ("velocities", "accelerations")}
+    loads = given.at([given.residual], at_rest)[0]
+    row = _any(given.depends(loads, "parameters"), 0)
+    if given.system.constraints:
+        row = row | _any(given.depends(given.all_closure, "parameters"), 0)
+    for part in ("coordinates", "states"):
+        row = row | _any(given.depends(given.start[part], "parameters"), 0)
+    return row
+
+
+def _followed(row: Pattern, feeds: Sequence[tuple[int, int]], calculated: Sequence[Pattern]) -> Pattern:
+    """Return a row with the parameters that fed ones among its own depend on."""
+    for source, parameter in feeds:
+        if row[parameter] and source < len(calculated):
+            row = row | calculated[source]
+    return row
+
+
+def _names(variables: Sequence[Variable], selected: Pattern | None = None) -> tuple[str, ...]:
+    chosen = [True] * len(variables) if selected is None else selected
+    return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
+
+
+def _through(outer: Pattern, inner: Pattern) -> Pattern:
+    return (outer.astype(int) @ inner.astype(int)).astype(bool)
+
+
+def _any(pattern: Pattern, axis: int) -> Pattern:
+    return np.asarray(pattern.any(axis=axis))

@@ -40,10 +40,11 @@ class Scale:
         for variable in variables:
             if variable.causality is Causality.PARAMETER and variable.start:
                 given.setdefault(variable.unit, []).append(abs(variable.start))
-        mass, lengths = sum(given.get("kg", [1.0])), given.get("m", [1.0])
+        if "m" not in given:
+            return cls(1.0, 1.0, 1.0)  # nothing tells: what the FMI takes where nothing is said
+        length = float(np.exp(np.mean(np.log(given["m"]))))
         gravity = hypot(*given.get("m/s2", [])) or _STANDARD_GRAVITY
-        length = float(np.exp(np.mean(np.log(lengths))))
-        return cls(mass, length, (length / gravity) ** 0.5)
+        return cls(sum(given.get("kg", [1.0])), length, (length / gravity) ** 0.5)
 
     def nominal(self, variable: Variable) -> float | None:
         """Return the usual magnitude of a variable, to one digit; None of what does not change continuously.

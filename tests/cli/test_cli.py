@@ -292,7 +292,7 @@ def test_a_run_names_inputs_that_nothing_drives(tmp_path: Path) -> None:
 def test_show_lists_what_there_is(tmp_path: Path) -> None:
     done = call("show", "four-bar", "--variables", "--json", "four-bar.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    for word in ("boom, link, rocker", "circuit.cylinder.force", "1, 2.5, 5, 8", "times [s]", "m3/(s.V.Pa0.5)"):
+    for word in ("boom, link, rocker", "circuit.cylinder.force", "1, 2.5, 5, 8", "times [s]", "m3/(s.V)"):
         assert word in done.stdout
     shown = json.loads((tmp_path / "four-bar.json").read_text())
     model = mbsfmu.models.four_bar()

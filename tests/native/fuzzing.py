@@ -1,6 +1,6 @@
 """Random calls of native units under sanitizers; by hand for longer than the suite has time for.
 
-PYTHONPATH=tests python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
+PYTHONPATH=tests:examples python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
 """
 
 from __future__ import annotations

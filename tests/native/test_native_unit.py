@@ -276,7 +276,8 @@ def test_initial_dependencies_follow_fed_parameters(native: Native, tmp_path: Pa
     carrying = {"gravity.y", "boom.mass", "link.mass", "rocker.mass", "boom.length", "boom.C.along"}
     assert declared["cylinder.force"] >= carrying
     assert declared["cylinder.pressure_piston"] >= carrying
-    assert declared["cylinder.pressure_rod"] == {"V3.initial_pressure"}
+    assert "V3.initial_pressure" in declared["cylinder.pressure_rod"]
+    assert not declared["cylinder.pressure_rod"] & carrying
     assert not {known for known in declared["cylinder.static_force"] if known.startswith(("oil", "valve", "hose"))}
 
 

@@ -1,0 +1,24 @@
+"""The figures of the comparison with the paper are drawn, and small enough to be kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "paper_figures.py"
+
+
+def test_figures_and_tables_are_made(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "--quick", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    drawn = sorted(tmp_path.iterdir())
+    docs = SCRIPT.parents[1] / "docs"
+    assert [file.name for file in drawn] == sorted(file.name for file in docs.glob("paper-*.svg"))
+    for file in (*drawn, *docs.glob("paper-*.svg")):
+        assert ElementTree.parse(file).getroot().tag.endswith("svg")
+        assert file.stat().st_size < 150e3
+        assert file.name in (docs / "paper-comparison.md").read_text(encoding="utf-8")
+    assert "| four-bar, penalty |" in done.stdout

@@ -54,6 +54,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option(
     "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."
 )
+@click.option("--unit-tolerance", type=float, help="Of the units' own solvers; what each one suggests by default.")
 @click.option("--smallest-step", type=float, help="Of controlled steps in s; a thousandth of --step by default.")
 @click.option("--largest-step", type=float, help="Of controlled steps in s; ten times --step by default.")
 @click.option("--iteration-tolerance", type=float, help="Of fixed-point and newton; 1e-8 by default.")

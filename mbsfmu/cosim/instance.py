@@ -214,10 +214,13 @@ class Instance:
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
-    def setup(self, start: float, stop: float) -> None:
-        """Set up the experiment, times in s."""
+    def setup(self, start: float, stop: float, tolerance: float | None) -> None:
+        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
         self.time = start
-        self._call("setupExperiment", None, start, stop)
+        experiment = self._description.defaultExperiment
+        if tolerance is None and experiment is not None and experiment.tolerance:
+            tolerance = float(experiment.tolerance)
+        self._call("setupExperiment", tolerance, start, stop)
 
     def enter_initialization(self) -> None:
         """Enter initialization mode."""

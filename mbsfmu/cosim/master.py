@@ -66,6 +66,7 @@ def cosimulate(
     control: str = "fixed",
     tolerance: float | None = None,
     absolute_tolerance: float | None = None,
+    unit_tolerance: float | None = None,
     smallest_step: float | None = None,
     largest_step: float | None = None,
     iteration_tolerance: float | None = None,
@@ -109,6 +110,9 @@ def cosimulate(
         Of `error` the wanted error of outputs at the end of the run, of `energy` the residual power: as a share of
         their magnitude, and of their nominal value (1 W of powers); 1e-4 by default. The absolute one is the same as
         the relative one by default.
+    unit_tolerance
+        Relative tolerance of the units' own solvers; what each one suggests by default. Units with equal steps take no
+        notice.
     smallest_step, largest_step
         Bounds of controlled steps in s; a thousandth and ten times `step` by default. Steps end where a unit tells its
         next event (a variable `next_event` in s, as ours have). What happens inside another unit at rest, such as a
@@ -178,6 +182,8 @@ def cosimulate(
             threads=threads,
         )
         _check_rates(rates or {}, instances)
+        if unit_tolerance is not None and not (unit_tolerance > 0.0 and math.isfinite(unit_tolerance)):
+            raise InputError(f"the tolerance of the units is {unit_tolerance:g}; it must be positive")
         end, macro = _experiment(graph, instances, stop, step)
         tolerances = _tolerances(tolerance, absolute_tolerance, smallest_step, largest_step, macro)
         _check_control(control, instances)
@@ -195,6 +201,7 @@ def cosimulate(
             settings.extrapolation.rows,
             graph.start,
             end,
+            unit_tolerance,
         )
         facts = Facts(algorithm, extrapolation, control, macro, texts=texts.changes)
         coupling = make_algorithm(exchange, settings)
@@ -301,10 +308,11 @@ def _initialize(
     rows: int,
     start: float,
     stop: float,
+    unit_tolerance: float | None,
 ) -> Exchange:
     """Bring all instances into step mode; connections to parameters count for the start only."""
     for instance in instances.values():
-        instance.setup(start, stop)
+        instance.setup(start, stop, unit_tolerance)
     for (name, variable), value in parameters.items():
         instances[name].set_start(variable, value)
     for instance in instances.values():

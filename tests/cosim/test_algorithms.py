@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS, NAMES, START, exact, export_linear, halves, whole
 from cosim.oscillator_theory import stability_limit
+from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu import CosimulationError, CosimulationResult, InputError, cosimulate
@@ -142,6 +143,21 @@ def test_factor_and_offset(halves_exact: list[Path]) -> None:
     force = mbsfmu.cosim.Connection(("two", "force"), ("one", "force"), factor=0.0, offset=4.0)
     result = cosimulate(halves_exact, connections=[force, CONNECTIONS[1]], step=0.01, stop=20.0)
     assert result["one.position"][-1] == pytest.approx(4.0 / 40.0, abs=5e-3)
+
+
+def test_units_get_a_tolerance(tmp_path: Path) -> None:
+    """A unit alone, with a solver that chooses its steps: 1e-6 is what it suggests, and what counts by default."""
+    one, _ = halves()
+    unit = export_linear(one, tmp_path, "rk45", 1.0)
+    exact = (expm(np.array([[0.0, 1.0], [-40.0, -0.4]]) * 5.0) @ START[:2])[0]
+    errors = [
+        abs(cosimulate(unit, step=1.0, stop=5.0, unit_tolerance=tolerance)["position"][-1] - exact)
+        for tolerance in (1e-3, 1e-6, 1e-9, None)
+    ]
+    assert errors[0] > 10.0 * errors[1] > 100.0 * errors[2]
+    assert errors[3] == errors[1]
+    with pytest.raises(InputError, match="the tolerance of the units is 0; it must be positive"):
+        cosimulate(unit, unit_tolerance=0.0)
 
 
 @pytest.mark.parametrize(

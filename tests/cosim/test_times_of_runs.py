@@ -65,6 +65,13 @@ def test_round_off_of_a_signals_times_changes_nothing(four_bar_package: Path, op
         assert largest_change((reference, coupled(four_bar_package, 0.05 + shift, **options))) < 1e-9
 
 
+def test_a_jump_at_the_start_is_seen_from_the_first_step_on(four_bar_package: Path) -> None:
+    reference = coupled(four_bar_package, 0.0, algorithm="gauss-seidel")
+    assert np.ptp(reference[:50, 1]) > 1e-5
+    for shift in (1e-12, -1e-12):
+        assert largest_change((reference, coupled(four_bar_package, shift, algorithm="gauss-seidel"))) < 1e-9
+
+
 @pytest.mark.parametrize("shift", [0.0, 1e-13, -1e-13])
 def test_steps_that_are_controlled_end_at_events(four_bar_package: Path, shift: float) -> None:
     signal = StepSignal(times=(shift, 0.05 + shift, 0.1 + shift), values=(1.0, 10.0, 0.0))

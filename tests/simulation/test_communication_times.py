@@ -40,12 +40,17 @@ def stepped(simulation: Simulation, names: tuple[str, ...], times: np.ndarray) -
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("solver", ["trapezoidal", "rk45"])
 def test_round_off_of_times_changes_nothing(name: str, variant: str, solver: str) -> None:
-    options = {"solver": solver, "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
+    tight = {"relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
+    options = {"solver": solver, **({} if solver == "trapezoidal" else tight)}
     count = 200 if solver == "trapezoidal" else 115
     simulation = jumping(name).simulation(**options)
-    runs = [stepped(simulation, NAMES[name], times(0.0, STEP, count)) for times in (counted, VARIANTS[variant])]
+    runs, steps = [], []
+    for times in (counted, VARIANTS[variant]):
+        runs.append(stepped(simulation, NAMES[name], times(0.0, STEP, count)))
+        steps.append(simulation.statistics.steps)
     assert np.ptp(runs[0][:, 0]) > 1e-5
     assert largest_change((runs[0], runs[1])) < 1e-9
+    assert steps[0] == steps[1] or solver != "trapezoidal"  # no tiny one up to the jump
 
 
 @pytest.mark.parametrize("times", [counted, VARIANTS["added up"]], ids=["counted", "added up"])
@@ -53,7 +58,8 @@ def test_round_off_of_times_changes_nothing(name: str, variant: str, solver: str
 def test_a_run_may_begin_at_the_date_of_today(times: Times, solver: str) -> None:
     """At 1.7e9 s, neighbouring times are 2.4e-7 s apart: results are those of a run from zero at the times reached."""
     late = 1.7e9
-    options = {"solver": solver, "formulation": "dca", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+    tight = {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+    options = {"solver": solver, "formulation": "dca", **({} if solver == "trapezoidal" else tight)}
     names = NAMES["four-bar"]
     reached = times(late, STEP, 200)
     found = stepped(jumping("four-bar", late).simulation(**options), names, reached)

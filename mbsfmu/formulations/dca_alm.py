@@ -19,6 +19,9 @@ from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
 
+STIFFENING = 100.0
+"""Penalty factor in the equations of a step as a multiple of the largest inertia, times 4/h²."""
+
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
 
@@ -61,13 +64,22 @@ class DcaAlm(Formulation):
         self.projection = Projection(functions, penalty, chosen)
         self.iterations = self.projection.iterations
         self.equations = AugmentedEquations(functions)
-        self.equations.penalty[0] = STEP_PENALTY
 
     @cached_property
     def flow_rates(self) -> TracedFunction:
         """ẋ and the rates of the integrals, one vector."""
         given = self.functions.expressions
         return self.functions.traced("flow_rates", [ca.vertcat(given.rates, given.integral_rates)])
+
+    @cached_property
+    def step_penalty(self) -> TracedFunction:
+        """Nothing but what it writes: the penalty factor in the equations of a step.
+
+        The multipliers converge by the ratio of 4/h² M to it in each iteration, so it must exceed that by far.
+        """
+        largest = ca.mmax(ca.diag(self.functions.expressions.mass))
+        factor = ca.fmax(STEP_PENALTY, STIFFENING * self.equations.trapezoidal.first**2 * largest)
+        return self.functions.traced("step_penalty", [factor], into=["penalty"])
 
     def settle(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
@@ -113,6 +125,8 @@ class ProjectedProblem(AugmentedProblem):
         super().__init__(formulation.functions, state, step, formulation.equations)
         self._formulation = formulation
         formulation.functions.integrals[:] = state.integrals
+        formulation.functions.coordinates[:] = state.coordinates
+        formulation.step_penalty()
 
     def finish(self) -> State:
         """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""

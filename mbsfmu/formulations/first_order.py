@@ -14,13 +14,13 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import Formulation, Limits, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.state import State
 
-_RATE_TOLERANCE = 1e3
-"""Tolerance of w as a multiple of that of z: about 2/h at a step of 1 ms, as it follows from z there."""
+_RATE_NOMINAL = 1e3
+"""Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
 
 
 class FirstOrder(Formulation):
@@ -112,11 +112,12 @@ class FirstOrder(Formulation):
         matrix = self._first * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
         return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
 
-    def limits(self, unknowns: int) -> Floats:
-        """Return the tolerance of each unknown's increment; `unknowns` is their number."""
-        n = len(self.functions.coordinates)
-        coordinates, states = np.split(super().limits(unknowns - n), [n])
-        return np.concatenate([coordinates, _RATE_TOLERANCE * coordinates, states])
+    def limits(self, unknowns: int) -> Limits:
+        """Return the tolerances of the increments; `unknowns` is their number."""
+        n, given = len(self.functions.coordinates), super().limits(unknowns)
+        nominal = given.nominal.copy()
+        nominal[n : 2 * n] = _RATE_NOMINAL
+        return replace(given, nominal=nominal)
 
     def load(self, state: State) -> None:
         """Write a state into the functions' arrays."""

@@ -27,9 +27,10 @@ class Tolerances:
     Attributes
     ----------
     coordinates
-        In rad and m; the paper's 1e-7 [Jaiswal2021, sect. 5].
+        In rad and m, and as a share of those that exceed one; the paper's 1e-7 [Jaiswal2021, sect. 5].
     states
-        As a share of the nominal value of each state: 1e-8 makes 1e-2 Pa and 1e-7 V, the paper's.
+        As a share of the nominal value of each state, or of its magnitude where that is larger: 1e-8 makes 1e-2 Pa and
+        1e-7 V, the paper's, up to 1 MPa and 10 V.
     opening
         How far a loop that is closed in velocities or accelerations only may open before a run ends, as a share of
         its lever arms or of 1 rad.
@@ -38,6 +39,30 @@ class Tolerances:
     coordinates: float = 1e-7
     states: float = 1e-8
     opening: float = 1e-2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Tolerances of the increments of all unknowns of a step; they follow the magnitudes of the unknowns.
+
+    Attributes
+    ----------
+    shares
+        Tolerance as a share of the magnitude, shape (u,).
+    nominal
+        Least magnitudes, shape (u,).
+    """
+
+    shares: Floats
+    nominal: Floats
+
+    def magnitudes(self, unknowns: Floats) -> Floats:
+        """Return the magnitudes of the unknowns, their nominal values at least."""
+        return np.maximum(self.nominal, np.abs(unknowns))
+
+    def at(self, unknowns: Floats) -> Floats:
+        """Return the tolerance of each increment at the unknowns."""
+        return self.shares * self.magnitudes(unknowns)
 
 
 @dataclass
@@ -162,13 +187,17 @@ class Formulation(ABC):
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
-        coordinates = np.full(len(functions.coordinates), tolerances.coordinates)
         self.opening = tolerances.opening if drifts else CLOSED
-        self._limits = np.concatenate([coordinates, tolerances.states * np.array(nominal)])
+        self.state_nominals = np.array(nominal)
 
-    def limits(self, unknowns: int) -> Floats:
-        """Return the tolerance of each unknown's increment: so many coordinates as there are, then all states."""
-        return self._limits[len(self._limits) - unknowns :]
+    def limits(self, unknowns: int) -> Limits:
+        """Return the tolerances of the increments of so many unknowns: coordinates, then all states."""
+        coordinates = unknowns - len(self.state_nominals)
+        shares = [self.tolerances.coordinates, self.tolerances.states]
+        return Limits(
+            np.repeat(shares, [coordinates, len(self.state_nominals)]),
+            np.concatenate([np.ones(coordinates), self.state_nominals]),
+        )
 
     @property
     def freedom(self) -> int:

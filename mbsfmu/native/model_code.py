@@ -131,7 +131,6 @@ class _ModelCode:
         moving = 2 * coordinates if isinstance(formulation, FirstOrder) else freedom if double_step else coordinates
         everything = [functions, initialization.functions]
         everything += [part.functions for part in initialization.balanced_parts]
-        augmented = formulation.equations if isinstance(formulation, (Penalty, DcaAlm)) else None
         solver = self._simulation.solver
         adaptive = isinstance(solver, AdaptiveSolver)
         relative = solver.relative_tolerance if adaptive else 0.0
@@ -180,15 +179,16 @@ class _ModelCode:
             "OPENING": _number(formulation.opening),
             "REMEDY": _string(formulation.remedy),
             "COORDINATE_TOLERANCE": _number(self._simulation.formulation.tolerances.coordinates),
+            "STATE_TOLERANCE": _number(self._simulation.formulation.tolerances.states),
             "RELATIVE_TOLERANCE": _number(relative),
             "ABSOLUTE_TOLERANCE": _number(absolute),
             "SMALLEST_STEP": _number(STEP.minimum or 0.0),
-            "PENALTY": _number(float(augmented.penalty[0]) if augmented else 0.0),
             "SAME_TIME": _number(times.SAME_TIME),
             "NEIGHBOURS": _number(times.NEIGHBOURS),
             "RESOLVED_STEP": _number(times.RESOLVED_STEP),
             "MOST_STEPS": _number(times.MOST_STEPS),
             "OVERSHOOT": _number(times.OVERSHOOT),
+            "PENALTY": _number(float(formulation.equations.penalty[0]) if isinstance(formulation, Penalty) else 0.0),
             "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
         }
         return "\n".join(f"#define {name} {value}" for name, value in values.items())
@@ -220,7 +220,7 @@ class _ModelCode:
             yield from (projection.factorize, projection.correction, projection.free_motion, formulation.flow_rates)
             yield from projection.violations.values()
             if implicit:
-                yield from (formulation.equations.residual, formulation.equations.tangent)
+                yield from (formulation.equations.residual, formulation.equations.tangent, formulation.step_penalty)
         elif isinstance(formulation, Penalty):
             equations = formulation.equations
             yield from (equations.residual, equations.tangent, equations.projection)
@@ -307,14 +307,13 @@ class _ModelCode:
 
     def _step_tables(self) -> Iterable[str]:
         system, simulation = self._system, self._simulation
-        limits = Formulation.limits(simulation.formulation, len(system.states))
         if isinstance(simulation.solver, TrapezoidalRule):
             yield f"static const char *const coordinate_names[] = {_strings(each.name for each in system.coordinates)};"
             if isinstance(simulation.formulation, FirstOrder):
                 names = _strings(each.name for each in system.velocities)
                 yield f"static const char *const velocity_names[] = {names};"
             yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
-            yield f"static const double state_limits[] = {_numbers(limits)};"
+            yield f"static const double state_nominals[] = {_numbers(simulation.formulation.state_nominals)};"
         if not isinstance(simulation.solver, TrapezoidalRule):
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
         if simulation.functions.rows:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.formulation import StepProblem
+from mbsfmu.formulations.formulation import Limits, StepProblem
 from mbsfmu.formulations.functions import Floats
 
 
@@ -37,8 +37,14 @@ class Solution:
 _NEGLIGIBLE = 1e-5
 """An increment below this share of its tolerance is left out, which saves an evaluation."""
 
+STAGNATION = 0.5
+"""Share of the increments before above which an iteration no longer gets nearer."""
 
-def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterations: int) -> Solution:
+ROUND_OFF = 1e-11
+"""Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
+
+
+def solve(problem: StepProblem, limits: Limits, jacobian: Jacobian, most_iterations: int) -> Solution:
     """Iterate until every increment is below its tolerance [Jaiswal2021, eq. 37].
 
     Parameters
@@ -46,7 +52,7 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
     problem
         The equations of the step.
     limits
-        Tolerance of each unknown's increment.
+        Tolerances of the increments.
     jacobian
         Where the derivative comes from.
     most_iterations
@@ -60,6 +66,7 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
     unknowns = problem.guess.copy()
     residual = problem.residual(unknowns)
     increment = residual
+    before = size = np.inf
     for iteration in range(1, most_iterations + 1):
         exact = jacobian is Jacobian.EXACT
         matrix = problem.jacobian() if exact else _forward_difference(problem, unknowns, residual)
@@ -69,21 +76,36 @@ def solve(problem: StepProblem, limits: Floats, jacobian: Jacobian, most_iterati
             raise SimulationError(f"the equations of the step are singular or not finite in iteration {iteration}")
         unknowns += increment
         problem.updated(unknowns)
-        if (np.abs(increment) <= limits).all():
+        before, size = size, _size(increment, limits.at(unknowns))
+        if size <= 1.0 or _is_round_off(increment, size, before, limits.magnitudes(unknowns)):
             return Solution(unknowns, iteration, evaluated=False)
         residual = problem.residual(unknowns)
         increment = factors.solve(-residual)
-        if (np.abs(increment) <= _NEGLIGIBLE * limits).all():
+        following = _size(increment, limits.at(unknowns))
+        if following <= _NEGLIGIBLE:
             return Solution(unknowns, iteration, evaluated=True)
-        if (np.abs(increment) <= limits).all():
+        if following <= 1.0:
             unknowns += increment
             problem.updated(unknowns)
             return Solution(unknowns, iteration, evaluated=False)
-    worst = int(np.argmax(np.abs(increment) / limits))
+    shares = np.abs(increment) / limits.at(unknowns)
+    worst = int(np.argmax(shares))
+    slow = "; increments hardly shrink, its tolerance may be too small" if size > STAGNATION * before else ""
     raise SimulationError(
         f"after {most_iterations} iterations {problem.names[worst]} still moves by "
-        f"{abs(increment[worst]):.3g}, tolerance {limits[worst]:.3g}"
+        f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}{slow}"
     )
+
+
+def _size(increment: Floats, tolerances: Floats) -> float:
+    """Return the largest increment by its tolerance; infinite where one is not finite."""
+    size = np.max(np.abs(increment) / tolerances, initial=0.0)
+    return float(size) if np.isfinite(size) else np.inf
+
+
+def _is_round_off(increment: Floats, size: float, before: float, magnitudes: Floats) -> bool:
+    """Tell whether an increment is round-off, which it is where it does not shrink and is small enough to be."""
+    return size > STAGNATION * before and bool((np.abs(increment) <= ROUND_OFF * magnitudes).all())
 
 
 def _forward_difference(problem: StepProblem, unknowns: Floats, residual: Floats) -> Floats:

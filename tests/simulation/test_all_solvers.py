@@ -25,7 +25,7 @@ ADAPTIVE = tuple(name for name in SOLVERS if name not in FIXED)
 STOP = 1.5
 
 
-DRIVEN = [False]
+DRIVEN = [False, True]
 
 
 def run(

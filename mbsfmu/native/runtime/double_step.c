@@ -15,8 +15,10 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return "";
 }
 
-static double limit(int unknown) {
-    return STATES == 0 || unknown < FREEDOM ? COORDINATE_TOLERANCE : state_limits[unknown - FREEDOM];
+static double tolerance(int unknown) { return unknown < FREEDOM ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
+
+static double nominal(int unknown) {
+    return STATES == 0 || unknown < FREEDOM ? 1.0 : state_nominals[unknown - FREEDOM];
 }
 
 /* Set where the step begins, and predict its end. */

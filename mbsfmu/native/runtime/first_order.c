@@ -24,9 +24,11 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return unknown < COORDINATES ? coordinate_names[unknown] : velocity_names[unknown - COORDINATES];
 }
 
-static double limit(int unknown) {
-    if (STATES > 0 && unknown >= 2 * COORDINATES) return state_limits[unknown - 2 * COORDINATES];
-    return unknown < COORDINATES ? COORDINATE_TOLERANCE : 1e3 * COORDINATE_TOLERANCE;
+static double tolerance(int unknown) { return unknown < 2 * COORDINATES ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
+
+static double nominal(int unknown) {
+    if (STATES > 0 && unknown >= 2 * COORDINATES) return state_nominals[unknown - 2 * COORDINATES];
+    return unknown < COORDINATES ? 1.0 : 1e3;
 }
 
 /* Set where the step begins, and predict its end. */

@@ -3,19 +3,33 @@
 #define NEWTON_ITERATIONS 10
 #define NEGLIGIBLE 1e-5 /* an increment below this share of its tolerance is left out and saves an evaluation */
 
-static int within_limits(const double *increment, double share) {
+#define STAGNATING 0.5  /* share of the increments before above which an iteration no longer gets nearer */
+#define ROUNDED 1e-11   /* of the magnitudes: increments below it that do not shrink are round-off */
+
+/* The largest increment by its tolerance; infinite where one is not finite. */
+static double size_of(const double *unknowns, const double *increment) {
+    double size = 0.0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        if (!(fabs(increment[i]) <= share * limit(i))) return 0;
+        const double share = fabs(increment[i]) / (tolerance(i) * larger(nominal(i), fabs(unknowns[i])));
+        if (!(share <= size)) size = share;
+    }
+    return size - size == 0.0 ? size : HUGE_VAL;
+}
+
+static int is_round_off(const double *unknowns, const double *increment, double size, double before) {
+    if (!(size > STAGNATING * before)) return 0;
+    for (int i = 0; i < UNKNOWNS; i++) {
+        if (!(fabs(increment[i]) <= ROUNDED * larger(nominal(i), fabs(unknowns[i])))) return 0;
     }
     return 1;
 }
 
 /* The unknown that moves most, by its tolerance. */
-static int most_moving(const double *increment) {
+static int most_moving(const double *unknowns, const double *increment) {
     double most = -1.0;
     int unknown = 0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        const double share = fabs(increment[i]) / limit(i);
+        const double share = fabs(increment[i]) / (tolerance(i) * larger(nominal(i), fabs(unknowns[i])));
         if (share > most) {
             most = share;
             unknown = i;
@@ -39,6 +53,7 @@ static void solve_for_increment(const double *factors, const int *pivots, const 
  * whether the equations were last evaluated at the solution. */
 static int newton(Instance *instance, Problem *problem, double *unknowns, int *evaluated) {
     double residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)], matrix[ROOM(UNKNOWNS * UNKNOWNS)];
+    double size = HUGE_VAL, before = HUGE_VAL;
     int pivots[ROOM(UNKNOWNS)];
     memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
     *evaluated = 0;
@@ -52,20 +67,25 @@ static int newton(Instance *instance, Problem *problem, double *unknowns, int *e
         }
         add_increment(unknowns, increment);
         updated(instance, unknowns);
-        if (within_limits(increment, 1.0)) return iteration;
+        before = size;
+        size = size_of(unknowns, increment);
+        if (size <= 1.0 || is_round_off(unknowns, increment, size, before)) return iteration;
         if (!evaluate(instance, problem, unknowns, residual)) return 0;
         solve_for_increment(matrix, pivots, residual, increment);
-        if (within_limits(increment, 1.0)) {
-            *evaluated = within_limits(increment, NEGLIGIBLE);
+        const double following = size_of(unknowns, increment);
+        if (following <= 1.0) {
+            *evaluated = following <= NEGLIGIBLE;
             if (*evaluated) return iteration;
             add_increment(unknowns, increment);
             updated(instance, unknowns);
             return iteration;
         }
     }
-    const int worst = most_moving(increment);
+    const int worst = most_moving(unknowns, increment);
     return fail(
-        instance, "after %d iterations %s still moves by %.3g, tolerance %.3g", NEWTON_ITERATIONS,
-        unknown_name(instance, worst), fabs(increment[worst]), limit(worst)
+        instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", NEWTON_ITERATIONS,
+        unknown_name(instance, worst), fabs(increment[worst]),
+        tolerance(worst) * larger(nominal(worst), fabs(unknowns[worst])),
+        size > STAGNATING * before ? "; increments hardly shrink, its tolerance may be too small" : ""
     );
 }

@@ -10,8 +10,10 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return unknown < COORDINATES ? coordinate_names[unknown] : state_names[unknown - COORDINATES];
 }
 
-static double limit(int unknown) {
-    return STATES == 0 || unknown < COORDINATES ? COORDINATE_TOLERANCE : state_limits[unknown - COORDINATES];
+static double tolerance(int unknown) { return unknown < COORDINATES ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
+
+static double nominal(int unknown) {
+    return STATES == 0 || unknown < COORDINATES ? 1.0 : state_nominals[unknown - COORDINATES];
 }
 
 /* Set where the step begins, and predict its end. */
@@ -33,6 +35,10 @@ static void begin(Instance *instance, Problem *problem, double step) {
     }
     memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
     *parts->step = step;
+#if FORMULATION == PROJECTED
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    step_penalty(parts);
+#endif
 }
 
 /* (M' z'' + Phi_z^T (alpha Phi + lambda) - Q', x' - f) [eq. 39]. */

@@ -167,7 +167,8 @@ class CoupledModel(Data):
             same to round-off. What was compiled is kept for the next time.
         options
             As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
-            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `penalty`, `tolerances`.
+            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `penalty`,
+            `newton_tolerance`, `tolerances`.
 
         Raises
         ------

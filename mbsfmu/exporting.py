@@ -37,6 +37,7 @@ def export(
     stabilisation: float | None = None,
     projections: bool = True,
     penalty: float | None = None,
+    newton_tolerance: float | None = None,
     step: float | None = None,
     needs_execution_tool: bool = True,
     force: bool = False,
@@ -71,6 +72,8 @@ def export(
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
+    newton_tolerance
+        Of the trapezoidal rule: largest increment with which Newton's iteration ends, as for `CoupledModel.simulation`.
     step
         Largest internal step in s.
     needs_execution_tool
@@ -110,6 +113,7 @@ def export(
         "stabilisation": stabilisation,
         "projections": None if projections else False,
         "penalty": penalty,
+        "newton_tolerance": newton_tolerance,
         "step": step,
     }
     options = {key: value for key, value in given.items() if value is not None}

@@ -8,6 +8,7 @@ from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import (
     common_options,
     formulation_option,
+    newton_option,
     numbers,
     option_of,
     output_file,
@@ -24,6 +25,7 @@ from mbsfmu.exporting import BACKENDS
 @click.command("compare")
 @click.argument("model")
 @formulation_option
+@newton_option
 @option_of(compare, "--backend", f"One of {', '.join(BACKENDS)}.")
 @option_of(compare, "--steps", "Communication steps in s.", callback=numbers)
 @option_of(compare, "--algorithms", f"Of {', '.join(CHOICES)}.", callback=words)
@@ -36,6 +38,7 @@ from mbsfmu.exporting import BACKENDS
 def command(
     model: str,
     formulation: str | None,
+    newton_tolerance: float | None,
     backend: str,
     steps: list[float],
     algorithms: list[str],
@@ -60,6 +63,7 @@ def command(
             steps=steps,
             algorithms=algorithms,
             formulation=formulation,
+            newton_tolerance=newton_tolerance,
             backend=backend,
             stop=stop,
             accuracy=accuracy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import common_options, drift_options, formulation_option, option_of
+from mbsfmu.cli.options import common_options, drift_options, formulation_option, newton_option, option_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.native.compiler import PLATFORMS
@@ -23,6 +23,7 @@ from mbsfmu.native.compiler import PLATFORMS
 @click.option("--rtol", type=float, help="Relative tolerance of rk45.")
 @click.option("--atol", type=float, help="Absolute tolerance of rk45.")
 @drift_options
+@newton_option
 @click.option("--step", type=float, help="Largest internal step in s; the model's by default.")
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -41,6 +42,7 @@ def command(
     stabilisation: float | None,
     projections: bool,
     penalty: float | None,
+    newton_tolerance: float | None,
     step: float | None,
     no_execution_tool: bool,
     force: bool,
@@ -67,6 +69,7 @@ def command(
         stabilisation=stabilisation,
         projections=projections,
         penalty=penalty,
+        newton_tolerance=newton_tolerance,
         step=step,
         needs_execution_tool=not no_execution_tool,
         force=force,

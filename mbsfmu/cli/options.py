@@ -26,6 +26,14 @@ def formulation_option(command: Command) -> Command:
     return click.option("--formulation", help=f"One of {', '.join(FORMULATIONS)}.")(command)
 
 
+def newton_option(command: Command) -> Command:
+    """Add the tolerance of Newton's iteration."""
+    help_text = (
+        "Of the trapezoidal rule: largest increment by magnitude; 1e-8 by default, ten times that of coordinates."
+    )
+    return click.option("--newton-tolerance", type=float, help=help_text)(command)
+
+
 def drift_options(command: Command) -> Command:
     """Add the options on how constraints are kept."""
     for option in (

@@ -9,6 +9,7 @@ from mbsfmu.cli.options import (
     common_options,
     drift_options,
     formulation_option,
+    newton_option,
     option_of,
     output_file,
     refuse_same_files,
@@ -28,6 +29,7 @@ from mbsfmu.trajectory import SUFFIXES
 @click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
 @click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
 @drift_options
+@newton_option
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
@@ -42,6 +44,7 @@ def command(
     stabilisation: float | None,
     projections: bool,
     penalty: float | None,
+    newton_tolerance: float | None,
     output: str | None,
     json_file: str | None,
     quiet: bool,
@@ -63,6 +66,7 @@ def command(
         stabilisation=stabilisation,
         projections=projections,
         penalty=penalty,
+        newton_tolerance=newton_tolerance,
     )
     with progress_bar("simulating", quiet) as progress, keep_recorded(output):
         result = simulation.run(stop, progress=progress)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model
-from mbsfmu.cli.options import assignment, common_options, numbers, output_file, refuse_same_files, words
+from mbsfmu.cli.options import assignment, common_options, newton_option, numbers, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
@@ -31,6 +31,7 @@ from mbsfmu.studies.points import parse_values
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("--backend", help=f"Of coupled units, one of {', '.join(BACKENDS)}; {BACKENDS[0]} by default.")
 @click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
+@newton_option
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
@@ -49,6 +50,7 @@ def command(
     stop: float | None,
     backend: str | None,
     internal_step: float | None,
+    newton_tolerance: float | None,
     workers: int | None,
     scheduler: str | None,
     fresh: bool,
@@ -97,6 +99,7 @@ def command(
             force=force,
             backend=backend,
             internal_step=internal_step,
+            newton_tolerance=newton_tolerance,
             workers=workers,
             executor=executor,
             progress=progress,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mbsfmu.comparison.choices import USUAL, parted
 from mbsfmu.comparison.comparison import ACCURACY, Comparison, gather_curves
@@ -34,6 +35,7 @@ def compare(
     steps: Sequence[float] = (2e-3, 1e-3, 5e-4),
     algorithms: Sequence[str] = USUAL,
     formulation: str | None = None,
+    newton_tolerance: float | None = None,
     backend: str = "native",
     stop: float | None = None,
     accuracy: float = ACCURACY,
@@ -54,7 +56,7 @@ def compare(
         Communication steps in s.
     algorithms
         Some of `CHOICES`.
-    formulation, backend
+    formulation, newton_tolerance, backend
         As for `export`.
     stop
         End time in s; the model's by default.
@@ -77,14 +79,15 @@ def compare(
     _check(model, steps, algorithms, accuracy)
     workers = min(os.cpu_count() or 1, len(steps) * len(algorithms)) if workers is None else workers
     internal = min(steps)
-    simulation = model.simulation(formulation=formulation, step=internal)
+    options: dict[str, Any] = {"formulation": formulation, "newton_tolerance": newton_tolerance, "step": internal}
+    simulation = model.simulation(**options)
     begin = clock.process_time()
     result = simulation.run(stop)
     spent = clock.process_time() - begin
     outputs = {v.name: v.unit for v in simulation.variables if v.causality is Causality.OUTPUT}
     with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name, local_executor(workers) as executor:
         folder = Path(name)
-        package = export(model, folder, layout="separate", backend=backend, formulation=formulation, step=internal)[-1]
+        package = export(model, folder, layout="separate", backend=backend, **options)[-1]
         reference = folder / "reference.npz"
         Reference(result.time, {output: result[output] for output in outputs}).save(reference)
         tasks = [

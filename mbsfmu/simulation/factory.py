@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -27,6 +28,7 @@ from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca, DcaAlm)}
+_SMALLEST_NEWTON, _LARGEST_NEWTON = 1e-15, 1e-4
 _REMEMBERING = ("adams", "radau", "bdf", "lsoda")
 EQUAL_STEPS = ("trapezoidal", "rk4")
 """Solvers without step control."""
@@ -49,6 +51,7 @@ def make_simulation(
     stabilisation: float | None = None,
     projections: bool = True,
     penalty: float | None = None,
+    newton_tolerance: float | None = None,
     tolerances: Tolerances | None = None,
     description: str = "",
     stop_time: float = 10.0,
@@ -82,8 +85,12 @@ def make_simulation(
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
+    newton_tolerance
+        Largest increment with which Newton's iteration of the trapezoidal rule ends: of a state as a share of its
+        magnitude, its nominal value at least; of a coordinate ten times that in rad and m, or as a share of one that
+        exceeds one. By default 1e-8.
     tolerances
-        Of the Newton iteration.
+        The same for coordinates and states apart.
     origin
         Where the model comes from.
     content
@@ -101,10 +108,13 @@ def make_simulation(
     relative_tolerance = TOLERANCE if relative_tolerance is None else relative_tolerance
     absolute_tolerance = TOLERANCE if absolute_tolerance is None else absolute_tolerance
     _check_numbers(step, relative_tolerance, absolute_tolerance)
+    _check_newton(solver, newton_tolerance)
     _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
     initialization = Initialization(system)
     functions = SystemFunctions(system, None if kind.absolute else initialization.loops)
     limits = tolerances or Tolerances()
+    if newton_tolerance is not None:
+        limits = replace(limits, coordinates=10.0 * newton_tolerance, states=newton_tolerance)
     given = {} if penalty is None else {"penalty": penalty}
     chosen: Formulation
     if kind is Dca:
@@ -184,6 +194,20 @@ def _check_numbers(step: float, relative_tolerance: float, absolute_tolerance: f
     ):
         if not (value > 0 and math.isfinite(value)):
             raise InputError(f"the {what} is {value:g}; it must be positive")
+
+
+def _check_newton(solver: str, tolerance: float | None) -> None:
+    if tolerance is None:
+        return
+    if solver != "trapezoidal":
+        raise InputError(
+            f"the Newton tolerance is for the solver 'trapezoidal'; '{solver}' has no Newton iteration of ours"
+        )
+    if not _SMALLEST_NEWTON <= tolerance <= _LARGEST_NEWTON:
+        raise InputError(
+            f"the Newton tolerance is {tolerance:g}; it must lie between {_SMALLEST_NEWTON:g}, round-off, and "
+            f"{_LARGEST_NEWTON:g}"
+        )
 
 
 def _check_constraints(

@@ -40,7 +40,7 @@ _NEGLIGIBLE = 1e-5
 STAGNATION = 0.5
 """Share of the increments before above which an iteration no longer gets nearer."""
 
-ROUND_OFF = 1e-11
+ROUND_OFF = 1e-10
 """Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
 
 

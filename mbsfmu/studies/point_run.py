@@ -41,8 +41,8 @@ class Study:
         Outputs whose final values and errors are told.
     packages
         The SSP file of the coupled units for each formulation; empty for monolithic runs.
-    internal_step
-        Largest internal step in s of the units, and of the monolithic run that they are held against.
+    inner
+        Options of the units, and of the monolithic run that they are held against, as `step`, the internal one in s.
     stop
         End in s.
     errors
@@ -53,7 +53,7 @@ class Study:
     names: Mapping[str, str]
     outputs: tuple[str, ...]
     packages: Mapping[str, bytes]
-    internal_step: float
+    inner: Mapping[str, float]
     stop: float
     errors: bool
 
@@ -110,7 +110,7 @@ class Study:
         return {f"final.{output}": float(result[output][-1]) for output in self.outputs if output in result}
 
     def _held_against_reference(self, point: Point, result: CosimulationResult) -> Row:
-        options = {"formulation": point.settings["formulation"], "step": self.internal_step}
+        options = {"formulation": point.settings["formulation"], **self.inner}
         alone = self._simulate(point, options)
         errors = Reference(alone.time, {output: alone[output] for output in self.outputs if output in alone}).errors(
             result

@@ -55,6 +55,7 @@ def sweep(
     force: bool = False,
     backend: str | None = None,
     internal_step: float | None = None,
+    newton_tolerance: float | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[float], None] | None = None,
@@ -93,6 +94,9 @@ def sweep(
     internal_step
         Largest internal step in s of the units, and of the monolithic runs that they are held against; the smallest
         communication step by default.
+    newton_tolerance
+        Of the runs, the units and what these are held against, as for `export`; to vary it, name it in `settings` of
+        monolithic runs.
     workers
         Number of processes on this machine; that of its cores by default.
     executor
@@ -125,10 +129,15 @@ def sweep(
     internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
     if not (internal > 0 and math.isfinite(internal)):
         raise InputError(f"the internal step is {internal:g} s; it must be positive")
+    inner = {"step": internal} | ({} if newton_tolerance is None else {"newton_tolerance": newton_tolerance})
+    if newton_tolerance is not None and not coupled:
+        if "newton_tolerance" in chosen:
+            raise InputError("the Newton tolerance is given twice, for all runs and as a setting")
+        chosen["newton_tolerance"] = [newton_tolerance]
     values = {name: list(map(float, vary[given])) for given, name in references.items()} if vary else {}
     content = {
         "version": version("mbsfmu"), "model": model.to_dict(), "stop": end, "errors": errors, "backend": backend,
-        "internal_step": internal if coupled else None,
+        "inner": inner if coupled else None,
     }  # fmt: skip
     points = make_points(values, chosen, content)
     if output is not None and Path(output).suffix.lower() != ".parquet":
@@ -145,14 +154,16 @@ def sweep(
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
     settable = model.system().settable()
     # What is compiled for it is there for the workers.
-    simulation = model.simulation(**({"formulation": chosen["formulation"][0]} if coupled else points[0].settings))
+    simulation = model.simulation(
+        **({"formulation": chosen["formulation"][0], **inner} if coupled else points[0].settings)
+    )
     outputs = {each.name: each.unit for each in simulation.variables if each.causality is Causality.OUTPUT}
     study = Study(
         json.dumps(model.to_dict()),
         {name: settable[name].name for name in values},
         tuple(outputs),
-        _packages(model, chosen["formulation"], backend, internal) if coupled and left else {},
-        internal,
+        _packages(model, chosen["formulation"], backend, inner) if coupled and left else {},
+        inner,
         end,
         errors,
     )
@@ -243,12 +254,14 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
     return result
 
 
-def _packages(model: CoupledModel, formulations: Sequence[str], backend: str, step: float) -> dict[str, bytes]:
+def _packages(
+    model: CoupledModel, formulations: Sequence[str], backend: str, inner: Mapping[str, float]
+) -> dict[str, bytes]:
     """Export the systems once with each formulation."""
     packages = {}
     for formulation in formulations:
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-            paths = export(model, folder, layout="separate", backend=backend, formulation=formulation, step=step)
+            paths = export(model, folder, layout="separate", backend=backend, formulation=formulation, **inner)
             packages[formulation] = paths[-1].read_bytes()
     return packages
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mbsfmu.comparison import Run
+from mbsfmu.comparison.compare import _coupled
 from mbsfmu.comparison.cost import cheapest_run, observed_order, verdict
 
 REFERENCE = {"cpu_seconds": 0.5}
@@ -55,3 +56,11 @@ def test_sentence_says_what_the_nearest_would_need() -> None:
 
 def test_sentence_where_everything_diverged() -> None:
     assert verdict(RUNS[5:], {}, 0.01, REFERENCE) == "No run reaches an error of at most 1 %: all of them diverge."
+
+
+def test_orders_of_iterated_algorithms_leave_the_units_own_step_out() -> None:
+    """There they are the monolithic run to the iteration's tolerance; those of others differ by coupling there too."""
+    for algorithm, kept in (("newton", [2e-3, 1e-3]), ("jacobi", [2e-3, 1e-3, 5e-4])):
+        runs = [run(algorithm, step, 0.1, 1.0) for step in (2e-3, 1e-3, 5e-4)]
+        others = [run("gauss-seidel", 2e-3, 0.1, 1.0)]
+        assert [each.step for each in _coupled([*runs, *others], algorithm, 5e-4)] == kept

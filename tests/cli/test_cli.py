@@ -307,3 +307,18 @@ def test_show_lists_what_there_is(tmp_path: Path) -> None:
         if each.causality in ("parameter", "output", "input") and each.name not in ("solver.step", "next_event"):
             found = [own for name, own in described.items() if f".{name}".endswith(f".{each.name}")]
             assert (each.causality, each.unit) in [(own["kind"], own["unit"]) for own in found], each.name
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["simulate"], ["export"], ["compare"], ["sweep", "--vary", "boom.mass=200,220", "-o", "rows.parquet"]],
+    ids=lambda command: command[0],
+)
+def test_newton_tolerance_reaches_the_equations(
+    command: list[str], in_process: Callable[..., Ended], tmp_path: Path
+) -> None:
+    name, *more = command
+    ended = in_process(name, "four-bar", *more, "--newton-tolerance", "1")
+    assert ended.status == 2
+    assert "the Newton tolerance is 1; it must lie between" in ended.stderr
+    assert list(tmp_path.iterdir()) == []

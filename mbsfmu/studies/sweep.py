@@ -129,7 +129,9 @@ def sweep(
     internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
     if not (internal > 0 and math.isfinite(internal)):
         raise InputError(f"the internal step is {internal:g} s; it must be positive")
-    inner = {"step": internal} | ({} if newton_tolerance is None else {"newton_tolerance": newton_tolerance})
+    inner: dict[str, Any] = {"step": internal} | (
+        {} if newton_tolerance is None else {"newton_tolerance": newton_tolerance}
+    )
     if newton_tolerance is not None and not coupled:
         if "newton_tolerance" in chosen:
             raise InputError("the Newton tolerance is given twice, for all runs and as a setting")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mbsfmu.errors import SimulationError
+from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
@@ -79,7 +79,11 @@ class CountedRates:
 
     def accept(self, time: float, values: Floats, step: float | None = None) -> State:
         """Take a step's end; return the state to go on from. Errors as for `state_at`."""
-        return self.form.accept(self.state_at(time, values, step))
+        state = self.state_at(time, values, step)
+        try:
+            return self.form.accept(state)
+        except LoopsOpenError as error:
+            raise error.at(self.origin + time) from None
 
     @contextmanager
     def _at(self, time: float) -> Iterator[None]:

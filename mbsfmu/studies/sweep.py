@@ -257,7 +257,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
 
 
 def _packages(
-    model: CoupledModel, formulations: Sequence[str], backend: str, inner: Mapping[str, float]
+    model: CoupledModel, formulations: Sequence[str], backend: str, inner: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """Export the systems once with each formulation."""
     packages = {}

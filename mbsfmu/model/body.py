@@ -121,7 +121,7 @@ class RigidBody(Body):
             f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal moments "
             f"are {smallest:.4g}, {middle:.4g}, {largest:.4g} kg m²"
         )
-        if smallest < -_ROUND_OFF * largest or largest > (smallest + middle) * (1 + _ROUND_OFF):
+        if largest > (smallest + middle) * (1 + _ROUND_OFF):  # as it is, too, where the smallest is negative
             raise ValueError(f"{told}; none may be negative, and each must be at most the sum of the two others")
         if smallest <= _NO_INERTIA * largest and (largest == 0.0 or 0.0 not in self.inertia):
             raise ValueError(f"{told}; a rod may have none about its axis, which must be one of the body's axes")

@@ -12,7 +12,7 @@ from mbsfmu.data import DataError
 from mbsfmu.model import Beam, Fixed, Free, Mechanism, Prismatic, Revolute, RigidBody, Spherical, Universal
 from mbsfmu.simulation.factory import FORMULATIONS
 
-GROUND = {"O": (0.0, 0.0, 0.0), "P": (1.5, -0.5, 0.0)}
+GROUND = {"O": (0.0, 0.0, 0.0), "P": (1.5, -0.5, 0.0), "Q": (1.1, 0.0, 0.0)}
 
 
 def rod(name: str = "rod", **fields: Any) -> Beam:
@@ -126,6 +126,24 @@ def test_slender_bodies_that_cannot_turn_so_move_by_their_closed_form(name: str,
     machine, acceleration, expected = SWING[name]
     simulation = machine.simulation(formulation=formulation, compiled=False)
     assert simulation.get(acceleration) == pytest.approx(expected, rel=2e-5)
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "dca", "dca-alm"])
+def test_a_loop_may_hold_the_rod(formulation: str) -> None:
+    """A four-bar whose coupler hangs on a ball joint, but is kept in the plane by the hinge at its other end."""
+    accelerations = []
+    for kind, start in ((Spherical, {"angles": (0.0, 0.0, -1.2)}), (Revolute, {"angle": -1.2})):
+        four_bar = model(
+            (rod(), rod("coupler"), rod("rocker")),
+            joint(Revolute, "A", "ground.O", "rod.start", angle=1.2),
+            joint(kind, "B", "rod.end", "coupler.start", **start),
+            joint(Revolute, "C", "ground.Q", "rocker.start", angle=1.4),
+            joint(Revolute, "D", "coupler.end", "rocker.end", cut=True),
+        )
+        simulation = four_bar.simulation(formulation=formulation, compiled=False)
+        accelerations.append(simulation.get("rod.angular_acceleration"))
+    assert accelerations[0] == pytest.approx(accelerations[1], rel=1e-5)
+    assert abs(accelerations[1]) > 0.1
 
 
 def test_a_rod_with_a_moment_about_its_axis_is_taken() -> None:

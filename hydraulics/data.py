@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import Annotated, Any, LiteralString, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-_MOST_MEANT, _MOST_LISTED = 3, 40
+_MOST_MEANT, _MOST_LISTED = 3, 20
+_NEAR = 0.7
 
 
 class DataError(ValueError):
@@ -92,13 +93,24 @@ Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digit
 
 
 def meant(word: str, words: Iterable[str]) -> str:
-    """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them."""
+    """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them.
+
+    Names with dots are compared part by part from the end: `boom.mas` is near `mechanism.boom.mass`.
+    """
     known = list(words)
-    near = [each for each in known if each.endswith(f".{word}")] or get_close_matches(word, known, n=1, cutoff=0.7)
-    if near:
+    scores = [_likeness(word, each) for each in known]
+    best = max(scores, default=0.0)
+    if best >= _NEAR:
+        near = [each for each, score in zip(known, scores, strict=True) if score == best]
         return f"did you mean {' or '.join(map(repr, near[:_MOST_MEANT]))}?"
     more = [f"{len(known) - _MOST_LISTED} more"] if len(known) > _MOST_LISTED else []
     return f"there are {', '.join([*known[:_MOST_LISTED], *more])}" if known else "there are none"
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how like two names are, from 0 to 1: as their least like parts, as far as both have such."""
+    pairs = zip(reversed(one.split(".")), reversed(other.split(".")), strict=False)
+    return min(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 
 class _Shown:

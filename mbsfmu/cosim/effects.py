@@ -23,6 +23,10 @@ _BY_CONTROL = dict.fromkeys(
 )
 
 
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 def refuse_without_effect(algorithm: str, control: str, given: Mapping[str, Any]) -> None:
     """Check that options which were given have an effect.
 
@@ -47,6 +51,6 @@ def refuse_without_effect(algorithm: str, control: str, given: Mapping[str, Any]
             says_nothing = value is None or (name == "threads" and value == 1)
             if not says_nothing and chosen in known and chosen not in words:
                 raise InputError(
-                    f"{name.replace('_', ' ')} = {value} has no effect with the {what} '{chosen}'; "
+                    f"{name.replace('_', ' ')} = {_shown(value)} has no effect with the {what} '{chosen}'; "
                     f"it has with {' and '.join(words)}"
                 )

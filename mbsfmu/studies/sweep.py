@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _NO_SETTINGS = {
     "source", "extrapolation", "stop", "connections", "parameters", "inputs", "progress",
-    "system", "name", "signals", "tolerances", "description", "stop_time",
+    "system", "name", "signals", "tolerances", "description", "stop_time", "content",
 }  # fmt: skip
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
 _UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}

@@ -25,7 +25,7 @@ def slewing_four_bar(rate: float = np.pi / 2, attitude: Rotation | None = None) 
         name="house", mass=1000.0, inertia=(6e5, 6e5, 1e6), points={"A": (0.0, 0.0, 0.0), "B": (2.0, 0.0, 0.0)}
     )
     across = (0.0, -1.0, 0.0)
-    angles = dict(zip("abc", _closed(np.radians(80.0)), strict=True))
+    angles = dict(zip("abc", closed_angles(np.radians(80.0)), strict=True))
     joints = (
         Revolute(
             name="slew", parent="ground.O", child="house.origin", axis=tuple(turn.apply([0.0, 0.0, 1.0])),
@@ -42,7 +42,7 @@ def slewing_four_bar(rate: float = np.pi / 2, attitude: Rotation | None = None) 
     return CoupledModel(name="slewing-four-bar", systems={"mechanism": mechanism})
 
 
-def _closed(crank: float) -> tuple[float, float, float]:
+def closed_angles(crank: float) -> tuple[float, float, float]:
     """Return the angles of crank, coupler relative to the crank, and rocker, with which the loop is closed."""
     tip = np.array([np.cos(crank), np.sin(crank)])
     span = np.array([2.0, 0.0]) - tip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import fmpy
 import numpy as np
+import pytest
 from importer import Importer
+from native_units import Exported, model_of
 from oscillator_in_closed_form import displacement, oscillator
 from rssr import LEAPING, rssr
 
@@ -44,3 +47,29 @@ def test_steps_that_are_too_long_are_told(tmp_path: Path) -> None:
             estimate = float(found[0].partition("estimated at ")[2].split()[0])
             assert INACCURATE < estimate < 100 * off / 0.3
         slave.freeInstance()
+
+
+def test_error_of_a_unit_follows_its_tolerance(tmp_path: Path) -> None:
+    """As in process: local errors at the tolerance add up to about it, over jumps off the grid."""
+    for tolerance in (1e-5, 1e-7):
+        options = {"solver": "rk45", "relative_tolerance": tolerance, "absolute_tolerance": tolerance}
+        (path,) = mbsfmu.export(oscillator(), tmp_path / f"{tolerance:g}", layout="monolithic", **options)
+        for step in (0.25, 1.5):
+            found = fmpy.simulate_fmu(str(path), stop_time=1.5, step_size=step, output_interval=step)
+            error = np.max(np.abs(found["slider.displacement"] - displacement(found["time"])))
+            assert 0.02 * tolerance < error < 3.0 * tolerance
+
+
+def test_steps_are_halved_more_than_twice(native: Callable[..., Exported], tmp_path: Path) -> None:
+    """A step of a quarter second over the opening of the valve takes eighths, in a unit as in the interpreter."""
+    unit, step, stop = native("four-bar", "double-step"), 0.25, 1.5
+    simulation = model_of("four-bar").simulation(compiled=False, step=step)
+    expected = simulation.run(stop)
+    assert simulation.statistics.retries >= 3
+    importer = Importer(unit.path, tmp_path / "unpacked")
+    slave = importer.running(**{"solver.step": step})
+    for index in range(6):
+        slave.doStep(step * index, step)
+        found = importer.get(slave, "cylinder.length")
+        assert found == pytest.approx(expected["cylinder.length"][index + 1], rel=1e-9)
+    slave.freeInstance()

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from mechanisms import slider_crank
+from slewing import closed_angles
 
 import mbsfmu
+from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.partition import Partition, choose
 from mbsfmu.simulation.factory import EQUAL_STEPS
@@ -56,3 +58,43 @@ def test_choice_changes_during_a_run(solver: str) -> None:
 
 def test_pendulum_has_nothing_to_choose() -> None:
     assert mbsfmu.models.pendulum(2).simulation().independent == ("link_1.angle", "link_2.angle")
+
+
+def test_choice_tells_small_from_nothing() -> None:
+    """A pivot of a hundred-thousandth of the largest is one; round-off is none."""
+    assert choose(np.array([[1.0, 2.0, 0.0], [0.0, 1e-5, 3e-5]]), 2).independent.tolist() == [0]
+    with pytest.raises(SimulationError, match="the configuration is singular"):
+        choose(np.array([[1.0, 2.0, 0.0], [0.0, 1e-12, 3e-12]]), 2)
+
+
+def four_bars(*sizes: float) -> CoupledModel:
+    """Four-bars beside each other, alike but for their sizes in m, under gravity."""
+    bodies, joints, ground = [], [], {}
+    crank, coupler, rocker = closed_angles(np.radians(80.0))
+    for number, size in enumerate(sizes):
+        ground |= {f"A{number}": (5.0 * number, 0.0, 0.0), f"B{number}": (5.0 * number + 2.0 * size, 0.0, 0.0)}
+        names = [f"{name}_{number}" for name in ("crank", "coupler", "rocker")]
+        bodies += [
+            Beam(name=name, length=length * size, mass=size**3)
+            for name, length in zip(names, (1.0, 2.0, 1.5), strict=True)
+        ]
+        joints += [
+            Revolute(name=f"a{number}", parent=f"ground.A{number}", child=f"{names[0]}.start", angle=crank),
+            Revolute(name=f"b{number}", parent=f"{names[0]}.end", child=f"{names[1]}.start", angle=coupler),
+            Revolute(name=f"c{number}", parent=f"ground.B{number}", child=f"{names[2]}.start", angle=rocker),
+            Revolute(name=f"d{number}", parent=f"{names[1]}.end", child=f"{names[2]}.end", cut=True),
+        ]
+    mechanism = Mechanism(ground=ground, bodies=tuple(bodies), joints=tuple(joints))
+    return CoupledModel(name="four-bars", systems={"mechanism": mechanism})
+
+
+def test_small_loops_beside_large_ones_stay_loops() -> None:
+    """Of two alike, that of a size s moves as the other in times √s as long; each has one degree of freedom."""
+    size, step = 1e-4, 1e-2
+    both = four_bars(1.0, size).simulation(step=step * np.sqrt(size), compiled=False)
+    assert len(both.independent) == 2
+    alone = four_bars(1.0).simulation(step=step, compiled=False)
+    slow, fast = alone.run(1.0), both.run(np.sqrt(size))
+    assert np.ptp(slow["crank_0.angle"]) > 0.5
+    for name in ("crank", "coupler", "rocker"):
+        np.testing.assert_allclose(fast[f"{name}_1.angle"], slow[f"{name}_0.angle"], atol=1e-6)

@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import ball_pendulum, floating, slider_crank
 from scipy.spatial.transform import Rotation
+from slewing import slewing_four_bar
 from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
+from mbsfmu.formulations.dca_alm import ProjectedForm
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
 from mbsfmu.model import JointDrive, JointSpringDamper
 from mbsfmu.simulation.factory import EQUAL_STEPS
 from mbsfmu.simulation.result import Result
@@ -140,6 +144,36 @@ def test_redundant_rings(seed: int) -> None:
     other = run(model, 0.3, "double-step", **tight(1e-9, "rk45"))
     names = [name for name in other.names if name.endswith(".angle")]
     assert difference(one, other, names) < 1e-5
+
+
+def test_contradictions_are_not_followed() -> None:
+    """Without projections, redundant constraints contradict each other: accelerations stop where they stagnate."""
+    result = run(slewing_four_bar(), 0.5, solver="rk4", step=2e-3, projections=False)
+    assert result.statistics.iterations["acceleration"].most <= 6
+    assert result.statistics.iterations["acceleration"].mean < 4.5
+
+
+@pytest.mark.parametrize("solver", ["rk45", "dop853"])
+def test_steps_begin_where_projections_have_moved_to(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rates of a method that remembers them are those of the moved state: every accepted one is looked at."""
+    rates, accept = ProjectedForm.rates, ProjectedForm.accept
+    seen: list[bytes] = []
+    accepted: list[bytes] = []
+
+    def looking(self: ProjectedForm, values: Floats, inputs: Floats) -> Floats:
+        seen.append(values.tobytes())
+        return rates(self, values, inputs)
+
+    def accepting(self: ProjectedForm, state: State) -> State:
+        after = accept(self, state)
+        accepted.append(self.start.tobytes())
+        return after
+
+    monkeypatch.setattr(ProjectedForm, "rates", looking)
+    monkeypatch.setattr(ProjectedForm, "accept", accepting)
+    run(mbsfmu.models.built_in("five-bar"), 1.0, solver=solver, step=1.0)
+    assert len(accepted) > 3
+    assert set(accepted[:-1]) <= set(seen)
 
 
 # -- joints of all kinds, forces in joints, energy -----------------------------------------------------------------

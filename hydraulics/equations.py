@@ -294,10 +294,11 @@ class CircuitEquations:
 
     def _capacity(self, node: str, values: Values) -> Array | float:
         """Return dV/dp of a node in m³/Pa."""
-        modulus = values["oil.bulk_modulus"]
         if self._has_air:
-            modulus = self._oil(values).modulus(values[f"{node}.gas_pressure"])
-        return capacity(modulus, self._volume(node, values), self._elastic(node, values))
+            compliance = self._oil(values).compliance(values[f"{node}.gas_pressure"])
+        else:
+            compliance = 1.0 / values["oil.bulk_modulus"]
+        return capacity(compliance, self._volume(node, values), self._elastic(node, values))
 
     def _force(self, cylinder: Cylinder, values: Values) -> tuple[Array, Array]:
         """Return the cylinder's force [eq. 29] and the friction in it, in N."""

@@ -6,7 +6,7 @@ loop (set, slopes where there are some, step, get); the master's run; and `fmpy.
 overhead is the master's time less that of the calls. Least of many runs taken in turn, for what else the machine
 does only adds.
 
-    python benchmarks/master_overhead.py
+    python benchmarks/master_overhead.py [--quick]
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from mbsfmu import cosimulate
 from mbsfmu.cosim.loading import instantiate, load_graph
 from mbsfmu.cosim.port import Port
 
-STEP, STOP, REPEATS = 1e-3, 0.5, 60
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+STEP, STOP, REPEATS = 1e-3, 0.05 if QUICK else 0.5, 2 if QUICK else 60
 STEPS = round(STOP / STEP)
 SETTINGS = [
     (algorithm, extrapolation)
@@ -56,7 +57,7 @@ def calls_alone(units: list[Path], ramps: bool, rates: bool) -> float:
         instances = stack.enter_context(instantiate(load_graph(units, stack)))
         work = []
         for instance in instances.values():
-            instance.setup(0.0, STOP)
+            instance.setup(0.0, STOP, None)
             instance.enter_initialization()
             instance.exit_initialization()
             inputs = [v.name for v in instance.variables.values() if v.causality == "input"]

@@ -1,7 +1,8 @@
 """What a step of 1 ms of the four-bar costs, in every way to make it and in Exudyn; what an export costs.
 
 Needs gcc and, for its comparison, Exudyn: pip install exudyn. All ways take turns, so that what else runs on the
-machine disturbs them alike; ratios are taken within a turn. Run: python benchmarks/speed.py [--rounds 42] [--exports 7]
+machine disturbs them alike; ratios are taken within a turn. Run: python benchmarks/speed.py [--rounds 42]
+[--exports 7] [--quick]
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import fmpy
@@ -26,10 +27,12 @@ from fmpy.simulation import instantiate_fmu
 import mbsfmu
 from mbsfmu.errors import InputError
 from mbsfmu.native.compiler import PLATFORMS
+from mbsfmu.native.kept import FOLDER
 
-MODEL, STOP, STEP = "four-bar-frictionless", 10.0, 1e-3
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+MODEL, STOP, STEP = "four-bar-frictionless", 1.2 if QUICK else 10.0, 1e-3
 STEPS = round(STOP / STEP)
-SLOW_EVERY, HOST_RUNS = 6, 9
+SLOW_EVERY, HOST_RUNS = 6, 1 if QUICK else 9
 FORMULATIONS = ("double-step", "penalty")
 SLOW = ("Python FMU", "in process, interpreter")
 HERE = Path(__file__).parent
@@ -172,7 +175,13 @@ def time_steps(rounds: int) -> dict[str, Times]:
 
 def ratios(one: Times, other: Times) -> list[float]:
     """Return the quartiles, over the rounds that both have, of the ratio within a round."""
-    return statistics.quantiles([one[turn] / other[turn] for turn in one.keys() & other.keys()], n=4)
+    return quartiles([one[turn] / other[turn] for turn in one.keys() & other.keys()])
+
+
+def quartiles(values: Iterable[float]) -> list[float]:
+    """Return the quartiles; of a single value, which ways in Python have in few rounds, this value three times."""
+    values = list(values)
+    return statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
 
 
 def print_steps(times: dict[str, Times]) -> None:
@@ -180,7 +189,7 @@ def print_steps(times: dict[str, Times]) -> None:
     base = next(iter(times.values()))
     print("| one step of 1 ms | median [µs] | quartiles [µs] | 10 s take [s] | ratio |\n|" + " --- |" * 5)
     for name, values in times.items():
-        low, median, high = statistics.quantiles(values.values(), n=4)
+        low, median, high = quartiles(values.values())
         row = f"{median:.3g} | {low:.3g} – {high:.3g} | {median * STEPS / 1e6:.3g} | {ratios(values, base)[1]:.3g}"
         print(f"| {name} | {row} |")
 
@@ -232,7 +241,7 @@ def time_export(exports: int) -> float:
     for _ in range(exports):
         for command, seconds in ((["-m", "mbsfmu"], whole), (["-c", _TIMED_COMMAND], inside)):
             with tempfile.TemporaryDirectory() as folder:
-                cache = {"XDG_CACHE_HOME": folder, "LOCALAPPDATA": folder}
+                cache = {FOLDER: folder}
                 # The first call of zig makes its C library, which takes minutes and is not what is measured.
                 zig = {"ZIG_GLOBAL_CACHE_DIR": str(Path.home() / ".cache" / "zig")}
                 arguments = ["export", MODEL, "-o", str(Path(folder) / "out"), "--layout", "monolithic", "--quiet"]
@@ -270,7 +279,7 @@ def print_floors(times: dict[str, Times], deviations: dict[str, float], size: in
         low, faster, high = min((ratios(each, steps) for each in close), key=lambda found: found[1])
         found = f"{faster:.1f} times, quartiles {low:.1f} – {high:.1f}"
         print(f"| 10 times as fast as Exudyn, {formulation} | {found} | {_verdict(faster >= 10)} |")
-        low, step, high = statistics.quantiles(steps.values(), n=4)
+        low, step, high = quartiles(steps.values())
         found = f"{step:.2f} µs, quartiles {low:.2f} – {high:.2f}"
         print(f"| at most 3 µs per step in the C host, {formulation} | {found} | {_verdict(step <= 3)} |")
     print(f"| FMU below 200 kB | {size / 1e3:.0f} kB | {_verdict(size < 200_000)} |")
@@ -284,8 +293,11 @@ def _verdict(met: bool) -> str:
 def main() -> None:
     """Measure and print everything."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=42, help="of all ways; those in Python in every sixth")
-    parser.add_argument("--exports", type=int, default=7)
+    parser.add_argument(
+        "--rounds", type=int, default=1 if QUICK else 42, help="of all ways; those in Python in every sixth"
+    )
+    parser.add_argument("--exports", type=int, default=1 if QUICK else 7)
+    parser.add_argument("--quick", action="store_true", help="a taste of it, in seconds")
     given = parser.parse_args()
     print(f"Exudyn {exu.__version__}; {given.rounds} rounds\n")
     times = time_steps(given.rounds)

@@ -1,6 +1,6 @@
 """Where it pays to step units in threads of their own: two equal mechanisms beside each other.
 
-Run: python benchmarks/coupling/threads.py
+Run: python benchmarks/coupling/threads.py [--quick]
 
 Two units of the double pentagon, Jacobi, 2000 communication steps; the longer a communication step, the more internal
 steps of 1 ms a unit makes in a call. Medians of runs with one and two threads taking turns.
@@ -9,6 +9,7 @@ steps of 1 ms a unit makes in a call. Medians of runs with one and two threads t
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import numpy as np
 
 import mbsfmu
 
-ROUNDS = 7
-STEPS = (1e-3, 4e-3, 1.6e-2, 6.4e-2)
-COUNT = 2000
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+ROUNDS = 1 if QUICK else 7
+STEPS = (1e-3,) if QUICK else (1e-3, 4e-3, 1.6e-2, 6.4e-2)
+COUNT = 50 if QUICK else 2000
 
 
 def main() -> None:

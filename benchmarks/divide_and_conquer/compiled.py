@@ -1,8 +1,9 @@
 """One right-hand side in compiled C, beside Pinocchio's articulated-body algorithm in the same run.
 
-Run: python benchmarks/divide_and_conquer/compiled.py
+Run: python benchmarks/divide_and_conquer/compiled.py [--quick]
 
-Needs g++; Pinocchio's headers come with the package `pin`, Eigen's with CasADi. Compiling takes some minutes.
+Needs g++; Pinocchio's headers come with the package `pin`, Eigen's with CasADi. Compiling takes some minutes; with
+`--quick` Pinocchio's algorithm is left out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -24,13 +26,14 @@ from flow import Floats, Flow
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism, Revolute
 from mbsfmu.models import built_in, pendulum
-from mbsfmu.native.compiler import compile_library, host_platform
+from mbsfmu.native.compiler import compile_library
 from mbsfmu.native.model_code import step_sources
 
 HERE = Path(__file__).parent
-LINKS, ROUNDS, REPETITIONS = 16, 200, 500
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+LINKS, ROUNDS, REPETITIONS = (4, 2, 5) if QUICK else (16, 200, 500)
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
-FLAGS = {"-O2": ("-O2",), "-O3 -march=native": ("-O3", "-march=native")}
+FLAGS = {} if QUICK else {"-O2": ("-O2",), "-O3 -march=native": ("-O3", "-march=native")}
 
 _Doubles = ctypes.POINTER(ctypes.c_double)
 Timed = Callable[[int], None]
@@ -43,7 +46,7 @@ def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
 def compiled_rates(flow: Flow) -> ctypes.CDLL:
     """Compile a right-hand side with the flags of native units, for this machine."""
     sources = step_sources(flow.simulation) | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
-    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2"}, host_platform(), portable=False)))
+    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2"}, None, portable=False)))
 
 
 def point(flow: Flow) -> Floats:
@@ -56,7 +59,7 @@ def point(flow: Flow) -> Floats:
     functions.velocities[:] = random.normal(size=len(functions.velocities))
     if flow.formulation.moving == "momenta":
         flow.formulation.initial_momenta()
-    return np.concatenate([functions.coordinates, flow.formulation.w])
+    return np.concatenate([functions.coordinates, flow.moving])
 
 
 def repeated(flow: Flow) -> Timed:
@@ -137,7 +140,7 @@ def main() -> None:
                     name = f"aba, {label}, {'WORLD' if world else 'LOCAL'}"
                     functions[name] = pinocchios(library, flows["dca"], spatial=spatial, world=world)
             times = interleaved(functions)
-            reference = times["aba, -O2, LOCAL"][0]
+            reference = times["dca" if QUICK else "aba, -O2, LOCAL"][0]
             print(
                 f"\n| {model.name} | instructions | median [µs] | least [µs] | to aba, -O2, LOCAL |\n|" + " --- |" * 5
             )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mbsfmu.report import plots
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(tempfile.mkdtemp()) if "--quick" in sys.argv else Path(__file__).parents[2] / "docs"
 STYLES = {"dca": "--", "hdca": "-"}
 
 

@@ -42,12 +42,17 @@ class Flow:
         assert isinstance(chosen, FirstOrder)
         self.formulation, self.functions = chosen, chosen.functions
         self._size = len(self.functions.coordinates)
-        self.start = np.concatenate([self.functions.coordinates, chosen.w])
+        self.start = np.concatenate([self.functions.coordinates, self.moving])
         names = [variable.name for variable in self.functions.system.outputs]
         self._drift = names.index("energy.drift")
         state = chosen.explicit_form(self.simulation._started()).state
         self.functions.integrals[:] = state.integrals
         self.evaluations = 0
+
+    @property
+    def moving(self) -> Floats:
+        """What moves beside the coordinates: velocities or momenta, as the functions have them."""
+        return getattr(self.functions, self.formulation.moving)
 
     def __call__(self, time: float, values: Floats) -> Floats:  # noqa: ARG002 - autonomous
         """Return ẏ."""
@@ -61,7 +66,7 @@ class Flow:
 
     def _load(self, values: Floats) -> None:
         self.functions.coordinates[:] = values[: self._size]
-        self.formulation.w[:] = values[self._size :]
+        self.moving[:] = values[self._size :]
 
     def errors(self, values: Floats) -> tuple[float, float, float]:
         """Return the energy error in J and the violation of the loops in their positions and velocities."""

@@ -1,9 +1,11 @@
 """The closed loops with Dormand-Prince at 1e-6, 10 s as published and 100 s: violation of the loops, energy error.
 
-Run: python benchmarks/divide_and_conquer/loops.py
+Run: python benchmarks/divide_and_conquer/loops.py [--quick]
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 from figures import STYLES, curves
@@ -13,13 +15,14 @@ from scipy.integrate import RK45
 
 from mbsfmu.report.plots import COLOURS
 
-CASES = ("loop-4", "loop-8", "double-loop-8")
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+CASES = ("loop-4",) if QUICK else ("loop-4", "loop-8", "double-loop-8")
 WHAT = (
     ("energy error [J]", "dca-energy.svg"),
     ("positions of the loops [m, rad]", "dca-positions.svg"),
     ("velocities of the loops [m/s, rad/s]", "dca-velocities.svg"),
 )
-PUBLISHED, STOP = 10.0, 100.0
+PUBLISHED, STOP = (1.5, 2.0) if QUICK else (10.0, 100.0)
 TIMES = np.linspace(0.0, STOP, 2001)
 DRAWN = np.unique(np.geomspace(20, len(TIMES) - 1, 200).astype(int))  # from 1 s on
 

@@ -1,11 +1,12 @@
 """HDCA on closed loops over 10 s with momenta started anew, p = M ż, so that the impulses do not add up in them.
 
-Run: python benchmarks/divide_and_conquer/restart.py
+Run: python benchmarks/divide_and_conquer/restart.py [--quick]
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,9 @@ from flow import Flow
 from scipy.integrate import RK45
 from scipy.integrate._ivp.rk import RungeKutta
 
-STOP = 10.0
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+STOP = 0.5 if QUICK else 10.0
+CASES = ("loop-4",) if QUICK else ("loop-4", "loop-8", "double-loop-8")
 
 
 def run(flow: Flow, method: Callable[..., RungeKutta], tolerance: float, interval: float) -> tuple[str, str]:
@@ -39,7 +42,7 @@ def main() -> None:
     """Print one row for each case, tolerance and interval."""
     columns = "| case | tolerance | momenta anew | evaluations | energy [J] | positions [m, rad]"
     print(f"{columns} | velocities [m/s, rad/s] |\n|" + " --- |" * 7)
-    for case in ("loop-4", "loop-8", "double-loop-8"):
+    for case in CASES:
         flow = Flow(case, "hdca")
         for tolerance in (1e-3, 1e-6):
             for label, interval in (("never", math.inf), ("each 1 s", 1.0), ("each 0.3 s", 0.3)):

@@ -1,6 +1,6 @@
 """Time of one right-hand side in the batched numeric form over the number of bodies of an open chain.
 
-Run: python benchmarks/divide_and_conquer/scaling.py
+Run: python benchmarks/divide_and_conquer/scaling.py [--quick]
 
 Least times of interleaved rounds: other work on the machine only adds. The longest chain is put together in minutes.
 """
@@ -8,6 +8,7 @@ Least times of interleaved rounds: other work on the machine only adds. The long
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +24,8 @@ from mbsfmu.formulations.system import Instant, starts
 from mbsfmu.models import pendulum
 from mbsfmu.report import plots
 
-SIZES = [2**exponent for exponent in range(4, 13)]
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+SIZES = [2**exponent for exponent in ((4, 5, 8, 9) if QUICK else range(4, 13))]
 
 
 def moving(system: MechanismSystem) -> Instant:
@@ -92,7 +94,7 @@ def main() -> None:
         tree = system.articulation(()).tree
         made = time.perf_counter() - begin
         levels.append(tree.joined)
-        found = timed(system, max(3, 1024 // size))
+        found = timed(system, max(3, (32 if QUICK else 1024) // size))
         for name, (whole, solving) in found.items():
             times.setdefault(f"{name}, right-hand side", []).append(whole)
             times.setdefault(f"{name}, kinematics and forces", []).append(whole - solving)

@@ -1,6 +1,6 @@
 """Cost of DCA in shares of that of HDCA on the closed loops over 10 s, by solver and tolerance, beside Table 2.
 
-Run: python benchmarks/divide_and_conquer/solvers.py
+Run: python benchmarks/divide_and_conquer/solvers.py [--quick]
 
 The cost is the number of right-hand sides times the measured time of one in compiled C. Needs a C compiler and
 `pip install extensisq`, which has an Adams PECE method as MATLAB's ode113 is one.
@@ -8,6 +8,7 @@ The cost is the number of right-hand sides times the measured time of one in com
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from unittest import mock
@@ -21,9 +22,10 @@ from flow import Flow, integrate
 from matlab import Ode23, Ode45
 from scipy.integrate import LSODA, RK23, RK45, OdeSolver, ode
 
-STOP = 10.0
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+STOP = 0.1 if QUICK else 10.0
 EXPONENTS = range(3, 10)
-CASES = ("loop-4", "loop-8", "double-loop-8")
+CASES = ("loop-4",) if QUICK else ("loop-4", "loop-8", "double-loop-8")
 # Table 1: time of one right-hand side in ms, DCA to HDCA; Table 2: κ for 1e-3 to 1e-9.
 PUBLISHED_TIMES = {"loop-4": 7.394 / 5.203, "loop-8": 13.388 / 8.806, "double-loop-8": 15.501 / 15.278}
 PUBLISHED = {

@@ -1,6 +1,6 @@
 """Cost of `dca-alm` over the number of bodies: matrices once, then one iteration after the other.
 
-Run: python benchmarks/projections/scaling.py
+Run: python benchmarks/projections/scaling.py [--quick]
 
 Batched NumPy on open chains, least times of interleaved rounds.
 """
@@ -8,6 +8,7 @@ Batched NumPy on open chains, least times of interleaved rounds.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 
@@ -17,7 +18,8 @@ from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.system import Instant, starts
 from mbsfmu.models import pendulum
 
-SIZES = [2**exponent for exponent in range(4, 12)]
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+SIZES = [2**exponent for exponent in ((3, 4, 5, 6, 7, 8) if QUICK else range(4, 12))]
 
 
 def instant_of(system: AbsoluteSystem) -> Instant:

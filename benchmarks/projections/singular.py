@@ -1,6 +1,6 @@
 """A crank and a rod of equal lengths through their singular configuration, with all formulations.
 
-Run: python benchmarks/projections/singular.py
+Run: python benchmarks/projections/singular.py [--quick]
 
 Folded up, the slider's equation has no derivative: the motion can go on in two ways, and momentum decides. With the
 rod's angle the crank's with the other sign, the mechanism has one degree of freedom and Lagrange's equation in closed
@@ -10,6 +10,7 @@ form; SciPy's DOP853 at 1e-12 integrates it.
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from folding import folding, folding_angle
 from mbsfmu import SimulationError
 from mbsfmu.report import plots
 
-DOCS = Path(__file__).parents[2] / "docs"
-STOP, STEP = 5.0, 1e-3
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs"
+STOP, STEP = 0.05 if QUICK else 5.0, 1e-3
 ADAPTIVE = {"solver": "rk45", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
 RUNS: dict[str, dict[str, Any]] = {
     "dca-alm, rk4": {"formulation": "dca-alm", "solver": "rk4"},

@@ -1,0 +1,58 @@
+"""Every study among the benchmarks runs: each has a `--quick` that makes a taste of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+
+FOLDER = Path(mbsfmu.__file__).parents[1] / "benchmarks"
+SCRIPTS = sorted(path for path in FOLDER.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+NEEDED = {
+    "speed.py": ("exudyn", "gcc"),
+    "windows_under_wine.py": ("ziglang", "wine64"),
+    "solvers.py": ("extensisq",),
+    "compiled.py": ("pinocchio",),
+}
+"""Packages and programs without which a study is left out."""
+SEEN_ELSEWHERE = {"paper_figures.py": "examples/test_paper_figures.py"}
+
+
+def test_every_file_is_a_study_or_part_of_one() -> None:
+    parts = {path for path in FOLDER.rglob("*.py") if path not in SCRIPTS}
+    texts = [path.read_text(encoding="utf-8") for path in SCRIPTS]
+    for part in parts:
+        assert any(re.search(rf"^from {part.stem} import", text, re.MULTILINE) for text in texts), part
+    assert len(SCRIPTS) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=[path.relative_to(FOLDER).as_posix() for path in SCRIPTS])
+def test_study_runs(script: Path, tmp_path: Path) -> None:
+    if script.name in SEEN_ELSEWHERE:
+        pytest.skip(f"is run by {SEEN_ELSEWHERE[script.name]}")
+    for name in NEEDED.get(script.name, ()):
+        if importlib.util.find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"needs {name}")
+    docs = FOLDER.parent / "docs"
+    before = {path: path.stat().st_mtime_ns for path in docs.iterdir()}
+    paths = [str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, str(script), "--quick"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d\.\d", done.stdout), "it prints no number"
+    assert {path: path.stat().st_mtime_ns for path in docs.iterdir()} == before

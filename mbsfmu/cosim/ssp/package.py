@@ -122,6 +122,11 @@ def write_ssp(
         Default stop time in s. SSP 1.0 has no place for a communication step; the units suggest theirs.
     parameters
         Values by component and variable, written as parameter sets in their types and units.
+
+    Raises
+    ------
+    InputError
+        When two files of one name are different FMUs: in the package one would take the other's place.
     """
     defined: dict[str, Unit] = {}
     components = [
@@ -130,7 +135,11 @@ def write_ssp(
     wires = [Wire(each.source, each.target, each.transformation, each.convert_units) for each in connections]
     system = System(name, elements=tuple(components), wires=tuple(wires))
     structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop)
-    return write_structure(path, structure, {f"resources/{file.name}": file for file in units.values()})
+    files: dict[str, Path] = {}
+    for file in units.values():
+        if files.setdefault(f"resources/{file.name}", file) != file:
+            raise InputError(f"{file} and another FMU of the package have one file name; rename one")
+    return write_structure(path, structure, files)
 
 
 def _component(name: str, file: Path, values: Mapping[str, Any], defined: dict[str, Unit]) -> Component:

@@ -44,8 +44,8 @@ static int all_flags(const int *flags, int count) {
 /* Whether a state is one that an instance can be in. */
 static int possible(const State *state) {
     int dependent = 0;
-    for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
     if (!all_flags(state->held, INPUTS) || !all_flags(state->dependent, COORDINATES)) return 0;
+    for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
     if (!all_flags(&state->has_stop_time, 1) || !all_flags(&state->initialized, 1)) return 0;
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
     if (state->mode >= STEPPING && !state->initialized) return 0;

@@ -12,6 +12,7 @@ from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
+from mbsfmu.icons import icon
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.simulation.simulation import Simulation
@@ -125,13 +126,14 @@ def export(
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
     paths = []
     for system, (unit, arguments) in units.items():
+        picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
         if backend == "native":
             for_platforms = platforms or [host_platform()]
-            path = export_native(unit, wanted[system], platforms=for_platforms, sources=sources, force=force)
+            given = {"sources": sources, "icon": picture, "force": force}
+            path = export_native(unit, wanted[system], platforms=for_platforms, **given)
         else:
-            path = export_python(
-                unit, _FACTORY, arguments, wanted[system], needs_execution_tool=needs_execution_tool, force=force
-            )
+            given = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
+            path = export_python(unit, _FACTORY, arguments, wanted[system], **given)
         paths.append(path)
     if layout != "monolithic":
         from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which units alone do without

@@ -48,6 +48,7 @@ def export_python(
     path: str | os.PathLike[str],
     *,
     needs_execution_tool: bool = True,
+    icon: bytes | None = None,
     force: bool = False,
 ) -> Path:
     """Write an FMU that makes its unit anew on the target, with the packages that it takes.
@@ -62,6 +63,8 @@ def export_python(
         The file to write.
     needs_execution_tool
         What the description says about it; true is the truth, some importers refuse it.
+    icon
+        A picture of the unit as PNG.
     force
         Whether a file that is there is replaced.
 
@@ -82,7 +85,9 @@ def export_python(
     behaviour = content_key(factory, arguments, packages)
     description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}", behaviour)
     made_from = {"factory": factory, "arguments": arguments, "identity": description.guid}
-    return write_archive(target, chain(_files(unit, description, made_from), packages.items()))
+    return write_archive(
+        target, chain(common_files(unit, description, icon), _files(description, made_from), packages.items())
+    )
 
 
 def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
@@ -112,8 +117,7 @@ def _packages() -> Iterator[tuple[str, bytes]]:
                 yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
 
 
-def _files(unit: Unit, description: ModelDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
-    yield from common_files(unit, description)
+def _files(description: ModelDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
     yield from _licences("pythonfmu")
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
     module = f"slave_{description.guid.strip('{}').replace('-', '')}"
@@ -128,9 +132,11 @@ def _files(unit: Unit, description: ModelDescription, made_from: dict[str, Any])
             yield f"binaries/{platform}/{description.model_identifier}{file.suffix}", file.read_bytes()
 
 
-def common_files(unit: Unit, description: ModelDescription) -> Iterator[tuple[str, bytes | str]]:
+def common_files(unit: Unit, description: ModelDescription, icon: bytes | None) -> Iterator[tuple[str, bytes | str]]:
     """Yield name and content of the files that every unit has, whatever runs it."""
     yield "modelDescription.xml", description.xml
+    if icon is not None:
+        yield "model.png", icon
     yield "documentation/index.html", _documentation(unit)
     yield from _licences("mbsfmu")
 

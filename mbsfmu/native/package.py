@@ -29,6 +29,7 @@ def export_native(
     *,
     platforms: Sequence[str],
     sources: bool = False,
+    icon: bytes | None = None,
     force: bool = False,
 ) -> Path:
     """Write an FMU of machine code.
@@ -43,6 +44,8 @@ def export_native(
         Keys of `PLATFORMS`; none for a unit of sources only.
     sources
         Whether the C sources are in it, for importers that compile.
+    icon
+        A picture of it as PNG.
     force
         Whether a file that is there is replaced.
 
@@ -72,4 +75,4 @@ def export_native(
         for platform, library in libraries.items()
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
-    return write_archive(target, chain(common_files(simulation, description), binaries, added))
+    return write_archive(target, chain(common_files(simulation, description, icon), binaries, added))

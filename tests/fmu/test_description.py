@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 
 import fmpy
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from crane import crane
@@ -203,3 +205,27 @@ def test_unknown_unit_is_refused() -> None:
     for unit, part in (("furlong/s", "furlong"), ("m3/(s.Pa0.5)", "5"), ("m^2", r"m\^2")):
         with pytest.raises(InputError, match=f"'{part}' is no SI unit"):
             dimension(unit)
+
+
+def pixels_of(content: bytes) -> np.ndarray:
+    """Red, green, blue and opacity of a PNG, read by another program."""
+    return plt.imread(io.BytesIO(content), format="png")
+
+
+def test_icon_shows_the_mechanism(four_bar_fmus: dict[str, Path]) -> None:
+    """The boom lies along x through the ground's O and is 9 m long: the picture's left and right end."""
+    pictures = {}
+    for name, path in four_bar_fmus.items():
+        with zipfile.ZipFile(path) as archive:
+            pictures[name] = archive.read("model.png")
+    assert pictures["mechanism"] == pictures["four-bar"] != pictures["circuit"]
+    assert all(len(each) < 4000 for each in pictures.values())
+    pixels = pixels_of(pictures["four-bar"])
+    seen = pixels[..., 3] > 0.5
+    columns, rows = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
+    width, height = np.ptp(columns), np.ptp(rows)
+    # 9 m from O to the boom's end, 2 m down to G; at O half a joint's dot, at the ends half a line.
+    assert (height - 5.5) / (width - 6.0) == pytest.approx(2.0 / 9.0, abs=0.03)
+    assert np.sum(seen[rows[0] : rows[0] + 9].any(axis=0)) > 0.9 * width  # the boom is on top
+    red = (pixels[..., 0] > 0.6) & (pixels[..., 1] < 0.4) & seen
+    assert 20 < np.sum(red) < np.sum(seen)  # the cylinder

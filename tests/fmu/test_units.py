@@ -202,3 +202,41 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
         mbsfmu.export(model, tmp_path, layout="monolithic")
     assert path.read_bytes() == content
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_step_beyond_the_stop_time_is_refused(importer: Importer) -> None:
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0, stopTime=0.01)
+    slave.enterInitializationMode()
+    slave.exitInitializationMode()
+    with pytest.raises(FMICallException):
+        slave.doStep(0.0, 0.02)
+    assert any("after the stop time of 0.01 s" in message for _, message in importer.messages)
+    slave.doStep(0.0, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"cylinder.rod_diameter": 0.09}, "cylinder.piston_diameter is 0.08"),
+        ({"cylinder.piston_diameter": 0.03}, "it must be greater than cylinder.rod_diameter, 0.035"),
+        ({"throttle.discharge_coefficient": 1.5}, "it must be between 1e-12 and 1"),
+        ({"throttle.discharge_coefficient": -1.5}, "it must be between 1e-12 and 1"),
+    ],
+)
+def test_impossible_parameters_are_refused(importer: Importer, values: dict[str, float], reason: str) -> None:
+    """What must hold between two parameters shows at initialization, bounds of one at once."""
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+
+    def use() -> None:
+        for name, value in values.items():
+            importer.set(slave, name, value)
+        slave.exitInitializationMode()
+
+    with pytest.raises(FMICallException):
+        use()
+    assert any(reason in message for _, message in importer.messages)
+    if slave in importer.slaves:
+        importer.slaves.remove(slave)  # of a Python unit a failed initialization is fatal

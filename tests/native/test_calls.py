@@ -66,6 +66,23 @@ def test_fixed_parameter_may_be_given_the_value_it_has(importer: Importer) -> No
     assert "cylinder.stroke is a fixed parameter" in importer.messages[-1][1]
 
 
+def test_output_derivatives_have_the_slopes_of_inputs(tmp_path: Path) -> None:
+    """Viscous friction makes the cylinder's force fall with its coefficient times the slope of the velocity."""
+    path = next(
+        each for each in export(mbsfmu.models.four_bar(), tmp_path, layout="separate") if each.stem == "circuit"
+    )
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    names = ("cylinder.force", "cylinder.pressure_rod")
+    references = [importer.reference[name] for name in names]
+    level = np.array(slave.getRealOutputDerivatives(references, [1, 1]))
+    slave.setRealInputDerivatives([importer.reference["cylinder.velocity"]], [1], [0.25])
+    sloping = np.array(slave.getRealOutputDerivatives(references, [1, 1]))
+    friction = importer.get(slave, "cylinder.viscous_friction")
+    assert friction > 0.0
+    np.testing.assert_allclose(sloping - level, [-0.25 * friction, 0.0], rtol=1e-9)
+
+
 def test_status_of_the_last_step_is_told(native: Native, tmp_path: Path) -> None:
     mechanism = mbsfmu.export(mbsfmu.models.four_bar(), tmp_path, layout="separate")[0]
     importer = Importer(mechanism, tmp_path / "unpacked")

@@ -1,0 +1,101 @@
+"""Icons of units: a mechanism where it starts, seen from the side that shows most of it, or a circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from hydraulics import Circuit, Cylinder
+from hydraulics.components import ports
+from mbsfmu.equations.bodies import Points, body_and_point
+from mbsfmu.equations.kinematics import Kinematics, tree_joints
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import Array
+from mbsfmu.fmu.raster import Stroke, draw
+from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.formulations.system import starts
+from mbsfmu.model.force import Actuator, SpringDamper
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.simulation.simulation import Simulation
+
+_BODY, _JOINT, _FORCE, _OIL = (52, 73, 94), (44, 62, 80), (192, 57, 43), (41, 128, 185)
+
+
+def icon(systems: Mapping[str, Mechanism | Circuit], simulation: Simulation) -> bytes:
+    """Return a PNG of what a unit is made of.
+
+    Parameters
+    ----------
+    systems
+        Its systems by name; where there is a mechanism, circuits are left to its cylinders.
+    simulation
+        The simulation of the unit, which knows where mechanisms start.
+    """
+    mechanisms = {name: data for name, data in systems.items() if isinstance(data, Mechanism)}
+    if mechanisms:
+        return draw(list(_mechanisms(mechanisms, simulation)))
+    return draw([stroke for data in systems.values() if isinstance(data, Circuit) for stroke in _circuit(data)])
+
+
+def _mechanisms(mechanisms: Mapping[str, Mechanism], simulation: Simulation) -> Iterator[Stroke]:
+    system = simulation.initialization.functions.system
+    found = simulation.initialization.run(starts(system.parameters)).coordinates
+    first, shapes = 0, []
+    for part in system.parts if isinstance(system, CoupledSystem) else (system,):
+        coordinates = found[first : first + len(part.coordinates)]
+        first += len(coordinates)
+        if len(coordinates):
+            mechanism = mechanisms.get(part.name) or next(iter(mechanisms.values()))
+            shapes += list(_lines(mechanism, coordinates))
+    extent = np.ptp([end for *ends, _, _ in shapes for end in ends], axis=0)
+    across, up = sorted(np.argsort(-extent, kind="stable")[:2].tolist())
+    for begin, end, width, colour in shapes:
+        yield _stroke(begin[[across, up]], end[[across, up]], width, colour)
+
+
+def _lines(mechanism: Mechanism, coordinates: Array) -> Iterator[tuple[Array, Array, float, tuple[int, int, int]]]:
+    """Yield the ends of lines in the inertial frame in m, with width and colour: bodies, forces, joints."""
+    properties = Properties()
+    points = Points(mechanism, properties)
+    kinematics = Kinematics(tree_joints(mechanism.topology, points))
+    joints = [(joint.parent, joint.child) for joint in mechanism.joints]
+    forces = [(each.start, each.end) for each in mechanism.forces if isinstance(each, (Actuator, SpringDamper))]
+    named = [f"{body.name}.{name}" for body in mechanism.topology.bodies for name in (*body.all_points, "centre")]
+    used = dict.fromkeys([each for pair in (*joints, *forces) for each in pair] + named)
+    slots = {name: body_and_point(mechanism, points, name) for name in used}
+    parameters = starts(properties.variables)
+    references = np.tile([1.0, 0.0, 0.0, 0.0], mechanism.topology.references)
+    frames = kinematics.frames(coordinates, references, parameters)
+    places = {name: frames.point(body, slot.of(parameters)) for name, (body, slot) in slots.items()}
+    for body in range(len(mechanism.topology.bodies)):
+        own = [places[name] for name, (index, _) in slots.items() if index == body]
+        for begin, end in combinations(own, 2):
+            yield begin, end, 5.0, _BODY
+    for start, end in forces:
+        yield places[start], places[end], 4.0, _FORCE
+    for parent, child in joints:
+        for name in (parent, child):
+            yield places[name], places[name], 9.0, _JOINT
+
+
+def _circuit(circuit: Circuit) -> Iterator[Stroke]:
+    """Draw nodes around a circle, and components as dots between the nodes at their ports; cylinders stand out."""
+    nodes = list(dict.fromkeys(node for component in circuit.components for node in ports(component)))
+    turns = 2.0 * np.pi * np.arange(len(nodes)) / len(nodes)
+    places = {node: np.array([np.sin(turn), np.cos(turn)]) for node, turn in zip(nodes, turns, strict=True)}
+    for component in circuit.components:
+        own = [places[node] for node in ports(component)]
+        middle = np.mean(own, axis=0) if len(own) > 1 else 1.25 * own[0]
+        width, colour = (14.0, _FORCE) if isinstance(component, Cylinder) else (9.0, _OIL)
+        for place in own:
+            yield _stroke(middle, place, 3.0, _OIL)
+        yield _stroke(middle, middle, width, colour)
+    for place in places.values():
+        yield _stroke(place, place, 7.0, _JOINT)
+
+
+def _stroke(begin: Array, end: Array, width: float, colour: tuple[int, int, int]) -> Stroke:
+    (a, b), (c, d) = begin.tolist(), end.tolist()
+    return Stroke((a, b), (c, d), width, colour)

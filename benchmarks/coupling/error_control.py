@@ -1,8 +1,8 @@
 """Error control held against its tolerance: the oscillator against its exact solution, mechanisms against their whole.
 
 Errors are the largest over time as a share of each signal's magnitude; mechanisms are compared with their monolithic
-run of the units' internal step, so that what is off is the coupling. The valve's signal is given to the master, which
-ends a step where it jumps.
+run of the units' internal step, so that what is off is the coupling. Steps end where the valve's signal jumps, which
+its unit tells.
 
     python benchmarks/coupling/error_control.py [--quick]
 """
@@ -76,7 +76,6 @@ def mechanism(name: str) -> None:
                 control="error",
                 tolerance=tolerance,
                 smallest_step=1e-7,
-                inputs=model.signals,
             )
             error = max(
                 float(np.max(np.abs(result[output] - np.interp(result.time, reference.time, reference[output]))))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.cosim.coupling import means, predicted
-from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.coupling import means, names_of, predicted
+from mbsfmu.cosim.extrapolation import Extrapolation, History
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.jumps import BEGIN, JumpFinder, Sample
+from mbsfmu.cosim.result import Facts
 from mbsfmu.cosim.stepping import Point, Stepping
-
-logger = logging.getLogger(__name__)
+from mbsfmu.errors import InputError
 
 CONTROLS = ("fixed", "error", "energy")
 _SAFETY = 0.9
@@ -333,3 +332,33 @@ class EnergyControl(Controller):
         """Return the largest magnitudes of effort and flow so far and at some points, shape (bonds, 2)."""
         found = [np.abs([bond.factors(outputs) for bond in self.stepping.bonds]) for outputs in points]
         return np.max([self._largest, *found], axis=0)
+
+
+def make_controller(
+    control: str, stepping: Stepping, tolerances: Tolerances, history: History, facts: Facts, duration: float
+) -> Controller | None:
+    """Make what the control needs and the units allow; tell the user what they do not."""
+    if control == "fixed":
+        return None
+    without = stepping.exchange.without_states()
+    if control == "energy":
+        if not stepping.bonds:
+            raise InputError(
+                "no power bond was found between the units, so control energy has nothing to go by: two connections "
+                "in opposite directions whose units make a power (N and m/s, N.m and rad/s, Pa and m3/s)"
+            )
+        if without:
+            facts.tell(f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
+        if facts.algorithm == "gauss-seidel" and facts.extrapolation == Extrapolation.ZERO:
+            facts.tell(
+                "with inputs that are held in turn, errors of both directions cancel in equal steps, which control "
+                "energy loses: equal steps of the same cost may be nearer; take linear extrapolation with it",
+            )
+        return EnergyControl(stepping, tolerances, returns=not without)
+    if without:
+        facts.tell(
+            f"{names_of(without)} cannot save the state: errors are estimated from the extrapolation of what is "
+            "exchanged, and no step is made again",
+        )
+        return PredictionControl(stepping, tolerances, history)
+    return RichardsonControl(stepping, tolerances, history, duration)

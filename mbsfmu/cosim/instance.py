@@ -214,7 +214,7 @@ class Instance:
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
-    def setup(self, start: float, stop: float, tolerance: float | None) -> None:
+    def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
         self.time = start
         experiment = self._description.defaultExperiment

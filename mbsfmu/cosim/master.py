@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
@@ -12,26 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.cosim.algorithms import make_algorithm, make_settings
-from mbsfmu.cosim.control import (
-    CONTROLS,
-    Controller,
-    EnergyControl,
-    PredictionControl,
-    RichardsonControl,
-    Tolerances,
-)
-from mbsfmu.cosim.coupling import Settings, names_of
+from mbsfmu.cosim.control import CONTROLS, Controller, Tolerances, make_controller
+from mbsfmu.cosim.coupling import Algorithm, Settings, names_of
 from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.effects import refuse_without_effect
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.exposed import add_outputs, behind_connectors
-from mbsfmu.cosim.extrapolation import Extrapolation, History
 from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, undriven_inputs
 from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
-from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
+from mbsfmu.cosim.notes import tell_notes, tell_undriven
 from mbsfmu.cosim.result import (
     CosimulationError,
     CosimulationInterrupted,
@@ -47,8 +38,6 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.times import check_span
 from mbsfmu.variables import Causality
-
-logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-4
 _SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
@@ -182,8 +171,7 @@ def cosimulate(
             threads=threads,
         )
         _check_rates(rates or {}, instances)
-        if unit_tolerance is not None and not (unit_tolerance > 0.0 and math.isfinite(unit_tolerance)):
-            raise InputError(f"the tolerance of the units is {unit_tolerance:g}; it must be positive")
+        _check_positive({"tolerance of the units": unit_tolerance})
         end, macro = _experiment(graph, instances, stop, step)
         tolerances = _tolerances(tolerance, absolute_tolerance, smallest_step, largest_step, macro)
         _check_control(control, instances)
@@ -207,35 +195,47 @@ def cosimulate(
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
         facts.undriven = undriven_inputs(graph, instances, {*values, *given})
-        _tell_undriven(facts)
-        _tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
+        tell_undriven(facts)
+        tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
         history = coupling.history()
         bonds = find_bonds(exchange, exchange.connections)
         record = Record(exchange, bonds, graph.start, history.now)
         stepping = Stepping(coupling, bonds)
-        controller = _make_controller(control, stepping, tolerances, history, facts, end - graph.start)
+        controller = make_controller(control, stepping, tolerances, history, facts, end - graph.start)
         course = Course(stepping, history, record, facts, driven, texts, graph.start, end, progress)
-        begin = clock.perf_counter()
+        return _run(course, controller, macro, facts, lambda: _result(record, facts, coupling, graph))
 
-        def result() -> CosimulationResult:
-            facts.wall_seconds = clock.perf_counter() - begin
-            facts.iterations, facts.rollbacks = coupling.sweeps, coupling.rollbacks
-            made = record.result(facts)
-            for sentence in residual_notes(made):
-                _tell(facts, sentence)
-            add_outputs(made, graph)
-            return made
 
-        try:
-            if controller is None:
-                course.run_fixed(macro)
-            else:
-                course.run_controlled(controller, macro)
-        except SimulationError as error:
-            raise CosimulationError(str(error), result()) from error
-        except KeyboardInterrupt:
-            raise CosimulationInterrupted(result()) from None
-        return result()
+def _run(
+    course: Course, controller: Controller | None, step: float, facts: Facts, recorded: Callable[[], CosimulationResult]
+) -> CosimulationResult:
+    """Make all steps and return what was recorded; a run that fails or is interrupted hands it on with its error."""
+    begin = clock.perf_counter()
+
+    def result() -> CosimulationResult:
+        facts.wall_seconds = clock.perf_counter() - begin
+        return recorded()
+
+    try:
+        if controller is None:
+            course.run_fixed(step)
+        else:
+            course.run_controlled(controller, step)
+    except SimulationError as error:
+        raise CosimulationError(str(error), result()) from error
+    except KeyboardInterrupt:
+        raise CosimulationInterrupted(result()) from None
+    return result()
+
+
+def _result(record: Record, facts: Facts, coupling: Algorithm, graph: SystemGraph) -> CosimulationResult:
+    """Return what was recorded until now, with what it has cost and the outputs of the whole system."""
+    facts.iterations, facts.rollbacks = coupling.sweeps, coupling.rollbacks
+    made = record.result(facts)
+    for sentence in residual_notes(made):
+        facts.tell(sentence)
+    add_outputs(made, graph)
+    return made
 
 
 # -- checks -------------------------------------------------------------------------------------------------------
@@ -277,14 +277,18 @@ def _tolerances(
 ) -> Tolerances:
     relative = _TOLERANCE if relative is None else relative
     absolute = relative if absolute is None else absolute
-    for what, value in (("tolerance", relative), ("absolute tolerance", absolute)):
-        if not (value > 0.0 and math.isfinite(value)):
-            raise InputError(f"the {what} is {value:g}; it must be positive")
+    _check_positive({"tolerance": relative, "absolute tolerance": absolute})
     smallest = _SMALLEST * step if smallest is None else smallest
     largest = _LARGEST * step if largest is None else largest
     if not 0.0 < smallest <= largest:
         raise InputError(f"the smallest step is {smallest:g} s and the largest {largest:g} s; 0 < smallest <= largest")
     return Tolerances(relative, absolute, smallest, largest)
+
+
+def _check_positive(tolerances: Mapping[str, float | None]) -> None:
+    for what, value in tolerances.items():
+        if value is not None and not (value > 0.0 and math.isfinite(value)):
+            raise InputError(f"the {what} is {value:g}; it must be positive")
 
 
 def _check_control(control: str, instances: Mapping[str, Instance]) -> None:
@@ -327,70 +331,3 @@ def _initialize(
         return instances[instance].variables[variable].causality is Causality.INPUT
 
     return Exchange(instances, [each for each in connections if lasts(each)], driven, rates, rows)
-
-
-def _make_controller(
-    control: str, stepping: Stepping, tolerances: Tolerances, history: History, facts: Facts, duration: float
-) -> Controller | None:
-    """Make what the control needs and the units allow; tell the user what they do not."""
-    if control == "fixed":
-        return None
-    without = stepping.exchange.without_states()
-    if control == "energy":
-        if not stepping.bonds:
-            raise InputError(
-                "no power bond was found between the units, so control energy has nothing to go by: two connections "
-                "in opposite directions whose units make a power (N and m/s, N.m and rad/s, Pa and m3/s)"
-            )
-        if without:
-            _tell(facts, f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
-        if facts.algorithm == "gauss-seidel" and facts.extrapolation == Extrapolation.ZERO:
-            _tell(
-                facts,
-                "with inputs that are held in turn, errors of both directions cancel in equal steps, which control "
-                "energy loses: equal steps of the same cost may be nearer; take linear extrapolation with it",
-            )
-        return EnergyControl(stepping, tolerances, returns=not without)
-    if without:
-        _tell(
-            facts,
-            f"{names_of(without)} cannot save the state: errors are estimated from the extrapolation of what is "
-            "exchanged, and no step is made again",
-        )
-        return PredictionControl(stepping, tolerances, history)
-    return RichardsonControl(stepping, tolerances, history, duration)
-
-
-def _tell_undriven(facts: Facts) -> None:
-    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake."""
-    if facts.undriven:
-        told = names_of(facts.undriven)
-        logger.info("nothing drives %s: each keeps its start value, or follows a signal inside its unit", told)
-
-
-def _tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:
-    """Tell the user what units lack for the chosen algorithm."""
-    dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
-    known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
-    if not iterates:
-        for group in sort_outputs(exchange, known):
-            if is_loop(exchange, group, known):
-                _tell(
-                    facts,
-                    f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
-                    "round with the delay of a step; fixed-point or newton solve it in every step",
-                )
-    if extrapolation is Extrapolation.DERIVATIVES:
-        missing = exchange.find_rates()
-        if missing:
-            _tell(facts, f"{names_of(missing)} give no derivatives by time: slopes are taken from the last step")
-    if extrapolation is not Extrapolation.ZERO:
-        held = [m.instance.name for m in exchange.members if len(m.sources) and not m.instance.interpolates]
-        if held:
-            facts.notes.append(f"{names_of(held)} cannot interpolate inputs, and holds their mean over each step")
-            logger.info("%s", facts.notes[-1])
-
-
-def _tell(facts: Facts, sentence: str) -> None:
-    facts.notes.append(sentence)
-    logger.warning("%s", sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.trajectory import Trajectory
+
+logger = logging.getLogger(__name__)
 
 _FIRST_ROWS = 1024
 LARGE_RESIDUAL = 2e-3
@@ -74,6 +77,11 @@ class Facts:
     energy_residual: dict[str, float] = field(default_factory=dict)
     energy_exchanged: dict[str, float] = field(default_factory=dict)
     texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+
+    def tell(self, sentence: str) -> None:
+        """Keep a sentence for the user, and log it."""
+        self.notes.append(sentence)
+        logger.warning("%s", sentence)
 
 
 class CosimulationResult(Trajectory):

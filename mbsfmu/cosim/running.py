@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -17,8 +16,6 @@ from mbsfmu.cosim.stepping import Point, Stepping
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import SimulationError
 from mbsfmu.times import check_grid, counted, resolution, tolerance
-
-logger = logging.getLogger(__name__)
 
 _TELL_EVERY = 100
 Progress = Callable[[float], None]
@@ -193,7 +190,7 @@ class Course:
             sentence = f"{name} ended the run at t = {ended:.9g} s"
             if time < ended - resolution(ended):
                 sentence += f"; the last point that all units reached is at {time:.9g} s"
-            self.tell(sentence)
+            self._facts.tell(sentence)
 
     def _attempt(self, controller: Controller, time: float, length: float) -> Attempt | None:
         """Try a step; None where it failed but can be tried again with half the length."""
@@ -218,20 +215,15 @@ class Course:
     def _tell_smallest(self, time: float, smallest: float) -> None:
         sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
         if not any(note.startswith(sentence) for note in self._facts.notes):
-            self.tell(f"{sentence}, first at t = {time:.9g} s")
+            self._facts.tell(f"{sentence}, first at t = {time:.9g} s")
 
     def _check_lengths(self, lengths: np.ndarray, step: float) -> None:
         fixed = [m.instance.name for m in self._stepping.exchange.members if not m.instance.takes_any_step]
         if fixed and np.any(lengths != step):
-            self.tell(
+            self._facts.tell(
                 f"{names_of(fixed)} may not take steps of other lengths, but {np.min(lengths):.6g} s stands beside "
                 f"{step:.6g} s: the stop time or an event is off the grid"
             )
-
-    def tell(self, sentence: str) -> None:
-        """Keep a sentence for the user, and log it."""
-        self._facts.notes.append(sentence)
-        logger.warning("%s", sentence)
 
 
 def _fitted(wanted: float, left: float, same: float) -> tuple[float, bool]:

@@ -66,6 +66,8 @@ def test_order_with_direct_feed_through(damped: list[Path], algorithm: str, extr
 def test_units_that_hold_are_of_first_order_then(damped_holding: list[Path], extrapolation: str) -> None:
     """The negative control: the force shows the mean, which lies half a step back."""
     assert observed_order(damped_holding, algorithm="newton", extrapolation=extrapolation) == pytest.approx(1, abs=0.1)
+    told = cosimulate(damped_holding, connections=CONNECTIONS, step=0.01, stop=0.1, extrapolation=extrapolation).notes
+    assert any("two.force shows the mean too, so the coupling is of first order" in note for note in told)
 
 
 @pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "newton"])

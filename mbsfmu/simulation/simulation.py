@@ -296,7 +296,6 @@ class Simulation:
         output_step = self.solver.output_step(stop) if output_step is None else output_step
         check_run(stop, output_step, self.step_size, 1 + len(self._table.continuous))
         self.initialize()
-        self._tell_undriven()
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
         rows = np.empty((len(times), len(self._table.continuous)))
@@ -319,6 +318,7 @@ class Simulation:
                 statistics=self.statistics,
             )
 
+        self._tell_undriven()
         try:
             for index, _ in enumerate(self._advance(times), start=1):
                 rows[index] = self._readings()

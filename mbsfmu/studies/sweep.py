@@ -122,9 +122,12 @@ def sweep(
     coupled = "algorithm" in chosen
     if errors and not coupled:
         raise InputError("errors are those of coupled runs; name at least one algorithm")
-    for what, value in (("backend", backend), ("internal step", internal_step)):
-        if value is not None and not coupled:
-            raise InputError(f"{what} = {value} has no effect on monolithic runs; name at least one algorithm")
+    if not coupled:
+        _refuse_without_effect(
+            "on monolithic runs; name at least one algorithm", backend=backend, internal_step=internal_step
+        )
+    if executor is not None:
+        _refuse_without_effect("with an executor, which has its own", workers=workers)
     backend = BACKENDS[0] if backend is None else backend
     internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
     if not (internal > 0 and math.isfinite(internal)):
@@ -177,6 +180,12 @@ def sweep(
         write_parquet(table, output)
         journal.remove()
     return table
+
+
+def _refuse_without_effect(where: str, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name.replace('_', ' ')} = {value} has no effect {where}")
 
 
 def _run(

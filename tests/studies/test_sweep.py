@@ -213,6 +213,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ({}, {"internal_step": 1e-3}, "internal step = 0.001 has no effect on monolithic runs"),
         ({}, {"backend": "python"}, "backend = python has no effect on monolithic runs"),
         ({}, {"output": "rows.csv"}, "rows.csv is refused as the file of a study: its name must end in .parquet"),
+        ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
         ({"boom.mass": [1.0]}, {"output": "no/such/folder.parquet"}, "the folder of no/such/folder.parquet is not"),
     ],

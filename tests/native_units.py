@@ -25,4 +25,6 @@ class Exported:
 
 def model_of(name: str) -> CoupledModel:
     """Return a built-in model, or one of those that tests share."""
+    if name == "slewing":
+        return mbsfmu.models.slewing_four_bar(speed=4.0)
     return ball_pendulum() if name == "ball-pendulum" else mbsfmu.models.built_in(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import qr
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
@@ -59,7 +60,10 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
 
 
 def choose(jacobian: Floats, rank: int) -> Partition:
-    """Choose by Gaussian elimination with full pivoting; columns without a pivot are independent.
+    """Choose by orthogonal decomposition with column pivoting; columns without a pivot are independent.
+
+    The columns' lengths decide, which are the same in every frame; the largest elements, by which Gaussian elimination
+    with full pivoting [Jaiswal2021, sect. 2.2] would go, are not.
 
     Parameters
     ----------
@@ -73,20 +77,14 @@ def choose(jacobian: Floats, rank: int) -> Partition:
     SimulationError
         When fewer rows are independent: the configuration is singular.
     """
-    matrix = np.array(jacobian)
-    n = matrix.shape[1]
-    largest = np.max(np.abs(matrix), initial=0.0)
-    dependent: list[int] = []
-    for step in range(rank):
-        rest = np.abs(matrix[step:])
-        rest[:, dependent] = 0.0
-        row, column = np.unravel_index(np.argmax(rest), rest.shape)
-        if rest[row, column] <= RANK_TOLERANCE * largest:
-            raise SimulationError(
-                "the configuration is singular: the loop equations lose rank there, and double-step cannot "
-                "part dependent from independent coordinates (the formulation 'penalty' can pass through)"
-            )
-        matrix[[step, step + row]] = matrix[[step + row, step]]
-        matrix[step + 1 :] -= np.outer(matrix[step + 1 :, column] / matrix[step, column], matrix[step])
-        dependent.append(int(column))
-    return Partition.of([index for index in range(n) if index not in dependent], n)
+    columns = jacobian.shape[1]
+    if not rank:
+        return Partition.of(list(range(columns)), columns)
+    factor, order = qr(jacobian, mode="r", pivoting=True)
+    pivots = np.abs(np.diagonal(factor))
+    if not pivots[rank - 1] > RANK_TOLERANCE * pivots[0]:
+        raise SimulationError(
+            "the configuration is singular: the loop equations lose rank there, and double-step cannot "
+            "part dependent from independent coordinates (the formulation 'penalty' can pass through)"
+        )
+    return Partition.of(sorted(order[rank:].tolist()), columns)

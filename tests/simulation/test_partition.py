@@ -98,3 +98,20 @@ def test_small_loops_beside_large_ones_stay_loops() -> None:
     assert np.ptp(slow["crank_0.angle"]) > 0.5
     for name in ("crank", "coupler", "rocker"):
         np.testing.assert_allclose(fast[f"{name}_1.angle"], slow[f"{name}_0.angle"], atol=1e-6)
+
+
+def test_another_assembly_is_no_next_state() -> None:
+    """The same crank with coupler and rocker on the other side of its diagonal; and where a step really leads."""
+    simulation = four_bars(1.0).simulation(compiled=False)
+    simulation.initialize()
+    form = simulation.formulation.explicit_form(simulation._started())
+    crank, coupler, rocker = closed_angles(np.radians(80.0))
+    np.testing.assert_allclose(form.state.coordinates, [crank, rocker, coupler], atol=1e-12)
+    tip, pivot = np.array([np.cos(crank), np.sin(crank)]), np.array([2.0, 0.0])
+    diagonal = np.arctan2(*(pivot - tip)[::-1])
+    mirrored = np.array([crank, 2.0 * diagonal - rocker, 2.0 * diagonal - 2.0 * crank - coupler])
+    for step in (1e-3, 0.1):
+        assert form.leaps(replace(form.state, coordinates=mirrored), step)
+        simulation.initialize()
+        simulation.step(0.0, step)
+        assert not form.leaps(simulation._started(), step)

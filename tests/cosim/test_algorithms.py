@@ -90,7 +90,9 @@ def test_newton_is_monolithic_on_four_bar(four_bar_package: Path, jacobian: str)
             iteration_tolerance=tolerance,
         )  # fmt: skip
         errors.append(np.max(np.abs(result["cylinder.force"] - reference["cylinder.force"])))
-        assert abs(result.energy_residual["cylinder"]) < (1e-3 if tolerance == 1e-5 else 1e-4)
+        # Forces are off by the tolerance's share at most, along the way that the cylinder goes.
+        work = np.max(result["cylinder.force"]) * np.ptp(result["cylinder.length"])
+        assert abs(result.energy_residual["cylinder"]) < tolerance * work
     # The force begins at 1e4 N: 1e-9 of it, gathered over 200 steps after the valve opens.
     assert errors[1] < 1e-3
     assert errors[0] > errors[1]

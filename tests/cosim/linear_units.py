@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -73,12 +74,16 @@ def export_linear(
 
 def degrade(path: Path, flags: dict[str, bool]) -> None:
     """Change capability flags in the description of an FMU."""
+    for flag, value in flags.items():
+        change_description(path, rf'{flag}="\w+"', f'{flag}="{str(value).lower()}"')
+
+
+def change_description(path: Path, pattern: str, new: str) -> None:
+    """Change what a pattern finds in the description of an FMU."""
     with zipfile.ZipFile(path) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    text = files["modelDescription.xml"].decode()
-    for flag, value in flags.items():
-        for old in ("true", "false"):
-            text = text.replace(f'{flag}="{old}"', f'{flag}="{str(value).lower()}"')
+    text, count = re.subn(pattern, new, files["modelDescription.xml"].decode())
+    assert count, pattern
     files["modelDescription.xml"] = text.encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

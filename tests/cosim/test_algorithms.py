@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cosim.linear_units import CONNECTIONS, NAMES, START, exact, export_linear, halves, whole
+from cosim.linear_units import CONNECTIONS, NAMES, START, change_description, exact, export_linear, halves, whole
 from cosim.oscillator_theory import stability_limit
 from scipy.linalg import expm
 
@@ -158,6 +158,9 @@ def test_units_get_a_tolerance(tmp_path: Path) -> None:
     ]
     assert errors[0] > 10.0 * errors[1] > 100.0 * errors[2]
     assert errors[3] == errors[1]
+    change_description(unit, 'tolerance="1e-06"', 'tolerance="1e-03"')
+    suggested = cosimulate(unit, step=1.0, stop=5.0)
+    assert abs(suggested["position"][-1] - exact) == errors[0]
     with pytest.raises(InputError, match="the tolerance of the units is 0; it must be positive"):
         cosimulate(unit, unit_tolerance=0.0)
 

@@ -112,11 +112,11 @@ def test_a_copy_of_a_model_is_checked() -> None:
 @pytest.mark.parametrize(
     ("make", "most"),
     [
-        (lambda: mbsfmu.models.pendulum(500), 150),
+        (lambda: mbsfmu.models.pendulum(500), 250),
         (lambda: mbsfmu.models.pendulum(500).systems["mechanism"], 300),
         (mechanism, 300),
         (lambda: four_bar().systems["circuit"], 350),
-        (four_bar, 300),
+        (four_bar, 400),
         (lambda: mechanism().bodies[0], 120),
     ],
 )

@@ -100,3 +100,13 @@ def test_runs_that_cannot_be_made_are_refused(four_bar_package: Path, step: floa
 
 def test_a_suggested_step_is_no_longer_than_the_run(four_bar_package: Path) -> None:
     assert mbsfmu.cosimulate(four_bar_package, stop=1e-4).time.tolist() == [0.0, 1e-4]
+
+
+def test_a_run_may_end_where_a_unit_tells_an_event_but_for_round_off(four_bar_package: Path) -> None:
+    """The valve's own jump at 1 s, and a stop time that an importer has added up."""
+    stop = 1.0 + 1e-15
+    result = mbsfmu.cosimulate(
+        four_bar_package, step=0.01, stop=stop, largest_step=0.1, control="error", extrapolation="linear"
+    )
+    assert result.time[-1] == stop
+    assert np.min(np.diff(result.time)) > 1e-6

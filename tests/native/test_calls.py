@@ -109,6 +109,28 @@ def test_status_of_the_last_step_is_told(native: Native, tmp_path: Path) -> None
     slave.freeFMUstate(state)
 
 
+def test_step_that_fails_in_its_middle_is_taken_back(tmp_path: Path) -> None:
+    """Pushed by 10 MN the loops tear after some fifty internal steps: none of them counts, and slopes stay."""
+    paths = {path.stem: path for path in export(mbsfmu.models.four_bar(), tmp_path, layout="separate")}
+    importer = Importer(paths["mechanism"], tmp_path / "unpacked")
+    slave, untouched = importer.running(), importer.running()
+    for each in (slave, untouched):
+        each.doStep(0.0, STEP)
+    importer.set(slave, "cylinder.force", 1e7)
+    slave.setRealInputDerivatives([importer.reference["cylinder.force"]], [1], [2e4])
+    before = importer.everything(slave)
+    with pytest.raises(FMICallException, match="discard"):
+        slave.doStep(STEP, 0.3)
+    assert "the step at t = 0.0" in importer.messages[-1][1]
+    assert importer.everything(slave) == before
+    untouched.setRealInputDerivatives([importer.reference["cylinder.force"]], [1], [2e4])
+    for each in (slave, untouched):
+        importer.set(each, "cylinder.force", 11000.0)
+        each.doStep(STEP, 5e-3)
+    assert importer.everything(slave) == importer.everything(untouched)
+    assert importer.get(slave, "cylinder.force") == pytest.approx(11100.0, rel=1e-12)
+
+
 def messages_of(importer: Importer, slave: fmi2.FMU2Slave) -> list[str]:
     """What is logged of a refused call."""
     del importer.messages[:]

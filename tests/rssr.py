@@ -9,7 +9,7 @@ from mbsfmu.model import Spherical
 
 DEAD_CENTRES = 2
 """A seed with which a step over a dead centre has stages where the loop cannot be closed."""
-LEAPING = 22
+LEAPING = 18
 """A seed with which a large step closes the loop in another way at its end."""
 
 

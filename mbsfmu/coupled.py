@@ -167,7 +167,7 @@ class CoupledModel(Data):
             same to round-off. What was compiled is kept for the next time.
         options
             As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
-            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `penalty`,
+            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `restart_momenta`, `penalty`,
             `newton_tolerance`, `tolerances`.
 
         Raises

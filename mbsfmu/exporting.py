@@ -37,6 +37,7 @@ def export(
     absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
     projections: bool = True,
+    restart_momenta: bool = True,
     penalty: float | None = None,
     newton_tolerance: float | None = None,
     step: float | None = None,
@@ -68,9 +69,12 @@ def export(
     relative_tolerance, absolute_tolerance
         Of the adaptive solvers.
     stabilisation
-        Rate in 1/s at which `dca`, and `dca-alm` without projections, bring back constraints that have drifted.
+        Rate in 1/s at which `dca`, `hdca`, and `dca-alm` without projections, bring back constraints that have
+        drifted.
     projections
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+    restart_momenta
+        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
@@ -113,6 +117,7 @@ def export(
         "absolute_tolerance": absolute_tolerance,
         "stabilisation": stabilisation,
         "projections": None if projections else False,
+        "restart_momenta": None if restart_momenta else False,
         "penalty": penalty,
         "newton_tolerance": newton_tolerance,
         "step": step,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrder
 
 Floats = NDArray[np.float64]
+AS_PUBLISHED: dict[str, dict[str, Any]] = {"dca": {}, "hdca": {"stabilisation": 0.0, "restart_momenta": False}}
 
 
 class Flow:
@@ -24,7 +26,9 @@ class Flow:
     model
         The mechanism, or its name.
     formulation
-        `dca` or `hdca`.
+        `dca` or `hdca`, the latter as published by default: momenta never start anew, loops are closed in velocities.
+    options
+        Other ones of the simulation.
 
     Attributes
     ----------
@@ -34,9 +38,9 @@ class Flow:
         How often the right-hand side was evaluated.
     """
 
-    def __init__(self, model: CoupledModel | str, formulation: str) -> None:
+    def __init__(self, model: CoupledModel | str, formulation: str, **options: Any) -> None:
         model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
-        self.simulation = model.simulation(formulation=formulation, solver="rk45")
+        self.simulation = model.simulation(formulation=formulation, solver="rk45", **{**AS_PUBLISHED[formulation], **options})
         self.simulation.initialize()
         chosen = self.simulation.formulation
         assert isinstance(chosen, FirstOrder)

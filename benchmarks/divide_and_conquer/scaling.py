@@ -43,7 +43,7 @@ def dca(system: MechanismSystem, instant: Instant) -> None:
 
 def hdca(system: MechanismSystem, instant: Instant) -> None:
     """Evaluate the rates with momenta."""
-    velocities, impulses = system.impulsive_velocities(instant, ())
+    velocities, impulses = system.impulsive_velocities(instant, (), 0.0)
     system.momentum_rates(replace(instant, velocities=velocities), (), impulses)
 
 

@@ -39,7 +39,10 @@ def drift_options(command: Command) -> Command:
     for option in (
         click.option("--penalty", type=float, help="Penalty factor of penalty, or of dca-alm by the mean mass."),
         click.option("--projections/--no-projections", default=True, help="Of dca-alm, after each step."),
-        click.option("--stabilisation", type=float, help="Rate in 1/s at which dca, dca-alm close drifted loops."),
+        click.option("--stabilisation", type=float, help="Rate in 1/s at which loops of dca, hdca, dca-alm close."),
+        click.option(
+            "--restart-momenta/--no-restart-momenta", default=True, help="Of hdca, where impulses outweigh them."
+        ),
     ):
         command = option(command)
     return command

@@ -43,6 +43,7 @@ def command(
     atol: float | None,
     stabilisation: float | None,
     projections: bool,
+    restart_momenta: bool,
     penalty: float | None,
     newton_tolerance: float | None,
     output: str | None,
@@ -65,6 +66,7 @@ def command(
         absolute_tolerance=atol,
         stabilisation=stabilisation,
         projections=projections,
+        restart_momenta=restart_momenta,
         penalty=penalty,
         newton_tolerance=newton_tolerance,
     )

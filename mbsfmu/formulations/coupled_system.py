@@ -331,11 +331,11 @@ class CoupledSystem(System):
         return _join(p.initial_momenta(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
 
     def impulsive_velocities(
-        self, instant: Instant, rows: Sequence[int], active: Array | None = None
+        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
     ) -> tuple[Array, Array]:
         """Return ż and σ of all parts."""
         each = zip(self.parts, self._instants(instant), self._active_shares(rows, active), strict=True)
-        pairs = [part.impulsive_velocities(own, *share) for part, own, share in each]
+        pairs = [part.impulsive_velocities(own, used, stabilisation, counting) for part, own, (used, counting) in each]
         return _join(pair[0] for pair in pairs), _join(pair[1] for pair in pairs)
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:

@@ -135,11 +135,15 @@ class SystemExpressions:
         """P = M ż."""
         return expression(self.system.initial_momenta(self._instant))
 
-    @cached_property
-    def impulsive_velocities(self) -> tuple[ca.SX, ca.SX]:
-        """ż and the impulses σ of the constraints in use from the momenta."""
-        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows, self._active)
+    def impulsive_velocities(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
+        """Return ż and the impulses σ of the constraints in use from the momenta."""
+        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows, stabilisation, self._active)
         return expression(velocities), expression(impulses)
+
+    @cached_property
+    def open_velocities(self) -> ca.SX:
+        """ż of the open tree from the momenta, M⁻¹ p."""
+        return expression(self.system.impulsive_velocities(self._instant, (), 0.0)[0])
 
     @cached_property
     def momentum_rates(self) -> ca.SX:

@@ -34,8 +34,8 @@ class FirstOrder(Formulation):
 
     has_explicit_form: ClassVar[bool] = True
     remedy: ClassVar[str] = (
-        "take a smaller step or tolerance, stabilisation with 'dca', or a formulation that closes positions "
-        "('double-step', 'penalty', 'dca-alm')"
+        "take a smaller step or tolerance, more stabilisation, or a formulation that closes positions ('double-step', "
+        "'penalty', 'dca-alm')"
     )
     moving: ClassVar[str]
     """The part w of an instant: `velocities` or `momenta`."""
@@ -237,3 +237,7 @@ class FirstOrderForm(CoordinateForm):
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are."""
         return self._formulation.moved(integrals)
+
+    def lasts(self, state: State) -> bool:
+        """Tell whether y goes on from a state as before: momenta may have been started anew."""
+        return super().lasts(state) and state.momenta is self.state.momenta

@@ -9,29 +9,64 @@ from typing import ClassVar
 import casadi as ca
 
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.functions import TracedFunction
+from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.state import State
+
+STABILISATION = 10.0
+"""Rate in 1/s at which loops that have drifted close, where nothing is said."""
+
+GROWN = 10.0
+"""Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
 
 
 class Hdca(FirstOrder):
     """Velocities and constraint impulses from an assembly of momenta; y = (z, p, x).
 
-    Loops are closed in their velocities. Accelerations and constraint forces come from a second assembly, of
-    accelerations, which the integration itself does without [Chadaj2017, sect. 3.4].
+    Loops are closed in their velocities, Φ̇ + a Φ = 0. Accelerations and constraint forces come from a second assembly,
+    of accelerations, which the integration itself does without [Chadaj2017, sect. 3.4].
+
+    Momenta p = M ż + Φ_zᵀ σ hold the impulses σ of the loops, which grow with time under lasting loads, and errors
+    relative to p with them. The motion does not depend on σ: where they outweigh it, p = M ż and σ = 0 takes their
+    place. Φ_zᵀ σ and M ż are orthogonal by M⁻¹, so that pᵀ M⁻¹ p, of the open tree, is by that of the impulses larger
+    than żᵀ M ż: this tells how much they weigh, whatever the units and the choice of coordinates.
+
+    Parameters
+    ----------
+    functions, tolerances
+        As for every formulation.
+    stabilisation
+        a in 1/s, 10/s by default; 0 for loops that are closed in their velocities alone.
+    restart_momenta
+        Whether momenta start anew where impulses outweigh them.
     """
 
     name: ClassVar[str] = "hdca"
     moving: ClassVar[str] = "momenta"
 
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        tolerances: Tolerances,
+        stabilisation: float | None = None,
+        *,
+        restart_momenta: bool = True,
+    ) -> None:
+        super().__init__(functions, tolerances)
+        self._stabilisation = STABILISATION if stabilisation is None else stabilisation
+        self.restarts = restart_momenta and bool(functions.rows)
+
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""
         given = self.functions.expressions
-        velocities, impulses = given.impulsive_velocities
+        velocities, impulses = given.impulsive_velocities(self._stabilisation)
         (rates,) = given.at([given.momentum_rates], {"velocities": velocities, "multipliers": impulses})
         return velocities, rates
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
-        accelerations, multipliers = self._at_velocities(*self.functions.expressions.forward_dynamics(0.0))
+        """Return z̈ and λ: where Φ̇ + a Φ = 0, Φ̈ + 2 a Φ̇ + a² Φ = 0 is its derivative Φ̈ + a Φ̇ = 0."""
+        dynamics = self.functions.expressions.forward_dynamics(self._stabilisation)
+        accelerations, multipliers = self._at_velocities(*dynamics)
         return accelerations, multipliers
 
     @cached_property
@@ -40,9 +75,28 @@ class Hdca(FirstOrder):
         given = self.functions.expressions
         return self.functions.traced("initial_momenta", [given.initial_momenta], into=["momenta"])
 
+    @cached_property
+    def momenta_anew(self) -> TracedFunction:
+        """Twice the kinetic energies, of the open tree with p and of the motion, shape (2,), and M ż, shape (n,)."""
+        given = self.functions.expressions
+        momenta, velocities = (self.functions.symbol(part) for part in ("momenta", "velocities"))
+        energies = [ca.dot(momenta, given.open_velocities), ca.dot(given.initial_momenta, velocities)]
+        return self.functions.traced("momenta_anew", [ca.vertcat(*energies), given.initial_momenta])
+
     def prepared(self, state: State) -> State:
         """Return the state with the momenta that fit its velocities."""
         state = super().prepared(state)
         self.load(state)
         self.initial_momenta()
         return replace(state, momenta=self.functions.momenta.copy())
+
+    def settled(self, state: State) -> State:
+        """Return the state to go on from after a step, with momenta started anew where impulses outweigh them."""
+        moved = super().settled(state)
+        if not self.restarts:
+            return moved
+        self.load(moved)
+        (with_impulses, without), momenta = self.momenta_anew()
+        if with_impulses <= GROWN * without:
+            return moved
+        return self.consistent(replace(moved, momenta=momenta.copy()))

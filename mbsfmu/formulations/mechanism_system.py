@@ -259,11 +259,13 @@ class MechanismSystem(System):
         return stack([result[index] for index in range(len(self.coordinates))])
 
     def impulsive_velocities(
-        self, instant: Instant, rows: Sequence[int], active: Array | None = None
+        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
     ) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
+        Where the loops are to close, Φ_z ż = −a Φ takes the place of Φ_z ż = 0: ṗ [eq. 77] holds for either, for it
+        has the constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
         """
         articulation = self.articulation(rows)
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
@@ -271,7 +273,10 @@ class MechanismSystem(System):
         for joint, acting in zip(self._kinematics.joints, list(wrenches), strict=True):
             if joint.parent >= 0:
                 wrenches[joint.parent] = wrenches[joint.parent] - acting
-        return articulation.solve(frames, instant.parameters, wrenches, np.zeros(len(rows)), active)
+        bias = np.zeros(len(rows))
+        if stabilisation and len(rows):
+            bias = stabilisation * self.closure(instant)[list(rows)]
+        return articulation.solve(frames, instant.parameters, wrenches, bias, active)
 
     def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).

@@ -215,6 +215,7 @@ class System(ABC):
         self,
         instant: Instant,  # noqa: ARG002
         rows: Sequence[int],  # noqa: ARG002
+        stabilisation: float,  # noqa: ARG002
         active: Array | None = None,  # noqa: ARG002
     ) -> tuple[Array, Array]:
         """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,).
@@ -223,6 +224,8 @@ class System(ABC):
         ----------
         instant, rows, active
             As for `forward_dynamics`; velocities are not used.
+        stabilisation
+            Rate a in 1/s of Φ̇ + a Φ = 0; 0 for Φ̇ = 0.
         """
         return np.zeros(0), np.zeros(0)
 

@@ -16,7 +16,7 @@ from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
-from mbsfmu.formulations.hdca import Hdca
+from mbsfmu.formulations.hdca import GROWN, Hdca
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
@@ -144,6 +144,8 @@ class _ModelCode:
             "PLACED": int(self._placed),
             "PROJECTIONS": int(isinstance(formulation, DcaAlm) and formulation.projects),
             "HAMILTONIAN": int(isinstance(formulation, Hdca)),
+            "RESTARTS": int(isinstance(formulation, Hdca) and formulation.restarts),
+            "GROWN": _number(GROWN),
             "TRAPEZOIDAL": 1,
             "RK4": 2,
             "RK45": 3,
@@ -215,6 +217,8 @@ class _ModelCode:
         if isinstance(formulation, FirstOrder):
             yield formulation.motion
             yield from (formulation.residual, formulation.tangent) if implicit else (formulation.explicit,)
+            if isinstance(formulation, Hdca) and formulation.restarts:
+                yield formulation.momenta_anew
         elif isinstance(formulation, DcaAlm):
             projection = formulation.projection
             yield from (projection.factorize, projection.correction, projection.free_motion, formulation.flow_rates)

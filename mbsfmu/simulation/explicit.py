@@ -116,6 +116,8 @@ class ExplicitSolver(AdaptiveSolver):
         "lsoda": "LSODA",
     }
     """Names of SciPy's classes by ours."""
+    ONE_STEP: ClassVar[tuple[str, ...]] = ("rk45", "rk23", "dop853")
+    """Those that remember nothing but the step that suits next: motion described anew goes on with that."""
 
     method: str = "rk45"
 
@@ -149,6 +151,9 @@ class ExplicitSolver(AdaptiveSolver):
                     yield from states[:-1]
                     if states:  # the state to go on from, where that is one that was asked for
                         yield state if reached[-1] == begin else states[-1]
+                if waiting and self.method in self.ONE_STEP:
+                    chosen: Any = solver  # SciPy's types do not tell that these methods keep the step to try next
+                    first_step = min(chosen.h_abs, end - begin)
                 self.statistics.repartitions += not lasts
             except StageError as error:
                 state, first_step = self._after_failure(flow, error, begin, smallest)

@@ -50,6 +50,7 @@ def make_simulation(
     absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
     projections: bool = True,
+    restart_momenta: bool = True,
     penalty: float | None = None,
     newton_tolerance: float | None = None,
     tolerances: Tolerances | None = None,
@@ -79,10 +80,13 @@ def make_simulation(
     relative_tolerance, absolute_tolerance
         For the adaptive solvers; `TOLERANCE` by default.
     stabilisation
-        Rate in 1/s at which `dca`, and `dca-alm` without projections, bring back constraints that have drifted,
-        after Baumgarte; 0 for never. By default 0 with `dca` and 1/s with `dca-alm`.
+        Rate in 1/s at which `dca`, `hdca`, and `dca-alm` without projections, bring back constraints that have
+        drifted, after Baumgarte; 0 for never. By default 0 with `dca`, 10/s with `hdca` and 1/s with
+        `dca-alm`.
     projections
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+    restart_momenta
+        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
@@ -110,6 +114,7 @@ def make_simulation(
     _check_numbers(step, relative_tolerance, absolute_tolerance)
     _check_newton(solver, newton_tolerance)
     _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
+    _check_momenta(kind, restart_momenta=restart_momenta)
     initialization = Initialization(system)
     functions = SystemFunctions(system, None if kind.absolute else initialization.loops)
     limits = tolerances or Tolerances()
@@ -119,6 +124,8 @@ def make_simulation(
     chosen: Formulation
     if kind is Dca:
         chosen = Dca(functions, limits, stabilisation or 0.0)
+    elif kind is Hdca:
+        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restart_momenta)
     elif kind is DcaAlm:
         chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation, **given)
     elif kind is Penalty:
@@ -142,7 +149,7 @@ def make_simulation(
         )
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     equations = (content, system.inputs, system.parameters, chosen.name, made.name, str(jacobian))
-    constraints = (stabilisation, projections, penalty, limits, sorted(signals.items()))
+    constraints = (stabilisation, projections, restart_momenta, penalty, limits, sorted(signals.items()))
     identity = content_key(equations, constraints)
     described = {"description": description, "stop_time": stop_time, "origin": origin}
     return Simulation(name, initialization, made, signals, **described, identity=identity)
@@ -210,16 +217,21 @@ def _check_newton(solver: str, tolerance: float | None) -> None:
         )
 
 
+def _check_momenta(kind: type[Formulation], *, restart_momenta: bool) -> None:
+    if not restart_momenta and kind is not Hdca:
+        raise InputError(f"restarts of momenta can be left out of the formulation 'hdca'; '{kind.name}' has no momenta")
+
+
 def _check_constraints(
     kind: type[Formulation], solver: str, stabilisation: float | None, *, projections: bool, penalty: float | None
 ) -> None:
     """Check how the constraints are to be kept."""
     if stabilisation is not None and not (stabilisation >= 0 and math.isfinite(stabilisation)):
         raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
-    if stabilisation and not (kind is Dca or (kind is DcaAlm and not projections)):
+    if stabilisation and not (kind in (Dca, Hdca) or (kind is DcaAlm and not projections)):
         raise InputError(
-            f"stabilisation is for the formulations 'dca', and 'dca-alm' without projections, which close loops in "
-            f"their accelerations; '{kind.name}' needs none"
+            f"stabilisation is for the formulations 'dca', 'hdca', and 'dca-alm' without projections, which close "
+            f"loops in their accelerations or velocities; '{kind.name}' needs none"
         )
     if penalty is not None and not (penalty > 0 and math.isfinite(penalty)):
         raise InputError(f"the penalty factor is {penalty:g}; it must be positive")

@@ -54,7 +54,7 @@ def test_momenta_and_velocities(seed: int) -> None:
     system, mass = functions.system, pinocchio.mass(functions.coordinates)
     same(system.initial_momenta(functions.numeric_instant()), mass @ functions.velocities)
     functions.momenta[:] = np.random.default_rng(seed).normal(size=functions.momenta.shape)
-    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), ())
+    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), (), 0.0)
     same(velocities, np.linalg.solve(mass, functions.momenta))
     assert impulses.shape == (0,)
 

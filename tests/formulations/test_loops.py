@@ -73,12 +73,12 @@ def test_velocities_impulses_and_rates_of_momenta(case: str) -> None:
     functions = in_motion(case)
     system, given = functions.system, functions.expressions
     functions.momenta[:] = system.initial_momenta(functions.numeric_instant())
-    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), functions.rows)
+    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), functions.rows, 0.0)
     same(velocities, functions.velocities)
     assert np.max(np.abs(impulses)) < 1e-9 * np.max(np.abs(functions.momenta))
     functions.momenta[:] = np.random.default_rng(3).normal(size=functions.momenta.shape)
     functions.velocities[:], functions.multipliers[:] = system.impulsive_velocities(
-        functions.numeric_instant(), functions.rows
+        functions.numeric_instant(), functions.rows, 0.0
     )
     mass = functions.equilibrium()[0]
     jacobian = functions.closure()[1]

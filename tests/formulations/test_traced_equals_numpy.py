@@ -52,9 +52,9 @@ def test_divide_and_conquer_agrees_to_round_off(name: str) -> None:
     functions = randomized(system, 1)
     functions.momenta[:] = np.random.default_rng(2).normal(size=functions.momenta.shape)
     given, instant, rows = functions.expressions, functions.numeric_instant(), functions.rows
-    expressions = [*given.forward_dynamics(10.0), *given.impulsive_velocities, given.initial_momenta]
+    expressions = [*given.forward_dynamics(10.0), *given.impulsive_velocities(3.0), given.initial_momenta]
     traced = functions.traced("divide_and_conquer", [*expressions, given.momentum_rates])()
-    direct = [*system.forward_dynamics(instant, rows, 10.0), *system.impulsive_velocities(instant, rows)]
+    direct = [*system.forward_dynamics(instant, rows, 10.0), *system.impulsive_velocities(instant, rows, 3.0)]
     direct += [system.initial_momenta(instant), system.momentum_rates(instant, rows, functions.multipliers)]
     for ours, expected in zip(traced, direct, strict=True):
         np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))

@@ -34,6 +34,26 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
     assert compiled.statistics == interpreted.statistics
 
 
+@pytest.mark.parametrize("restart", [True, False])
+def test_momenta_start_anew_alike(restart: bool) -> None:
+    """In a run of 2 s, after which the impulses in momenta that never start anew outweigh them."""
+    momenta = []
+    for compiled in (True, False):
+        simulation = mbsfmu.models.built_in("loop-4").simulation(
+            formulation="hdca", restart_momenta=restart, step=5e-3, compiled=compiled
+        )
+        simulation.initialize()
+        assert isinstance(simulation.solver, CompiledTrapezoidalRule) == compiled
+        ends = []
+        for index in range(20):
+            simulation.step(index * 0.1, 0.1)
+            assert simulation._state is not None
+            ends.append(simulation._state.momenta)
+        momenta.append(np.array(ends))
+    np.testing.assert_allclose(momenta[0], momenta[1], atol=1e-8 * np.max(np.abs(momenta[1])))
+    assert (np.max(np.abs(momenta[0][-1])) > 25.0) == (not restart)
+
+
 def forced(step: float, compiled: bool) -> Simulation:
     """A slider-crank whose slider is forced to be independent, running into a dead centre."""
     simulation = slider_crank().simulation(step=step, compiled=compiled)

@@ -184,6 +184,15 @@ def test_tight_solvers_meet_the_closed_forms(name: str, formulation: str) -> Non
     assert error(name, formulation=formulation, **TIGHT) < 2e-8
 
 
+@pytest.mark.parametrize(
+    ("stabilisation", "restart"), [(0.0, False), (0.0, True), pytest.param(100.0, True, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_momenta_meet_the_closed_forms_whenever_they_start_anew(name: str, stabilisation: float, restart: bool) -> None:
+    options = {"stabilisation": stabilisation, "restart_momenta": restart}
+    assert error(name, formulation="hdca", **options, **TIGHT) < 2e-8
+
+
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("slew", [0.0, 0.25 * pi, 0.5 * pi, 2.0])
 def test_closing_force_at_rest_is_in_the_plane(formulation: str, slew: float) -> None:

@@ -40,7 +40,8 @@ class Flow:
 
     def __init__(self, model: CoupledModel | str, formulation: str, **options: Any) -> None:
         model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
-        self.simulation = model.simulation(formulation=formulation, solver="rk45", **{**AS_PUBLISHED[formulation], **options})
+        given = {**AS_PUBLISHED[formulation], **options}
+        self.simulation = model.simulation(formulation=formulation, solver="rk45", **given)
         self.simulation.initialize()
         chosen = self.simulation.formulation
         assert isinstance(chosen, FirstOrder)

@@ -34,6 +34,8 @@ EQUAL_STEPS = ("trapezoidal", "rk4")
 """Solvers without step control."""
 TOLERANCE = 1e-6
 """Relative and absolute tolerance of adaptive solvers, where nothing is said."""
+_OPENING, _LEAST_OPENING = 1e4, 1e-4
+"""How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
 SOLVERS = ("trapezoidal", "rk4", "adams", *ExplicitSolver.METHODS)
 
 
@@ -120,6 +122,8 @@ def make_simulation(
     limits = tolerances or Tolerances()
     if newton_tolerance is not None:
         limits = replace(limits, coordinates=10.0 * newton_tolerance, states=newton_tolerance)
+    if solver not in EQUAL_STEPS:
+        limits = replace(limits, opening=min(limits.opening, max(_LEAST_OPENING, _OPENING * relative_tolerance)))
     given = {} if penalty is None else {"penalty": penalty}
     chosen: Formulation
     if kind is Dca:

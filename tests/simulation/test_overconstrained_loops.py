@@ -15,10 +15,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
+from turning import turned_model
 
-from mbsfmu import CoupledModel
+from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, along
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.model import Point
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
 
@@ -271,6 +273,54 @@ def test_loops_that_open_end_the_run() -> None:
     simulation = slewing_four_bar().simulation(formulation="dca", step=0.02, compiled=False)
     with pytest.raises(SimulationError, match=r"at t = \S+ s the loop has come open by .* at joint C .*stabilisation"):
         simulation.run(12.0)
+
+
+def parallel_cranks(angle: float) -> CoupledModel:
+    """Three parallel cranks that carry a coupler: two cut joints, of whose four equations in the plane three count."""
+    cranks = tuple(
+        RigidBody(
+            name=f"crank_{number}",
+            mass=2.0,
+            inertia=(0.01, 0.2, 0.2),
+            centre=along(0.5),
+            length=1.0,
+            points={"end": along(1.0)},
+        )
+        for number in range(3)
+    )
+    places = {f"p{number}": Point(position=(float(number), 0.0, 0.0)) for number in range(3)}
+    coupler = RigidBody(name="coupler", mass=5.0, inertia=(0.1, 2.0, 2.0), centre=places["p1"], points=places)
+    hinges = [
+        Revolute(name=f"G{number}", parent=f"ground.p{number}", child=f"crank_{number}.origin", angle=angle - 0.5 * pi)
+        for number in range(3)
+    ]
+    hinges.append(Revolute(name="C0", parent="crank_0.end", child="coupler.p0", angle=0.5 * pi - angle))
+    hinges += [
+        Revolute(name=f"C{number}", parent=f"coupler.p{number}", child=f"crank_{number}.end", cut=True)
+        for number in (1, 2)
+    ]
+    ground = {name: point.position for name, point in places.items()}
+    mechanism = Mechanism(ground=ground, bodies=(*cranks, coupler), joints=tuple(hinges))
+    return CoupledModel(name="parallel-cranks", systems={"mechanism": mechanism})
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_equations_of_several_loops_that_depend_on_each_other(formulation: str) -> None:
+    """Upright and askew it swings as a pendulum with the inertia of all cranks and the coupler's mass at their ends."""
+    inertia, weight = 3.0 * (0.2 + 2.0 * 0.25) + 5.0, 9.81 * (3.0 * 2.0 * 0.5 + 5.0)
+    swing = solve_ivp(
+        lambda _, y: [y[1], -weight / inertia * np.sin(y[0])], (0.0, 1.0), [0.9, 0.0], rtol=1e-9, atol=1e-9
+    )
+    upright = parallel_cranks(0.9)
+    askew = turned_model(upright, Rotation.from_rotvec([0.3, 0.5, -0.7]))
+    forces = []
+    for model in (upright, askew):
+        result = model.simulation(formulation=formulation, step=5e-3, compiled=False).run(1.0)
+        assert result["crank_2.angle"][-1] + 0.5 * pi == pytest.approx(swing.y[0, -1], abs=2e-4)
+        assert result.largest("constraint.position") < 1e-9
+        forces.append(np.stack([result[f"C2.force.{axis}"] for axis in "xyz"], axis=-1))
+    turned = Rotation.from_rotvec([0.3, 0.5, -0.7]).apply(forces[0])
+    np.testing.assert_allclose(forces[1], turned, atol=1e-3 * np.max(np.abs(turned)))
 
 
 @pytest.mark.slow

@@ -108,6 +108,19 @@ def test_redundant_triangle_is_in_the_examples() -> None:
     check(3, links, *given_problem)
 
 
+def test_scales_of_equations_do_not_matter() -> None:
+    """Equations times powers of two: the motion is the same to the last bit, multipliers are those by the factors."""
+    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    inverse, free, equations, bias, _ = problem(3, links, np.random.default_rng(2), redundant=False)
+    factors = 2.0 ** np.random.default_rng(3).integers(-20, 20, len(bias))
+    scaled = Equations(equations.parent * factors[:, np.newaxis], equations.child * factors[:, np.newaxis])
+    assembly = DivideAndConquer(BinaryTree(3, links))
+    moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
+    again, others = assembly.factorize(inverse, scaled).solve(free, bias * factors)
+    np.testing.assert_array_equal(again, moved)
+    np.testing.assert_array_equal(others * factors, multipliers)
+
+
 def test_contradicting_equations_are_not_satisfied() -> None:
     """Negative control: without a consistent bias no motion satisfies redundant equations, and none is found."""
     links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]

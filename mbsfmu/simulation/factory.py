@@ -88,7 +88,8 @@ def make_simulation(
     projections
         Whether `dca-alm` projects positions and velocities onto the constraints after each step.
     restart_momenta
-        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them.
+        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them; solvers that remember
+        earlier steps (adams, radau, bdf, lsoda) do without.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
@@ -129,7 +130,8 @@ def make_simulation(
     if kind is Dca:
         chosen = Dca(functions, limits, stabilisation or 0.0)
     elif kind is Hdca:
-        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restart_momenta)
+        restarts = restart_momenta and solver not in _REMEMBERING  # which would have to begin anew themselves
+        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restarts)
     elif kind is DcaAlm:
         chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation, **given)
     elif kind is Penalty:

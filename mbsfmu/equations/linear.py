@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetri, dgetrs, dtrtrs
+from scipy.linalg.lapack import dgeqrf, dgetrf, dgetri, dgetrs, dorgqr, dtrtrs
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +61,11 @@ class TallFactors:
     _SMALLEST = 1e-14
 
     def __init__(self, matrix: Floats) -> None:
-        self._orthogonal, self._triangle = np.linalg.qr(matrix)
-        pivots = np.abs(np.diagonal(self._triangle))
+        columns = matrix.shape[1]
+        factors, reflectors, *_ = dgeqrf(matrix)
+        self._triangle = factors[:columns]  # of which `dtrtrs` reads the upper half
+        self._orthogonal = dorgqr(factors, reflectors)[0]
+        pivots = np.abs(self._triangle.diagonal())
         self.singular = not np.min(pivots, initial=np.inf) > self._SMALLEST * np.max(pivots, initial=0.0)
 
     def solve(self, right: Floats) -> Floats:

@@ -7,16 +7,19 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from slewing import NAMES, slewing_four_bar
+from turning import turned_model
 
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.models import slewing_four_bar
 
+NAMES = ("house.angle", "crank.angle", "coupler.angle", "rocker.angle")
 STOP = 1.2
 """The house passes 90° of slew at 1 s."""
 
 
 def motion(formulation: str, attitude: Rotation | None = None, **options: object) -> Floats:
-    simulation = slewing_four_bar(attitude=attitude).simulation(formulation=formulation, compiled=False, **options)
+    model = slewing_four_bar() if attitude is None else turned_model(slewing_four_bar(), attitude)
+    simulation = model.simulation(formulation=formulation, compiled=False, **options)
     result = simulation.run(STOP, output_step=0.05)
     return np.stack([result[name] for name in NAMES])
 

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
+from slewing import LENGTHS, four_bar_directions
 from turning import turned_model
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, along
@@ -107,19 +108,7 @@ def bennett_reference() -> Floats:
     return lagrange(kinetic, potential, 1.0, TIMES["bennett"])
 
 
-MASSES, LENGTHS, INERTIAS = np.array([10.0, 20.0, 15.0]), np.array([1.0, 2.0, 1.5]), np.array([1.0, 5.0, 3.0])
-
-
-def four_bar_directions(crank: float) -> Floats:
-    """Angles of crank, coupler and rocker above the horizontal, by the law of cosines; without jumps."""
-    across = np.array([2.0 - np.cos(crank), -np.sin(crank)])  # from the crank's end to the rocker's pivot
-    size, direction = np.hypot(*across), np.arctan2(across[1], across[0])
-
-    def corner(beside: float, opposite: float) -> float:
-        return float(np.arccos((beside**2 + size**2 - opposite**2) / (2.0 * beside * size)))
-
-    coupler, rocker = LENGTHS[1:]
-    return np.array([crank, direction + corner(coupler, rocker), np.pi + direction - corner(rocker, coupler)])
+MASSES, INERTIAS = np.array([10.0, 20.0, 15.0]), np.array([1.0, 5.0, 3.0])
 
 
 def four_bar_centres(crank: float) -> Floats:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import ball_pendulum, floating, slider_crank
 from scipy.spatial.transform import Rotation
-from slewing import slewing_four_bar
 from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
@@ -148,7 +147,7 @@ def test_redundant_rings(seed: int) -> None:
 
 def test_contradictions_are_not_followed() -> None:
     """Without projections, redundant constraints contradict each other: accelerations stop where they stagnate."""
-    result = run(slewing_four_bar(), 0.5, solver="rk4", step=2e-3, projections=False)
+    result = run(mbsfmu.models.slewing_four_bar(), 0.5, solver="rk4", step=2e-3, projections=False)
     assert result.statistics.iterations["acceleration"].most <= 6
     assert result.statistics.iterations["acceleration"].mean < 4.5
 

@@ -6,6 +6,7 @@ from math import asin, atan, cos, pi, radians, sin, tan
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism, Point, Revolute, RigidBody, along
+from mbsfmu.models.origin import ORIGIN
 
 _TWIST = radians(30.0)
 _LENGTH, _OTHER_LENGTH = 1.0, 1.6
@@ -81,6 +82,7 @@ def bennett(angle: float = 1.0) -> CoupledModel:
         description="Bennett's linkage, an overconstrained loop in space",
         systems={"mechanism": mechanism},
         stop_time=3.0,
+        **ORIGIN,
     )
 
 
@@ -133,4 +135,5 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
         description="a planar four-bar on a house that turns",
         systems={"mechanism": mechanism},
         stop_time=12.0,
+        **ORIGIN,
     )

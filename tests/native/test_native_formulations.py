@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
+from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from importer import Importer
 from native_units import TIGHT, Exported, model_of
@@ -164,3 +166,17 @@ def test_derivatives_of_the_start_match_differences(
         scale = np.max(np.abs(exact)) + np.abs(values({})) * 1e-3
         np.testing.assert_allclose(difference, exact, atol=1e-6 * np.max(scale), err_msg=parameter)
     base.freeInstance()
+
+
+def test_loop_that_opens_ends_the_run_of_a_unit(native: Native, tmp_path: Path) -> None:
+    """With accelerations alone and an importer's tolerance of 1 %, the slewing loop drifts open."""
+    importer = Importer(native("slewing", "dca", "rk45").path, tmp_path / "unpacked")
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0, tolerance=1e-2)
+    slave.enterInitializationMode()
+    slave.exitInitializationMode()
+    with suppress(FMICallException):
+        for index in range(300):
+            slave.doStep(0.01 * index, 0.01)
+    assert any("the loop has come open by" in message and "at joint C" in message for _, message in importer.messages)
+    slave.freeInstance()

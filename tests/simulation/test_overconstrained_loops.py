@@ -239,6 +239,16 @@ def test_least_norm_is_least() -> None:
     np.testing.assert_allclose((play @ idle).T @ reactions, 0.0, atol=1e-7)
 
 
+def test_multipliers_of_penalty_stay_the_shortest() -> None:
+    """What redundant equations hold against each other would grow with every turn of the house."""
+    simulation = slewing_four_bar(speed=SPEED).simulation(formulation="penalty", step=5e-3, compiled=False)
+    simulation.run(0.4)
+    jacobian = simulation.functions.closure()[1]
+    idle = np.linalg.svd(jacobian)[0][:, simulation.functions.rank :]
+    multipliers = simulation.functions.multipliers
+    np.testing.assert_allclose(idle.T @ multipliers, 0.0, atol=1e-6 * np.linalg.norm(multipliers))
+
+
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])
 def test_exchanged_equations_are_restored_to_the_last_bit(formulation: str) -> None:
     """A state holds the equations that count: a run goes on from it as if nothing had been, in a simulation anew."""

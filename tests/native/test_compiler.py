@@ -14,6 +14,7 @@ HALF = "int half(void) { return 21; }\n"
 
 
 def test_without_a_compiler_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))  # where nothing is that was compiled before
     monkeypatch.setattr(compiler, "_system_compiler", lambda: None)
     monkeypatch.setattr(compiler, "_zig", lambda: None)
     with pytest.raises(

@@ -77,6 +77,39 @@ class TallFactors:
         return np.asarray(dtrtrs(self._triangle, self._orthogonal.T)[0])
 
 
+_AS_LONG = 1e-9
+"""Lengths that differ by less than this share are the same: what is chosen must not be a matter of round-off."""
+
+
+def pivot_columns(matrix: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the lengths by which columns stand out of the span of those before, and the columns in that order.
+
+    Each time the longest is taken, of several that are as long the first.
+
+    Parameters
+    ----------
+    matrix
+        Shape (m, n).
+
+    Returns
+    -------
+    tuple
+        Lengths, not increasing, shape (min(m, n),), and column indices of the same shape.
+    """
+    rest = matrix.copy()
+    count = min(matrix.shape)
+    lengths, order = np.zeros(count), np.zeros(count, dtype=np.intp)
+    left = np.ones(matrix.shape[1], dtype=bool)
+    for step in range(count):
+        sizes = np.where(left, np.sqrt(np.einsum("ij,ij->j", rest, rest)), -1.0)
+        column = int(np.argmax(sizes >= (1.0 - _AS_LONG) * np.max(sizes)))
+        lengths[step], order[step], left[column] = sizes[column], column, False
+        if sizes[column] > 0.0:
+            direction = rest[:, column] / sizes[column]
+            rest -= np.outer(direction, direction @ rest)
+    return lengths, order
+
+
 def factors_of(matrix: Floats) -> Factors | TallFactors:
     """Return the factors of a matrix that has at least as many rows as columns."""
     return Factors(matrix) if matrix.shape[0] == matrix.shape[1] else TallFactors(matrix)

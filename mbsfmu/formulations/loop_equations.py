@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import qr
 
-from mbsfmu.equations.linear import Floats
+from mbsfmu.equations.linear import Floats, pivot_columns
 
 WORSE = 0.3
 """Where the equations in use are this much nearer to dependence than the best ones, others are chosen."""
@@ -54,17 +51,11 @@ def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Fl
     NDArray
         Ones and zeros, shape (m,); `active` itself where it stays.
     """
-    best, order = _pivots(jacobian)
+    best, order = pivot_columns(jacobian.T)
     if active is not None:
-        used, _ = _pivots(jacobian[active == 1.0])
+        used, _ = pivot_columns(jacobian[active == 1.0].T)
         if used[rank - 1] >= WORSE * best[rank - 1]:
             return active
     chosen = np.zeros(len(jacobian))
     chosen[order[:rank]] = 1.0
     return chosen
-
-
-def _pivots(jacobian: Floats) -> tuple[Floats, NDArray[np.integer[Any]]]:
-    """Return the magnitudes of the pivots that take the rows in order of their distances, and that order."""
-    factor, order = qr(jacobian.T, mode="r", pivoting=True)
-    return np.abs(np.diagonal(factor)), order

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
+from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 
@@ -80,11 +80,10 @@ def choose(jacobian: Floats, rank: int) -> Partition:
     columns = jacobian.shape[1]
     if not rank:
         return Partition.of(list(range(columns)), columns)
-    factor, order = qr(jacobian, mode="r", pivoting=True)
-    pivots = np.abs(np.diagonal(factor))
+    pivots, order = pivot_columns(jacobian)
     if not pivots[rank - 1] > RANK_TOLERANCE * pivots[0]:
         raise SimulationError(
             "the configuration is singular: the loop equations lose rank there, and double-step cannot "
             "part dependent from independent coordinates (the formulation 'penalty' can pass through)"
         )
-    return Partition.of(sorted(order[rank:].tolist()), columns)
+    return Partition.of([index for index in range(columns) if index not in order[:rank]], columns)

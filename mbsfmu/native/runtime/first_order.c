@@ -93,7 +93,7 @@ static void pack(const State *state, double *y) {
 }
 
 /* y' of the state. */
-static void pack_rates(const State *state, double *rates) {
+static inline void pack_rates(const State *state, double *rates) {
     COPY(rates, state->velocities, COORDINATES);
     COPY(rates + COORDINATES, state->MOVING_RATES, COORDINATES);
     COPY(rates + 2 * COORDINATES, state->rates, STATES);

@@ -24,15 +24,17 @@ static int is_round_off(const double *unknowns, const double *increment, double 
     return 1;
 }
 
-/* The unknown that moves most, by its tolerance. */
-static int most_moving(const double *unknowns, const double *increment) {
+/* The unknown that moves most, by its tolerance; writes how far, and the tolerance. */
+static int most_moving(const double *unknowns, const double *increment, double *moves, double *allowed) {
     double most = -1.0;
     int unknown = 0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        const double share = fabs(increment[i]) / (tolerance(i) * larger(nominal(i), fabs(unknowns[i])));
-        if (share > most) {
-            most = share;
+        const double size = fabs(increment[i]), limit = tolerance(i) * larger(nominal(i), fabs(unknowns[i]));
+        if (size / limit > most) {
+            most = size / limit;
             unknown = i;
+            *moves = size;
+            *allowed = limit;
         }
     }
     return unknown;
@@ -81,11 +83,11 @@ static int newton(Instance *instance, Problem *problem, double *unknowns, int *e
             return iteration;
         }
     }
-    const int worst = most_moving(unknowns, increment);
+    double moves = 0.0, allowed = 0.0;
+    const int worst = most_moving(unknowns, increment, &moves, &allowed);
     return fail(
         instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", NEWTON_ITERATIONS,
-        unknown_name(instance, worst), fabs(increment[worst]),
-        tolerance(worst) * larger(nominal(worst), fabs(unknowns[worst])),
+        unknown_name(instance, worst), moves, allowed,
         size > STAGNATING * before ? "; increments hardly shrink, its tolerance may be too small" : ""
     );
 }

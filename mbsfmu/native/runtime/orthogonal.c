@@ -1,6 +1,7 @@
 /* Dense systems of any rank, by orthogonal decompositions. Matrices are stored as in linear.c. */
 
 #define RANK_TOLERANCE 1e-8
+#define AS_LONG 1e-9 /* lengths that differ by less than this share are the same: pivots are no matter of round-off */
 
 /* Householder QR with column pivoting, in place; returns the rank: pivots below tolerance * the first count as zero.
  * The reflectors stand below the diagonal, their factors in `scales`. */
@@ -10,10 +11,11 @@ static int orthogonalize(int rows, int columns, double *a, double *scales, int *
     for (int j = 0; j < columns; j++) order[j] = j;
     for (int k = 0; k < most; k++) {
         int best = k;
-        double size = -1.0;
-        for (int j = k; j < columns; j++) {
+        double largest = 0.0, size = -1.0;
+        for (int j = k; j < columns; j++) largest = larger(largest, magnitude(a + k + rows * j, rows - k));
+        for (int j = k; j < columns; j++) { /* of those that are as long but for round-off, the first as given */
             const double candidate = magnitude(a + k + rows * j, rows - k);
-            if (candidate > size) {
+            if (candidate >= (1.0 - AS_LONG) * largest && (size < 0.0 || order[j] < order[best])) {
                 size = candidate;
                 best = j;
             }

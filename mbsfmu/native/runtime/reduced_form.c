@@ -45,7 +45,7 @@ static void pack(const State *state, double *y) {
 }
 
 /* y' of the state. */
-static void pack_rates(const State *state, double *rates) {
+static inline void pack_rates(const State *state, double *rates) {
     int k = 0;
     for (int j = 0; j < COORDINATES; j++) {
         if (state->dependent[j]) continue;

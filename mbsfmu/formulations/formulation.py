@@ -235,6 +235,22 @@ class Formulation(ABC):
             integral_rates=self.functions.integral_rates()[0].copy(),
         )
 
+    def followed(self, state: State, step: float) -> State:
+        """Return the state after a step in s that is too short to be solved for, by the rates at its beginning.
+
+        The functions hold the inputs at its end. Rates that the trapezoidal rule finds are differences of positions
+        by the step, and by its square: round-off of these would be all that is left of them.
+        """
+        moved = replace(
+            state,
+            coordinates=state.coordinates + step * (state.velocities + 0.5 * step * state.accelerations),
+            velocities=state.velocities + step * state.accelerations,
+            states=state.states + step * state.rates,
+            integrals=state.integrals + step * state.integral_rates,
+            momenta=state.momenta + step * state.momentum_rates,
+        )
+        return self.consistent(moved)
+
     def load(self, state: State) -> None:
         """Write a state into the functions' arrays."""
         functions = self.functions

@@ -27,7 +27,7 @@ from mbsfmu.native.model_code import LOOP, step_sources
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Inputs, substeps
-from mbsfmu.simulation.trapezoidal import TrapezoidalRule
+from mbsfmu.simulation.trapezoidal import BRIEF, TrapezoidalRule
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, runs in process are not compiled."""
@@ -122,6 +122,12 @@ class CompiledTrapezoidalRule(TrapezoidalRule):
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
         plan: list[tuple[float, float, bool]] = []
         for begin, end in pairwise(times.tolist()):
+            if end - begin < BRIEF * self.step:
+                state = yield from self._run(state, plan, inputs)
+                plan = []
+                state = self._over(state, begin, end, inputs)
+                yield state
+                continue
             pieces = list(substeps(begin, end, self.step))
             plan += [(time, step, index == len(pieces)) for index, (time, step) in enumerate(pieces, start=1)]
             if len(plan) >= _CHUNK:

@@ -22,7 +22,7 @@ from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver
-from mbsfmu.simulation.trapezoidal import TrapezoidalRule
+from mbsfmu.simulation.trapezoidal import BRIEF, SHORT, TrapezoidalRule
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
 
@@ -147,6 +147,8 @@ class _ModelCode:
             "RESTARTS": int(isinstance(formulation, Hdca) and formulation.restarts),
             "GROWN": _number(GROWN),
             "TRAPEZOIDAL": 1,
+            "SHORT": SHORT,
+            "BRIEF": BRIEF,
             "RK4": 2,
             "RK45": 3,
             "SOLVER": self._solver(),

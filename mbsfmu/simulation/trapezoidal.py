@@ -12,6 +12,11 @@ from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 
+SHORT = 1e-4
+"""Steps below this share of the internal step are not solved for …"""
+BRIEF = 0.05
+"""… and behind those below this one accelerations are found anew."""
+
 
 @dataclass
 class TrapezoidalRule(Solver):
@@ -36,9 +41,26 @@ class TrapezoidalRule(Solver):
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
         for begin, end in pairwise(times.tolist()):
-            for time, step in substeps(begin, end, self.step):
-                state = self._step(state, time, step, inputs, 0)
+            state = self._over(state, begin, end, inputs)
             yield state
+
+    def _over(self, state: State, begin: float, end: float, inputs: Inputs) -> State:
+        """Return the state at the end of an interval.
+
+        Where it is brief beside the internal step, accelerations are found anew, as after a jump: the rule's are
+        differences of positions by the square of the step.
+        """
+        length, functions = end - begin, self.formulation.functions
+        if length < SHORT * self.step:
+            functions.inputs[:] = inputs(end)
+            self.statistics.steps += 1
+            return self.formulation.followed(state, length)
+        for time, step in substeps(begin, end, self.step):
+            state = self._step(state, time, step, inputs, 0)
+        if length < BRIEF * self.step:
+            functions.inputs[:] = inputs(end)
+            state = self.formulation.consistent(state)
+        return state
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
         self.formulation.functions.inputs[:] = inputs(time + step)

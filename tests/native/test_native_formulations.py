@@ -180,3 +180,20 @@ def test_loop_that_opens_ends_the_run_of_a_unit(native: Native, tmp_path: Path) 
             slave.doStep(0.01 * index, 0.01)
     assert any("the loop has come open by" in message and "at joint C" in message for _, message in importer.messages)
     slave.freeInstance()
+
+
+@pytest.mark.parametrize("brief", [1e-12, 1e-9, 1e-6])
+def test_brief_step_changes_nothing_in_a_unit(native: Native, tmp_path: Path, brief: float) -> None:
+    """An importer that adds up times makes such a step: reactions are continuous, and energy stays."""
+    importer = Importer(native("bennett", "double-step", "trapezoidal").path, tmp_path / "unpacked")
+    slave = importer.running()
+    slave.doStep(0.0, 0.1)
+    names = [name for name in importer.reference if name.startswith("hinge_") and name.count(".") == 2]
+    before, drift = np.array([importer.get(slave, name) for name in names]), importer.get(slave, "energy.drift")
+    assert len(names) == 24
+    slave.doStep(0.1, brief)
+    after = np.array([importer.get(slave, name) for name in names])
+    np.testing.assert_allclose(after, before, atol=1e-3 * np.max(np.abs(before)))
+    slave.doStep(0.1 + brief, 1e-3)
+    assert importer.get(slave, "energy.drift") == pytest.approx(drift, abs=1e-5)
+    slave.freeInstance()

@@ -191,6 +191,19 @@ static int initialize(Instance *instance) {
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
+/* A step that is too short to be solved for, by the rates at its beginning: those that the trapezoidal rule finds are
+ * differences of positions by the step and its square, of which round-off would be all that is left. */
+static void follow_rates(State *state, double step) {
+    for (int j = 0; j < COORDINATES; j++) {
+        state->coordinates[j] += step * (state->velocities[j] + 0.5 * step * state->accelerations[j]);
+        state->velocities[j] += step * state->accelerations[j];
+        state->momenta[j] += step * state->momentum_rates[j];
+    }
+    for (int i = 0; i < STATES; i++) state->states[i] += step * state->rates[i];
+    for (int i = 0; i < INTEGRALS; i++) state->integrals[i] += step * state->integral_rates[i];
+    state->steps += 1.0;
+}
+
 /* Advance from the state's time to an end; on failure the state is as it was. */
 static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
@@ -201,13 +214,20 @@ static int simulate(Instance *instance, double end) {
         state->passed = state->time + same;
         const double stop = step_functions.next_event(instance, state->passed, end - same, end);
         refresh(instance);
-        if (!step_functions.advance(instance, state->time, stop)) {
+        const double length = stop - state->time;
+        if (SOLVER == TRAPEZOIDAL && length < SHORT * state->step_size) {
+            follow_rates(state, length);
+        } else if (!step_functions.advance(instance, state->time, stop)) {
             *state = before;
             instance->known = NOTHING;
             return 0;
         }
         state->time = stop;
-        step_functions.inputs_at(instance, stop, state->effective);
+        if (SOLVER == TRAPEZOIDAL && length < BRIEF * state->step_size) {
+            make_consistent(instance);
+        } else {
+            step_functions.inputs_at(instance, stop, state->effective);
+        }
     }
     state->passed = end + same;
     for (int i = 0; i < INPUTS; i++) {

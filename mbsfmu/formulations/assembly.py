@@ -7,6 +7,7 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
@@ -16,6 +17,10 @@ logger = logging.getLogger(__name__)
 
 CLOSED = 1e-9
 """Largest violation in m and rad at which the loops count as closed."""
+GIVEN = 1e-4
+"""Velocities that are given and not zero follow from others only where these move this many times as fast."""
+CHANGED = 1e-6
+"""Start velocities that change by more than this share of the largest are told."""
 _STEP_LIMIT = 0.5  # a Gauss–Newton step moves no coordinate further than this in rad or m
 _ITERATIONS = 100
 _SAMPLES = 4
@@ -59,14 +64,32 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
 
 
 def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
-    """Return velocities with Φ_z ż = 0, the independent ones being kept; shape (n,)."""
+    """Return velocities with Φ_z ż = 0, shape (n,).
+
+    Those that are given and not zero are kept as far as the loops let them; where they do not, the log says so.
+    """
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return velocities.copy()
-    partition = _partition(functions, coordinates)
-    driven = jacobian[:, partition.independent] @ velocities[partition.independent]
+    rank = int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE))
+    order = pivot_columns(jacobian * np.where(velocities == 0.0, 1.0, GIVEN))[1]
+    dependent = np.sort(order[:rank])
+    independent = np.setdiff1d(np.arange(len(velocities)), dependent)
+    driven = jacobian[:, independent] @ velocities[independent]
     result = velocities.copy()
-    result[partition.dependent] = -np.linalg.lstsq(jacobian[:, partition.dependent], driven, rcond=RANK_TOLERANCE)[0]
+    result[dependent] = -np.linalg.lstsq(jacobian[:, dependent], driven, rcond=RANK_TOLERANCE)[0]
+    changed = np.where(velocities == 0.0, 0.0, np.abs(result - velocities))
+    worst = int(np.argmax(changed))
+    if changed[worst] > CHANGED * np.max(np.abs(velocities)):
+        variable = functions.system.velocities[worst]
+        logger.warning(
+            "%s: %s starts at %.6g instead of %.6g %s: the start velocities contradict the loops",
+            functions.system.name,
+            variable.name,
+            result[worst],
+            velocities[worst],
+            variable.unit,
+        )
     return result
 
 

@@ -13,7 +13,7 @@ from mbsfmu.formulations.partition import Partition
 
 CLOSED = 5e-14
 """The loops are closed to this violation in m and rad …"""
-ACCEPTED = 1e-12
+ACCEPTED = 1e-10
 """… or, where round-off is larger, to this one."""
 _ITERATIONS = 15
 

@@ -188,6 +188,6 @@ def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
 
 
 def _balance_at_start(functions: SystemFunctions) -> list[float]:
-    functions.coordinates[:] = _closed(functions)[0]
+    functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
     functions.states[:] = np.asarray(functions.start()[2])
     return balance(functions)

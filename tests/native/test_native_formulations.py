@@ -197,3 +197,16 @@ def test_brief_step_changes_nothing_in_a_unit(native: Native, tmp_path: Path, br
     slave.doStep(0.1 + brief, 1e-3)
     assert importer.get(slave, "energy.drift") == pytest.approx(drift, abs=1e-5)
     slave.freeInstance()
+
+
+def test_start_velocities_of_a_unit(native: Native, tmp_path: Path) -> None:
+    """Whichever joint's is given counts; those that contradict each other are told."""
+    importer = Importer(native("bennett", "double-step", "trapezoidal").path, tmp_path / "unpacked")
+    one = importer.running(**{"link_2.angular_velocity_start": 3.0})
+    assert importer.get(one, "link_2.angular_velocity") == pytest.approx(3.0)
+    assert importer.get(one, "link_1.angular_velocity") == pytest.approx(-importer.get(one, "link_3.angular_velocity"))
+    assert not importer.messages
+    two = importer.running(**{"link_1.angular_velocity_start": 3.0, "link_3.angular_velocity_start": 3.0})
+    assert any("the start velocities contradict the loops" in message for _, message in importer.messages)
+    for slave in (one, two):
+        slave.freeInstance()

@@ -331,3 +331,24 @@ def test_three_turns_of_the_house(formulation: str) -> None:
     promised = {"double-step": 1e-12, "penalty": 1e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
     assert result.largest("constraint.position") < promised[formulation]
     assert result.largest("energy.drift") < 0.1
+
+
+@pytest.mark.parametrize("hinge", ["link_1", "link_2", "link_3"])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_start_velocity_of_any_joint_counts(hinge: str, formulation: str) -> None:
+    """Bennett's linkage has one degree of freedom: the speed that is given decides on the others."""
+    simulation = bennett().simulation(formulation=formulation, compiled=False)
+    simulation.set(f"{hinge}.angular_velocity_start", 3.0)
+    simulation.initialize()
+    ratio = float(slope(lambda angle: np.array(bennett_angle(angle)), 1.0))
+    first = {"link_1": 3.0, "link_2": 3.0 / ratio, "link_3": -3.0}[hinge]
+    found = [simulation.get(f"link_{number}.angular_velocity") for number in (1, 2, 3)]
+    assert found == pytest.approx([first, ratio * first, -first], rel=1e-6)
+
+
+def test_start_velocities_that_contradict_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = bennett().simulation(compiled=False)
+    simulation.set("link_1.angular_velocity_start", 3.0)
+    simulation.set("link_3.angular_velocity_start", 3.0)
+    simulation.initialize()
+    assert "the start velocities contradict the loops" in caplog.text

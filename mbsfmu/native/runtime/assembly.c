@@ -3,6 +3,8 @@
 #define ASSEMBLED 1e-9     /* largest violation in m and rad at which the loops count as closed */
 #define ASSEMBLY_STEP 0.5  /* a Gauss-Newton step moves no coordinate further than this in rad or m */
 #define ASSEMBLY_ITERATIONS 100
+#define GIVEN 1e-4         /* given velocities follow from others only where these move this many times as fast */
+#define CHANGED 1e-6       /* start velocities that change by more than this share of the largest are told */
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 #define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
 
@@ -102,7 +104,18 @@ static int close_loops(
     return 1;
 }
 
-/* Give velocities that leave the loops closed, the independent ones being kept. */
+/* Mark the velocities that follow from the others: those that are given and not zero only where it must be. */
+static void choose_velocities(
+    int rows, int columns, const double *jacobian, int rank, const double *velocities, int *dependent
+) {
+    double scaled[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
+    for (int j = 0; j < columns; j++) {
+        for (int i = 0; i < rows; i++) scaled[i + rows * j] = jacobian[i + rows * j] * (velocities[j] == 0.0 ? 1.0 : GIVEN);
+    }
+    take_pivots(rows, columns, scaled, rank, 0.0, dependent);
+}
+
+/* Give velocities that leave the loops closed. */
 static void close_rates(const Assembly *assembly, const Parts *parts, const double *coordinates, double *velocities) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
@@ -113,7 +126,7 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     Closure closure;
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
-    choose(m, n, closure.jacobian, rank_of(assembly, &closure), dependent);
+    choose_velocities(m, n, closure.jacobian, rank_of(assembly, &closure), velocities, dependent);
     for (int i = 0; i < m; i++) driven[i] = 0.0;
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {

@@ -1,7 +1,7 @@
 /* Dependent coordinates from independent ones: closing the loops, and the matrices that reduce the equations. */
 
 #define CLOSED 5e-14   /* the loops are closed to this violation in m and rad ... */
-#define ACCEPTED 1e-12 /* ... or, where round-off is larger, to this one */
+#define ACCEPTED 1e-10 /* ... or, where round-off is larger, to this one */
 #define CLOSING_ITERATIONS 15
 #define NEXT_TO_ZERO 1e-14 /* pivots below this share of the first count as zero */
 #define STEEP 20.0     /* where a dependent coordinate moves this many times as fast, the choice is made anew */

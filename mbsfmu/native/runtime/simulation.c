@@ -135,6 +135,31 @@ static int check_limits(Instance *instance) {
     return 1;
 }
 
+/* Warn where start velocities that were given had to change, since they contradict the loops. */
+static void tell_changed_velocities(Instance *instance, const Parts *parts) {
+    double coordinates[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    double worst = 0.0, largest = 0.0;
+    int changed = 0;
+    whole.start(parts, coordinates, given, states);
+    for (int j = 0; j < whole.coordinates; j++) {
+        const double change = given[j] == 0.0 ? 0.0 : fabs(parts->velocities[j] - given[j]);
+        largest = larger(largest, fabs(given[j]));
+        if (change > worst) {
+            worst = change;
+            changed = j;
+        }
+    }
+    if (!(worst > CHANGED * largest)) return;
+    const char *name = "a velocity of the joints";
+    for (int k = 0; k < VARIABLES && !PLACED; k++) {
+        if (variables[k].kind == VELOCITY && variables[k].index == changed) name = variables[k].name;
+    }
+    report(
+        instance, fmi2Warning, "%s: %s starts at %.6g instead of %.6g: the start velocities contradict the loops",
+        whole.name, name, parts->velocities[changed], given[changed]
+    );
+}
+
 /* Find the consistent start from parameters and inputs. */
 static int initialize(Instance *instance) {
     State *state = &instance->state;
@@ -144,6 +169,7 @@ static int initialize(Instance *instance) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
+    tell_changed_velocities(instance, &parts);
     start_at(state, state->time);
     COPY(state->states, parts.states, STATES);
 #if PLACED

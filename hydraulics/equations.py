@@ -76,7 +76,8 @@ class CircuitEquations:
         self.inputs = tuple(self._list_inputs())
         self.outputs = tuple(self._list_outputs())
         lengths = (Quantity(f"{cylinder.name}.length", "m") for cylinder in circuit.cylinders)
-        self.limited = (*self._pressures, *lengths)
+        held = (Quantity(f"{source.name}.pressure", "Pa") for source in self._sources if self._has_air)
+        self.limited = (*self._pressures, *held, *lengths)
 
     def _list_states(self) -> Iterator[Quantity]:
         if self._has_air:
@@ -106,12 +107,16 @@ class CircuitEquations:
             ):
                 yield Quantity(f"{cylinder.name}.{name}", unit, description=description)
         for throttle in self._throttles:
-            yield Quantity(f"{throttle.name}.flow", "m3/s", description="flow from inlet to outlet")
+            yield Quantity(
+                f"{throttle.name}.flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"
+            )
         for valve in self._valves:
-            yield Quantity(f"{valve.name}.flow_a", "m3/s", description="flow out of port a")
-            yield Quantity(f"{valve.name}.flow_b", "m3/s", description="flow out of port b")
+            yield Quantity(f"{valve.name}.flow_a", "m3/s", description="flow out of port a, by the volume upstream")
+            yield Quantity(f"{valve.name}.flow_b", "m3/s", description="flow out of port b, by the volume upstream")
         for source in self._sources:
-            yield Quantity(f"{source.name}.flow", "m3/s", description="flow into the circuit")
+            yield Quantity(
+                f"{source.name}.flow", "m3/s", description="flow into the circuit, by the volume at the source"
+            )
             yield Quantity(f"{source.name}.power", "W", description="power into the circuit")
         if self._has_air:
             yield from self._pressures
@@ -119,7 +124,10 @@ class CircuitEquations:
     # -- functions ------------------------------------------------------------------------------------------
 
     def rates(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the rates of the states in Pa/s and V/s [Jaiswal2021, eqs. 22 and 27], shape (k,)."""
+        """Return the rates of the states in Pa/s and V/s [Jaiswal2021, eqs. 22 and 27], shape (k,).
+
+        What one node gives of oil with its air, others get; see `hydraulics.fluid`.
+        """
         values = self._values(states, inputs, parameters)
         inflows = self._inflows(values)
         fluids = [
@@ -164,12 +172,14 @@ class CircuitEquations:
     def start_limits(self, inputs: Array, parameters: Array) -> Array:
         """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,).
 
-        Pressures must exceed the vapour pressure; cylinders begin within their stroke, but for round-off.
+        Pressures, where the oil has air those of sources too, must exceed the vapour pressure; cylinders begin
+        within their stroke, but for round-off.
         """
         values = Values((self.inputs, inputs), (self.parameters, parameters))
         vapour = values["oil.vapour_pressure"] if self._has_air else np.asarray(self._circuit.oil.vapour_pressure)
         limits: list[Array] = []
-        for pressure in self._initial_pressures(values):
+        held = [values[f"{source.name}.pressure"] for source in self._sources if self._has_air]
+        for pressure in (*self._initial_pressures(values), *held):
             limits += [pressure, vapour, np.asarray(float_info.max)]
         for cylinder in self._circuit.cylinders:
             stroke = values[f"{cylinder.name}.stroke"]
@@ -210,21 +220,27 @@ class CircuitEquations:
         source = self._circuit.source_nodes.get(node)
         return values[f"{node if source is None else source.name}.pressure"]
 
+    def _relative_volume(self, node: str, values: Values) -> Array:
+        """Return the volume of oil with its air at a node's pressure by that of the oil alone."""
+        if node in self._circuit.source_nodes:
+            gas_pressure = self._pressure(node, values) - values["oil.vapour_pressure"]
+        else:
+            gas_pressure = values[f"{node}.gas_pressure"]
+        return self._oil(values).relative_volume(gas_pressure)
+
     def _inflows(self, values: Values) -> dict[str, Array]:
-        """Sum up the flows into each node in m³/s."""
+        """Sum up the flows into each node in m³/s, as volumes at the node's pressure."""
         nodes = (*self._circuit.volume_nodes, *self._circuit.source_nodes)
         inflows: dict[str, Array] = {node: np.asarray(0.0) for node in nodes}
-        for throttle in self._throttles:
-            flow = self._throttle_flow(throttle, values)
-            inflows[throttle.inlet] = inflows[throttle.inlet] - flow
-            inflows[throttle.outlet] = inflows[throttle.outlet] + flow
-        for valve in self._valves:
-            out_of_a, out_of_b = self._valve_flows(valve, values)
-            supplies_a = values[f"{valve.name}.spool"] > 0.0
-            inflows[valve.a] = inflows[valve.a] + out_of_a
-            inflows[valve.b] = inflows[valve.b] + out_of_b
-            inflows[valve.supply] = inflows[valve.supply] - np.where(supplies_a, out_of_a, out_of_b)
-            inflows[valve.tank] = inflows[valve.tank] - np.where(supplies_a, out_of_b, out_of_a)
+        volumes = {node: self._relative_volume(node, values) for node in nodes} if self._has_air else {}
+        for flow, origin, target in self._streams(values):
+            leaving = arriving = flow
+            if self._has_air:
+                # Upstream the quotient is exactly one. It jumps at no flow only, so that the product does not.
+                upstream = np.where(flow > 0.0, volumes[origin], volumes[target])
+                leaving, arriving = (flow * (volumes[node] / upstream) for node in (origin, target))
+            inflows[origin] = inflows[origin] - leaving
+            inflows[target] = inflows[target] + arriving
         for cylinder in self._circuit.cylinders:
             # The moving piston makes room on one side and takes it on the other [eq. 28].
             piston, rod = self._areas(cylinder, values)
@@ -232,6 +248,18 @@ class CircuitEquations:
             inflows[cylinder.piston] = inflows[cylinder.piston] - piston * velocity
             inflows[cylinder.rod] = inflows[cylinder.rod] + rod * velocity
         return inflows
+
+    def _streams(self, values: Values) -> Iterator[tuple[Array, str, str]]:
+        """Yield the flow through each orifice in m³/s by the volume upstream, and the nodes between which it counts."""
+        for throttle in self._throttles:
+            yield self._throttle_flow(throttle, values), throttle.inlet, throttle.outlet
+        for valve in self._valves:
+            supplies_a = values[f"{valve.name}.spool"] > 0.0
+            out_of_a, out_of_b = self._valve_flows(valve, values)
+            yield np.where(supplies_a, out_of_a, 0.0), valve.supply, valve.a
+            yield np.where(supplies_a, 0.0, out_of_a), valve.tank, valve.a
+            yield np.where(supplies_a, 0.0, out_of_b), valve.supply, valve.b
+            yield np.where(supplies_a, out_of_b, 0.0), valve.tank, valve.b
 
     def _throttle_flow(self, throttle: Throttle, values: Values) -> Array:
         coefficient = throttle_coefficient(

@@ -15,6 +15,15 @@ pressure. So the state of a volume is not its pressure but its compression s; an
 
     s = g − c² / g,   g = s / 2 + √(s² / 4 + c²),   c² = α K_oil p_a.
 
+Oil takes its air along where it flows. What leaves a volume at the gas pressure g₁ arrives in one at g₂ as more of
+mixture or less, (1 + α r₂) / (1 + α r₁) times as much. So the amount of oil with its air is conserved, torn or not: in
+rigid walls the volume V holds
+
+    V (1 / (1 + α r) + ∫ dg / (K_oil (1 + α r)²)),
+
+the second part being the oil's own compression. That a flow expands or compresses the oil itself, by Δp / K_oil of it,
+is left out, as it is without air [Jaiswal2021, eq. 22].
+
 With n = 1 and rigid walls −ds / K_oil is the change of the mixture's volume by that of the oil alone: s is the pressure
 that oil without air would have, below zero where oil is missing.
 """
@@ -101,13 +110,24 @@ class Mixture(NamedTuple):
         """Return ds/dg = 1 + c² / g²."""
         return 1.0 + self._scale * (1.0 / gas_pressure) ** 2
 
+    def relative_volume(self, gas_pressure: Array) -> Array:
+        """Return the volume 1 + α r of oil with its air where the oil alone has 1."""
+        return 1.0 + self._air(gas_pressure)
+
     def compliance(self, gas_pressure: Array) -> Array:
         """Return 1 / K in 1/Pa."""
+        volume = self.relative_volume(gas_pressure)
+        if self.polytropic_index is None:
+            return self.slope(gas_pressure) / (self.bulk_modulus * volume)
+        air = self._air(gas_pressure)
+        return (1.0 / self.bulk_modulus + air / (self.polytropic_index * gas_pressure)) / volume
+
+    def _air(self, gas_pressure: Array) -> Array:
+        """Return α r."""
         ratio = ATMOSPHERIC_PRESSURE * (1.0 / gas_pressure)
         if self.polytropic_index is None:
-            return self.slope(gas_pressure) / (self.bulk_modulus * (1.0 + self.air_content * ratio))
-        air = self.air_content * np.exp(np.log(ratio) / self.polytropic_index)
-        return (1.0 / self.bulk_modulus + air / (self.polytropic_index * gas_pressure)) / (1.0 + air)
+            return self.air_content * ratio
+        return self.air_content * np.exp(np.log(ratio) / self.polytropic_index)
 
 
 def capacity(

@@ -14,6 +14,8 @@ from hydraulic_bench import (
     HOSE_2,
     HOSE_3,
     OIL,
+    PUMP,
+    TANK,
     WALL,
     Bench,
     paper_circuit,
@@ -21,8 +23,9 @@ from hydraulic_bench import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad, solve_ivp
 
-from hydraulics import Oil
+from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, Volume
 from hydraulics.fluid import Mixture
 
 ATMOSPHERE = 101325.0
@@ -76,6 +79,17 @@ def test_slope_is_the_derivative(pressure: float) -> None:
     assert ISOTHERMAL.slope(np.asarray(pressure)) == pytest.approx((ends[1] - ends[0]) / (2.0 * step), rel=1e-6)
 
 
+def volume(pressure: float, air: float = 0.01, index: float = 1.3, vapour: float = 200.0) -> float:
+    """Volume of oil with its air by that of the oil alone, 1 + α (p_a/p)^(1/n)."""
+    return 1.0 + air * (ATMOSPHERE / (pressure - vapour)) ** (1.0 / index)
+
+
+def passed(flow: float, before: float, after: float) -> tuple[float, float]:
+    """What leaves one pressure and arrives at another of a flow that is counted upstream."""
+    grows = volume(after) / volume(before)
+    return (flow, flow * grows) if flow > 0.0 else (flow / grows, flow)
+
+
 # -- whole circuits -----------------------------------------------------------------------------------------
 
 BENCH = Bench(paper_circuit(oil=AIRY))
@@ -87,7 +101,10 @@ compressions = st.floats(-1e9, 2e7)
 def test_power_is_stored_used_or_lost(
     one: float, two: float, three: float, spool: float, length: float, speed: float
 ) -> None:
-    """Compression takes p V̇, with the capacity V / K of the mixture and V / B of the walls."""
+    """Compression takes p V̇, with the capacity V / K of the mixture and V / B of the walls.
+
+    Orifices take the difference of p V̇ on both sides, where V̇ grows like the mixture.
+    """
     at = {"V1__compression": one, "V2__compression": two, "V3__compression": three, "valve__spool": spool}
     at |= {"cylinder__length": length, "cylinder__velocity": speed}
     outputs, rates = BENCH.outputs(**at), BENCH.rates(**at)
@@ -102,8 +119,11 @@ def test_power_is_stored_used_or_lost(
         compression += pressure * capacity * rate
     p1, p2, p3 = (outputs[f"V{number}.pressure"] for number in (1, 2, 3))
     supplied = outputs["pump.power"] + outputs["tank.power"]
-    throttle = (p1 - p2) * outputs["throttle.flow"]
-    valve = supplied - p1 * outputs["valve.flow_a"] - p3 * outputs["valve.flow_b"]
+    out_of_1, into_2 = passed(outputs["throttle.flow"], p1, p2)
+    throttle = p1 * out_of_1 - p2 * into_2
+    at_a, at_b = (PUMP, TANK) if spool > 0.0 else (TANK, PUMP)
+    valve = supplied - p1 * passed(outputs["valve.flow_a"], at_a, p1)[1]
+    valve -= p3 * passed(outputs["valve.flow_b"], at_b, p3)[1]
     assert throttle >= 0.0
     assert valve >= -1e-8
     total = compression + outputs["cylinder.power"] + throttle + valve
@@ -137,3 +157,97 @@ def test_air_that_vanishes_leaves_the_paper_s_law() -> None:
         off.append(max(abs(rates[f"{node}.compression"] / exact[f"{node}.pressure"] - 1.0) for node in at))
     assert off[0] < 0.02
     assert off[1] < 0.011 * off[0]
+
+
+# -- what is conserved --------------------------------------------------------------------------------------
+
+
+def rigid_volumes(oil: Oil, pressures: tuple[float, float]) -> Bench:
+    """Two volumes of 1 l and 3 l that exchange oil through a throttle; the first is filled through another one."""
+    throttle = {"orifice_diameter": 2e-3, "discharge_coefficient": 0.7}
+    components = (
+        PressureSource(name="pump", node="P", pressure=2.1e6),
+        Throttle(name="feed", inlet="P", outlet="A", **throttle),
+        Throttle(name="link", inlet="B", outlet="A", **throttle),
+        Volume(name="one", node="A", volume=1e-3),
+        Volume(name="other", node="B", volume=3e-3),
+    )
+    return Bench(Circuit(oil=oil, components=components, initial_pressures=dict(zip("AB", pressures, strict=True))))
+
+
+def amount(pressure: float, oil: Oil) -> float:
+    """Oil with its air in a litre of rigid walls, in litres without compression, from 2.1 MPa on."""
+    law = oil.air_content, oil.polytropic_index, oil.vapour_pressure
+
+    def per_logarithm(logarithm: float) -> float:
+        gas = np.exp(logarithm)
+        return gas / (OIL * volume(gas + oil.vapour_pressure, *law) ** 2)
+
+    ends = np.log(2.1e6 - oil.vapour_pressure), np.log(pressure - oil.vapour_pressure)
+    return 1.0 / volume(pressure, *law) + quad(per_logarithm, *ends, epsrel=1e-10)[0]
+
+
+@pytest.mark.parametrize("oil", [AIRY, Oil(bulk_modulus=OIL, density=850.0)])
+@pytest.mark.parametrize("starts", [(3e2, 1e4), (1e6, 4e2)])
+def test_amount_of_oil_is_conserved(oil: Oil, starts: tuple[float, float]) -> None:
+    """What the pump gives, in its own volume, is what the torn volumes take, to round-off of the integration."""
+    bench = rigid_volumes(oil, starts)
+
+    def rates(_: float, state: np.ndarray) -> list[float]:
+        at = {"A__compression": state[0], "B__compression": state[1]}
+        return [*bench.rates(**at).values(), bench.outputs(**at)["pump.flow"]]
+
+    begin = [*bench.start().values(), 0.0]
+    end = solve_ivp(rates, (0.0, 60.0), begin, "LSODA", rtol=1e-8, atol=[1.0, 1.0, 1e-12]).y[:, -1]
+    outputs = bench.outputs(A__compression=end[0], B__compression=end[1])
+    ends = outputs["A.pressure"], outputs["B.pressure"]
+    taken = sum(
+        litres * 1e-3 * (amount(after, oil) - amount(before, oil))
+        for litres, before, after in zip((1.0, 3.0), starts, ends, strict=True)
+    )
+    law = oil.air_content, oil.polytropic_index, oil.vapour_pressure
+    assert end[2] == pytest.approx(taken * volume(2.1e6, *law), rel=1e-5)
+    # The oil's own compression is all that the mixture's density alone misses.
+    plain = sum(
+        litres * 1e-3 * (1.0 / volume(after, *law) - 1.0 / volume(before, *law))
+        for litres, before, after in zip((1.0, 3.0), starts, ends, strict=True)
+    )
+    assert end[2] == pytest.approx(plain * volume(2.1e6, *law), abs=4e-3 * 2.1e6 / OIL)
+    assert min(ends) > 1e5
+    assert end[2] > 5e-4
+
+
+@untimed
+@given(compressions, compressions)
+def test_throttle_gives_what_it_takes(one: float, two: float) -> None:
+    """With either sign of the flow the change of both amounts is zero but for the pump's."""
+    bench = rigid_volumes(AIRY, (1e5, 1e5))
+    at = {"A__compression": one, "B__compression": two}
+    outputs, rates = bench.outputs(**at), bench.rates(**at)
+    change, exchanged = outputs["pump.flow"] / volume(2.1e6), 0.0
+    for node, litres in (("A", 1e-3), ("B", 3e-3)):
+        pressure = outputs[f"{node}.pressure"]
+        gas = pressure - AIRY.vapour_pressure
+        rate = rates[f"{node}.compression"] / (1.0 + AIRY.air_content * OIL * ATMOSPHERE / gas**2)
+        each = litres * rate / (modulus(pressure) * volume(pressure))
+        change -= each
+        exchanged = max(exchanged, abs(each))
+    assert change == pytest.approx(0.0, abs=1e-9 * exchanged + 1e-15)
+
+
+def test_sources_without_pressure_are_named() -> None:
+    """A tank at vacuum has vapour to give, not oil: it is among what must lie above the pressure of vapour."""
+    circuit = Circuit(
+        oil=AIRY,
+        components=(
+            Tank(name="tank", node="T", pressure=100.0),
+            Throttle(name="throttle", inlet="T", outlet="A", orifice_diameter=2e-3, discharge_coefficient=0.7),
+            Volume(name="volume", node="A", volume=1e-3),
+        ),
+        initial_pressures={"A": 1e5},
+    )
+    equations = Bench(circuit).equations
+    parameters = np.array([each.start for each in equations.parameters])
+    limits = equations.start_limits(np.zeros(0), parameters).reshape(-1, 3)
+    found = dict(zip((each.name for each in equations.limited), limits[:, :2].tolist(), strict=True))
+    assert found == {"A.pressure": [1e5, 200.0], "tank.pressure": [100.0, 200.0]}

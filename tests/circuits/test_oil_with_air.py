@@ -23,6 +23,7 @@ from hydraulic_bench import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.integrate import quad, solve_ivp
 
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, Volume
@@ -193,7 +194,7 @@ def test_amount_of_oil_is_conserved(oil: Oil, starts: tuple[float, float]) -> No
     """What the pump gives, in its own volume, is what the torn volumes take, to round-off of the integration."""
     bench = rigid_volumes(oil, starts)
 
-    def rates(_: float, state: np.ndarray) -> list[float]:
+    def rates(_: float, state: NDArray[np.float64]) -> list[float]:
         at = {"A__compression": state[0], "B__compression": state[1]}
         return [*bench.rates(**at).values(), bench.outputs(**at)["pump.flow"]]
 

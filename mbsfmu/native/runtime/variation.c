@@ -58,6 +58,9 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
         memcpy(point, parts->coordinates, sizeof(double) * (size_t)n);
         close_at(assembly, parts, point, &closed);
         rank = rank_of(assembly, &closed);
+        for (int j = 0; j < n; j++) { /* where one is zero, that of a moment along the direction decides */
+            if (velocities[j] == 0.0) velocities[j] = start.velocities[j];
+        }
         choose_velocities(m, n, closed.jacobian, rank, velocities, dependent);
     }
     for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];

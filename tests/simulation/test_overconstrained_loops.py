@@ -325,12 +325,14 @@ def test_equations_of_several_loops_that_depend_on_each_other(formulation: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_three_turns_of_the_house(formulation: str) -> None:
-    options = {"stabilisation": 10.0} if formulation == "dca" else {}
+    # Positions drift with accelerations alone; in absolute coordinates energy is as good as Newton's tolerance.
+    settings = {"dca": {"stabilisation": 10.0}, "dca-alm": {"newton_tolerance": 1e-10}}
+    options: dict[str, Any] = settings.get(formulation, {})
     result = slewing_four_bar().simulation(formulation=formulation, step=1e-3, **options).run(12.0)
     assert result["house.angle"][-1] == pytest.approx(6.0 * pi, abs=1e-3)
     promised = {"double-step": 1e-12, "penalty": 1e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
     assert result.largest("constraint.position") < promised[formulation]
-    assert result.largest("energy.drift") < 0.1
+    assert result.largest("energy.drift") < 5e-4 * np.ptp(result["energy.potential"])
 
 
 @pytest.mark.parametrize("hinge", ["link_1", "link_2", "link_3"])

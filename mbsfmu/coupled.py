@@ -22,7 +22,7 @@ from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.factory import FORMULATIONS, make_simulation
+from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS, make_simulation, refuse_unknown_options
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -175,6 +175,7 @@ class CoupledModel(Data):
         InputError
             When an option is wrong or the mechanism cannot be assembled.
         """
+        refuse_unknown_options(options, ("compiled", *OPTIONS))
         system = self.system(absolute=_absolute(options))
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
         simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
@@ -215,6 +216,7 @@ class CoupledModel(Data):
         """
         if name not in self.systems:
             raise InputError(f"there is no system '{name}' in {self.name}; {meant(name, self.systems)}")
+        refuse_unknown_options(options)
         given = self.starts(**options)[name] if starts is None else starts
         part = dict(self._parts(_absolute(options)))[name]
         for kind in ("inputs", "parameters"):

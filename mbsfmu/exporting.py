@@ -36,8 +36,8 @@ def export(
     relative_tolerance: float | None = None,
     absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
-    projections: bool = True,
-    restart_momenta: bool = True,
+    projections: bool | None = None,
+    restart_momenta: bool | None = None,
     penalty: float | None = None,
     newton_tolerance: float | None = None,
     step: float | None = None,
@@ -72,9 +72,9 @@ def export(
         Rate in 1/s at which `dca`, `hdca`, and `dca-alm` without projections, bring back constraints that have
         drifted.
     projections
-        Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+        Whether `dca-alm` projects positions and velocities onto the constraints after each step; it does by default.
     restart_momenta
-        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them.
+        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them; it does by default.
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
@@ -116,8 +116,8 @@ def export(
         "relative_tolerance": relative_tolerance,
         "absolute_tolerance": absolute_tolerance,
         "stabilisation": stabilisation,
-        "projections": None if projections else False,
-        "restart_momenta": None if restart_momenta else False,
+        "projections": projections,
+        "restart_momenta": restart_momenta,
         "penalty": penalty,
         "newton_tolerance": newton_tolerance,
         "step": step,

@@ -38,10 +38,12 @@ def drift_options(command: Command) -> Command:
     """Add the options on how constraints are kept."""
     for option in (
         click.option("--penalty", type=float, help="Penalty factor of penalty, or of dca-alm by the mean mass."),
-        click.option("--projections/--no-projections", default=True, help="Of dca-alm, after each step."),
+        click.option("--projections/--no-projections", default=None, help="Of dca-alm after each step; on by default."),
         click.option("--stabilisation", type=float, help="Rate in 1/s at which loops of dca, hdca, dca-alm close."),
         click.option(
-            "--restart-momenta/--no-restart-momenta", default=True, help="Of hdca, where impulses outweigh them."
+            "--restart-momenta/--no-restart-momenta",
+            default=None,
+            help="Of hdca, where impulses outweigh them; on by default.",
         ),
     ):
         command = option(command)

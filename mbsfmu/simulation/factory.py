@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -51,8 +53,8 @@ def make_simulation(
     relative_tolerance: float | None = None,
     absolute_tolerance: float | None = None,
     stabilisation: float | None = None,
-    projections: bool = True,
-    restart_momenta: bool = True,
+    projections: bool | None = None,
+    restart_momenta: bool | None = None,
     penalty: float | None = None,
     newton_tolerance: float | None = None,
     tolerances: Tolerances | None = None,
@@ -86,10 +88,10 @@ def make_simulation(
         drifted, after Baumgarte; 0 for never. By default 0 with `dca`, 10/s with `hdca` and 1/s with
         `dca-alm`.
     projections
-        Whether `dca-alm` projects positions and velocities onto the constraints after each step.
+        Whether `dca-alm` projects positions and velocities onto the constraints after each step; it does by default.
     restart_momenta
-        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them; solvers that remember
-        earlier steps (adams, radau, bdf, lsoda) do without.
+        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them; it does by default, but
+        not with solvers that remember earlier steps (adams, radau, bdf, lsoda).
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
@@ -110,14 +112,25 @@ def make_simulation(
         fit.
     """
     kind = _formulation(formulation, solver)
+    _check_numbers(
+        {
+            "step": step,
+            "relative tolerance": relative_tolerance,
+            "absolute tolerance": absolute_tolerance,
+            "stabilisation": stabilisation,
+            "penalty factor": penalty,
+            "Newton tolerance": newton_tolerance,
+        }
+    )
     jacobian = _jacobian(jacobian, solver)
     _refuse_tolerances(solver, {"relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
     relative_tolerance = TOLERANCE if relative_tolerance is None else relative_tolerance
     absolute_tolerance = TOLERANCE if absolute_tolerance is None else absolute_tolerance
-    _check_numbers(step, relative_tolerance, absolute_tolerance)
+    _check_positive({"step": step, "relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
     _check_newton(solver, newton_tolerance)
-    _check_constraints(kind, solver, stabilisation, projections=projections, penalty=penalty)
-    _check_momenta(kind, restart_momenta=restart_momenta)
+    _check_constraints(kind, stabilisation, penalty, projections)
+    projections = _projects(kind, solver, projections)
+    restart_momenta = _restarts(kind, solver, restart_momenta)
     initialization = Initialization(system)
     functions = SystemFunctions(system, None if kind.absolute else initialization.loops)
     limits = tolerances or Tolerances()
@@ -130,8 +143,7 @@ def make_simulation(
     if kind is Dca:
         chosen = Dca(functions, limits, stabilisation or 0.0)
     elif kind is Hdca:
-        restarts = restart_momenta and solver not in _REMEMBERING  # which would have to begin anew themselves
-        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restarts)
+        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restart_momenta)
     elif kind is DcaAlm:
         chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation, **given)
     elif kind is Penalty:
@@ -161,6 +173,24 @@ def make_simulation(
     return Simulation(name, initialization, made, signals, **described, identity=identity)
 
 
+_OF_THE_MODEL = ("system", "name", "signals", "description", "stop_time", "content", "origin")
+OPTIONS = tuple(each for each in inspect.signature(make_simulation).parameters if each not in _OF_THE_MODEL)
+"""What may be chosen of a simulation; the rest comes from its model."""
+
+
+def refuse_unknown_options(given: Iterable[str], known: Collection[str] = OPTIONS) -> None:
+    """Check the names of options of a simulation.
+
+    Raises
+    ------
+    InputError
+        When one is unknown.
+    """
+    for name in given:
+        if name not in known:
+            raise InputError(f"there is no option '{name}' of a simulation; {meant(name, known)}")
+
+
 def _jacobian(jacobian: str | None, solver: str) -> Jacobian:
     """Return where the Jacobian comes from; only the trapezoidal rule has one."""
     if jacobian is None:
@@ -185,10 +215,9 @@ def _refuse_tolerances(solver: str, given: Mapping[str, float | None]) -> None:
 
 def _formulation(formulation: str, solver: str) -> type[Formulation]:
     """Return the formulation of a name; the solver must be known and fit."""
-    if formulation not in FORMULATIONS:
-        raise InputError(f"there is no formulation '{formulation}'; {meant(formulation, FORMULATIONS)}")
-    if solver not in SOLVERS:
-        raise InputError(f"there is no solver '{solver}'; {meant(solver, SOLVERS)}")
+    for what, word, words in (("formulation", formulation, tuple(FORMULATIONS)), ("solver", solver, SOLVERS)):
+        if word not in words:
+            raise InputError(f"there is no {what} '{word}'; {meant(str(word), words)}")
     kind = FORMULATIONS[formulation]
     if solver != "trapezoidal" and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
@@ -199,13 +228,20 @@ def _formulation(formulation: str, solver: str) -> type[Formulation]:
     return kind
 
 
-def _check_numbers(step: float, relative_tolerance: float, absolute_tolerance: float) -> None:
-    for what, value in (
-        ("step", step),
-        ("relative tolerance", relative_tolerance),
-        ("absolute tolerance", absolute_tolerance),
-    ):
-        if not (value > 0 and math.isfinite(value)):
+def _check_numbers(given: Mapping[str, object]) -> None:
+    """Check that what is given are finite numbers: from Python, anything may come."""
+    for what, value in given.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"the {what} is {value!r}; it must be a number")
+        if not math.isfinite(value):
+            raise InputError(f"the {what} is {value:g}; it must be finite")
+
+
+def _check_positive(values: Mapping[str, float]) -> None:
+    for what, value in values.items():
+        if not value > 0:
             raise InputError(f"the {what} is {value:g}; it must be positive")
 
 
@@ -223,30 +259,54 @@ def _check_newton(solver: str, tolerance: float | None) -> None:
         )
 
 
-def _check_momenta(kind: type[Formulation], *, restart_momenta: bool) -> None:
-    if not restart_momenta and kind is not Hdca:
-        raise InputError(f"restarts of momenta can be left out of the formulation 'hdca'; '{kind.name}' has no momenta")
+def _restarts(kind: type[Formulation], solver: str, restart_momenta: bool | None) -> bool:
+    """Tell whether momenta are started anew; only `hdca` has some, and what remembers steps would have to as well."""
+    if restart_momenta is None:
+        return kind is Hdca and solver not in _REMEMBERING
+    if kind is not Hdca:
+        raise InputError(
+            f"restart_momenta = {restart_momenta} has no effect with the formulation '{kind.name}', which has no "
+            "momenta; it has with hdca"
+        )
+    if restart_momenta and solver in _REMEMBERING:
+        raise InputError(
+            f"restart_momenta = True does not go with the solver '{solver}', which remembers earlier steps; take "
+            f"{_of_one_step()}, or no restarts"
+        )
+    return restart_momenta
+
+
+def _projects(kind: type[Formulation], solver: str, projections: bool | None) -> bool:
+    """Tell whether steps end with projections; only `dca-alm` has a choice."""
+    if projections is not None and kind is not DcaAlm:
+        raise InputError(
+            f"projections = {projections} has no effect with the formulation '{kind.name}'; it has with dca-alm"
+        )
+    projects = kind is DcaAlm and projections is not False
+    if projects and solver in _REMEMBERING:
+        raise InputError(
+            f"the solver '{solver}' remembers earlier steps, which projections change; take {_of_one_step()}, or no "
+            "projections"
+        )
+    return projects
+
+
+def _of_one_step() -> str:
+    return ", ".join(each for each in SOLVERS if each not in _REMEMBERING)
 
 
 def _check_constraints(
-    kind: type[Formulation], solver: str, stabilisation: float | None, *, projections: bool, penalty: float | None
+    kind: type[Formulation], stabilisation: float | None, penalty: float | None, projections: bool | None
 ) -> None:
-    """Check how the constraints are to be kept."""
-    if stabilisation is not None and not (stabilisation >= 0 and math.isfinite(stabilisation)):
+    """Check the factors that keep the constraints."""
+    if stabilisation is not None and stabilisation < 0:
         raise InputError(f"the stabilisation is {stabilisation:g} 1/s; it must not be negative")
-    if stabilisation and not (kind in (Dca, Hdca) or (kind is DcaAlm and not projections)):
+    if stabilisation is not None and not (kind in (Dca, Hdca) or (kind is DcaAlm and projections is False)):
         raise InputError(
             f"stabilisation is for the formulations 'dca', 'hdca', and 'dca-alm' without projections, which close "
             f"loops in their accelerations or velocities; '{kind.name}' needs none"
         )
-    if penalty is not None and not (penalty > 0 and math.isfinite(penalty)):
-        raise InputError(f"the penalty factor is {penalty:g}; it must be positive")
+    if penalty is not None:
+        _check_positive({"penalty factor": penalty})
     if penalty is not None and kind not in (Penalty, DcaAlm):
         raise InputError(f"a penalty factor is for the formulations 'penalty' and 'dca-alm'; '{kind.name}' has none")
-    if not projections and kind is not DcaAlm:
-        raise InputError(f"projections can be left out of the formulation 'dca-alm'; '{kind.name}' has none")
-    if kind is DcaAlm and projections and solver in _REMEMBERING:
-        raise InputError(
-            f"the solver '{solver}' remembers earlier steps, which projections change; "
-            f"take {', '.join(each for each in SOLVERS if each not in _REMEMBERING)}, or no projections"
-        )

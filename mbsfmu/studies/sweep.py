@@ -21,7 +21,7 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares
 from mbsfmu.exporting import BACKENDS, export
-from mbsfmu.simulation.factory import FORMULATIONS, SOLVERS, make_simulation
+from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS, SOLVERS
 from mbsfmu.studies.journal import KEY, Journal
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import Point, make_points
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
-_NO_SETTINGS = {
-    "source", "extrapolation", "stop", "connections", "parameters", "inputs", "progress",
-    "system", "name", "signals", "tolerances", "description", "stop_time", "content",
-}  # fmt: skip
+_NO_SETTINGS = {"source", "extrapolation", "stop", "connections", "parameters", "inputs", "progress", "tolerances"}
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
 _UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
 
@@ -226,8 +223,8 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
     coupled = "algorithm" in chosen
     if coupled and systems < 2:
         raise InputError("the model has one system; there is nothing to couple, so no algorithm")
-    function = cosimulate if coupled else make_simulation
-    known = {name for name in inspect.signature(function).parameters if name not in _NO_SETTINGS} | {"formulation"}
+    every = {*inspect.signature(cosimulate).parameters, "formulation"} if coupled else {*OPTIONS}
+    known = every - _NO_SETTINGS
     for name in chosen:
         if name not in known:
             raise InputError(f"there is no setting '{name}'; {meant(name, sorted(known))}")

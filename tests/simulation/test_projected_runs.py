@@ -287,7 +287,6 @@ def test_what_does_not_fit_is_refused() -> None:
         ({"formulation": "dca-alm", "stabilisation": 1.0}, "needs none"),
         ({"formulation": "dca-alm", "penalty": 0.0}, "must be positive"),
         ({"formulation": "double-step", "penalty": 1e6}, "has none"),
-        ({"formulation": "hdca", "projections": False}, "has none"),
     ):
         with pytest.raises(mbsfmu.InputError, match=words):
             model.simulation(**options)

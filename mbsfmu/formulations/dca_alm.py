@@ -152,7 +152,7 @@ class ProjectedForm(CoordinateForm):
         """Return ẏ."""
         self.load(values, inputs)
         formulation, functions = self._formulation, self._formulation.functions
-        formulation.projection.place() if formulation.projects else formulation.projection.factorize()
+        formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
         formulation.projection.accelerate()
         return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
 

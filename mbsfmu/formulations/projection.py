@@ -4,7 +4,7 @@ Bodies are independent but for constraints Φ(q) = 0. Velocities and positions a
 accelerations are found, by one and the same iteration with the same matrices: take the violation, let divide and
 conquer find the mass-orthogonal motion that takes it away, add it, until the motion is negligible. Redundant or
 dependent constraints leave a part of the violation alone that no motion can take away; the multipliers, which begin
-at zero, come out with the least norm then.
+at zero, come out with the least norm on the constraints then.
 """
 
 from __future__ import annotations
@@ -100,26 +100,31 @@ class Projection:
         }
 
     def project(self) -> None:
-        """Move positions and velocities onto the constraints; the matrices are those of the positions before.
+        """Move positions and velocities onto the constraints; leave the matrices of where they are then.
 
         Raises
         ------
         SimulationError
             When the positions run away.
         """
-        self.factorize()
-        self._iterate("position", self._functions.coordinates)
+        self.place()
         self._iterate("velocity", self._functions.velocities)
 
-    def place(self) -> None:
-        """Move positions onto the constraints, where an explicit method looks inside its step, and set the matrices.
+    def place(self, *, inside: bool = False) -> None:
+        """Move positions onto the constraints, with the matrices of before, and set the matrices of behind.
 
         Constraints that are redundant depend on each other on the constraints only. Beside them they contradict each
-        other: α, which is to enforce them, would multiply the square of the distance.
+        other: α, which is to enforce them, would multiply the square of the distance, and multipliers would be what no
+        reactions are.
+
+        Parameters
+        ----------
+        inside
+            Whether an explicit method looks inside its step: less exact, and not counted.
         """
         self.factorize()
         if len(self._functions.rows):
-            self._iterate("position", self._functions.coordinates, inside=True)
+            self._iterate("position", self._functions.coordinates, inside=inside)
             self.factorize()
 
     def accelerate(self) -> None:

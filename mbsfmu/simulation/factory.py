@@ -17,6 +17,7 @@ from mbsfmu.formulations.formulation import Formulation, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
 from mbsfmu.identity import Origin, content_key
@@ -132,7 +133,8 @@ def make_simulation(
     projections = _projects(kind, solver, projections)
     restart_momenta = _restarts(kind, solver, restart_momenta)
     initialization = Initialization(system)
-    functions = SystemFunctions(system, None if kind.absolute else initialization.loops)
+    loops = _every_joint(initialization, system, projections) if kind.absolute else initialization.loops
+    functions = SystemFunctions(system, loops)
     limits = tolerances or Tolerances()
     if newton_tolerance is not None:
         limits = replace(limits, coordinates=10.0 * newton_tolerance, states=newton_tolerance)
@@ -189,6 +191,17 @@ def refuse_unknown_options(given: Iterable[str], known: Collection[str] = OPTION
     for name in given:
         if name not in known:
             raise InputError(f"there is no option '{name}' of a simulation; {meant(name, known)}")
+
+
+def _every_joint(initialization: Initialization, system: System, projections: bool) -> LoopEquations:
+    """Return the equations of all joints, of which as many are redundant as of the loop equations.
+
+    With projections they count as independent: where constraints hold to round-off, multipliers come out with the
+    least norm, and reactions with them.
+    """
+    redundant = len(initialization.functions.rows) - initialization.loops.rank
+    every = len(system.constraints)
+    return LoopEquations(tuple(range(every)), every if projections else every - redundant, (1.0,) * every)
 
 
 def _jacobian(jacobian: str | None, solver: str) -> Jacobian:

@@ -225,6 +225,31 @@ def test_reactions_that_redundancy_leaves_open_are_shared_alike() -> None:
         assert other == pytest.approx(found[0], abs=1e-5)
 
 
+@cache
+def reactions_along(name: str) -> Floats:
+    """All reactions every 0.1 s, in joint coordinates at a tight tolerance; shape (reactions, times)."""
+    return reactions_of(CASES[name][0](), formulation="double-step", **{**TIGHT, "step": 0.1})
+
+
+def reactions_of(model: CoupledModel, **options: Any) -> Floats:
+    simulation = model.simulation(compiled=False, **options)
+    result = simulation.run(0.5, output_step=0.1)
+    return np.stack([result[variable.name] for variable in simulation.functions.system.reactions])
+
+
+@pytest.mark.parametrize(
+    ("solver", "projections"),
+    [("rk23", True), ("rk45", True), ("dop853", True), ("rk45", False), ("lsoda", False), ("trapezoidal", False)],
+)
+@pytest.mark.parametrize("name", CASES)
+def test_reactions_in_absolute_coordinates_along_a_motion(name: str, solver: str, projections: bool) -> None:
+    """Where steps end, and between them, beside the constraints: redundant ones must not hold against each other."""
+    step = {"step": 2e-3} if solver == "trapezoidal" else {"step": 0.1}
+    found = reactions_of(CASES[name][0](), formulation="dca-alm", solver=solver, projections=projections, **step)
+    expected = reactions_along(name)
+    np.testing.assert_allclose(found, expected, atol=3e-3 * np.max(np.abs(expected)))
+
+
 def test_least_norm_is_least() -> None:
     """What the joints could hold against each other is orthogonal to what they are said to hold."""
     simulation = bennett().simulation(formulation="double-step", compiled=False)
@@ -354,3 +379,11 @@ def test_start_velocities_that_contradict_are_told(caplog: pytest.LogCaptureFixt
     simulation.set("link_3.angular_velocity_start", 3.0)
     simulation.initialize()
     assert "the start velocities contradict the loops" in caplog.text
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_redundant_equations_are_told(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Of the five of the last hinge three follow from the others, in absolute coordinates as many of all joints."""
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        bennett().simulation(formulation=formulation, compiled=False)
+    assert "3 of 5 loop equations are redundant" in caplog.text

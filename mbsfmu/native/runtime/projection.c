@@ -60,12 +60,21 @@ static void motion(Instance *instance) {
     COPY(parts->rates, rates, STATES);
 }
 
-/* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
-static int settle(Instance *instance) {
+/* Move positions onto the constraints, and set the matrices of where they are then: redundant constraints contradict each
+ * other beside the constraints. */
+static int place(Instance *instance, int inside) {
     const Parts *parts = &instance->parts;
     factorize_constraints(parts);
-    if (PROJECTIONS && !iterate(instance, 0, 0, parts->coordinates, NULL)) return 0;
-    if (PROJECTIONS && !iterate(instance, 1, 0, parts->velocities, NULL)) return 0;
+    if (!PROJECTIONS || CONSTRAINTS == 0) return 1;
+    if (!iterate(instance, 0, inside, parts->coordinates, NULL)) return 0;
+    factorize_constraints(parts);
+    return 1;
+}
+
+/* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
+static int settle(Instance *instance) {
+    if (!place(instance, 0)) return 0;
+    if (PROJECTIONS && !iterate(instance, 1, 0, instance->parts.velocities, NULL)) return 0;
     return accelerate(instance);
 }
 
@@ -95,13 +104,7 @@ static void load_y(Instance *instance, double time, const double *y) {
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {
     const Parts *parts = &instance->parts;
     load_y(instance, time, y);
-    factorize_constraints(parts);
-    if (PROJECTIONS && CONSTRAINTS > 0) {
-        /* Redundant constraints contradict each other beside the constraints. */
-        if (!iterate(instance, 0, 1, parts->coordinates, NULL)) return 0;
-        factorize_constraints(parts);
-    }
-    if (!accelerate(instance)) return 0;
+    if (!place(instance, 1) || !accelerate(instance)) return 0;
     COPY(rates, y + COORDINATES, COORDINATES);
     COPY(rates + COORDINATES, parts->accelerations, COORDINATES);
     flow_rates(parts, rates + 2 * COORDINATES);

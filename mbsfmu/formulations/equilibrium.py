@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import null_space
 
 from mbsfmu.formulations.functions import Floats, SystemFunctions
-from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 
 logger = logging.getLogger(__name__)
@@ -18,15 +17,12 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
     """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
 
     Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular. Where loop equations are
-    redundant, independent ones are taken, and λ is the shortest of all that have the same effect.
+    redundant, λ is the shortest of all that have the same effect.
     """
     mass, rest, rates, _ = functions.equilibrium()
     jacobian, quadratic = functions.closure()[1], functions.quadratic()[0]
-    if not functions.redundant:
-        return *_saddle(mass, jacobian, rest, quadratic), rates.copy()
-    used = chosen_rows(jacobian, functions.rank) == 1.0
-    found, own = _saddle(mass, jacobian[used], rest, quadratic[used])
-    return found, shortest(jacobian, jacobian[used].T @ own), rates.copy()
+    solve = _along_free_directions if functions.redundant else _saddle
+    return *solve(mass, jacobian, rest, quadratic), rates.copy()
 
 
 def shortest(jacobian: Floats, effect: Floats) -> Floats:
@@ -45,6 +41,17 @@ def _saddle(mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats) -> 
     except np.linalg.LinAlgError:
         solution = np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
     return solution[:n], solution[n:]
+
+
+def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats) -> tuple[Floats, Floats]:
+    """Solve the same with one singular value decomposition, which no choice of equations precedes."""
+    left, sizes, turned = np.linalg.svd(jacobian)
+    rank = int(np.sum(sizes > RANK_TOLERANCE * sizes[0]))
+    left, sizes, held, free = left[:, :rank], sizes[:rank], turned[:rank].T, turned[rank:].T
+    driven = held @ ((quadratic @ left) / -sizes)
+    load = rest + mass @ driven
+    found = driven - free @ np.linalg.solve(free.T @ mass @ free, load @ free)
+    return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
 def balance(functions: SystemFunctions) -> list[float]:

@@ -14,6 +14,7 @@ from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 
 CLOSED = 1e-5
@@ -262,6 +263,10 @@ class Formulation(ABC):
         functions.integrals[:] = state.integrals
         functions.references[:] = state.references
         functions.active[:] = state.active
+
+    def reactions(self) -> Floats:
+        """Return the reactions of all joints at the state that the functions hold, shape (number of reactions,)."""
+        return least_reactions(self.functions)
 
     def settled(self, state: State) -> State:
         """Return the state to go on from after a step, whose end the functions hold.

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
-from mbsfmu.formulations.equilibrium import shortest
+from mbsfmu.formulations.equilibrium import accelerations, shortest
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
@@ -168,3 +168,13 @@ class Penalty(Formulation):
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
         return PenaltyProblem(self.functions, state, step, self.equations)
+
+    def reactions(self) -> Floats:
+        """Return the reactions at positions and velocities; the functions hold the accelerations that go with them.
+
+        The multipliers of a step balance accelerations that are projected afterwards. Between joints that hold
+        something against each other the difference is of first order in the step.
+        """
+        functions = self.functions
+        functions.accelerations[:], functions.multipliers[:], _ = accelerations(functions)
+        return super().reactions()

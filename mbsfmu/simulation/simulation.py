@@ -459,8 +459,7 @@ class Simulation:
             self._refresh()
             state = self._started()
             self.functions.parameters[:] = self._parameters
-            self.formulation.load(state)
-            self._row = readings(self.functions, state, self._effective)
+            self._row = readings(self.formulation, state, self._effective)
         return self._row
 
     # -- saved states ---------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import numpy as np
 
 from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 from mbsfmu.variables import Causality, Variability, Variable
 
@@ -125,8 +125,10 @@ def _refuse_doubles(variables: Sequence[Variable]) -> None:
         first[variable.name] = variable
 
 
-def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats:
-    """Return the values of all continuous variables; the functions must hold the state."""
+def readings(formulation: Formulation, state: State, inputs: Floats) -> Floats:
+    """Return the values of all continuous variables."""
+    functions = formulation.functions
+    formulation.load(state)
     functions.inputs[:] = inputs
     outputs, violations = functions.outputs()
     parts = [
@@ -137,7 +139,7 @@ def readings(functions: SystemFunctions, state: State, inputs: Floats) -> Floats
         state.states,
         state.integrals,
         outputs,
-        least_reactions(functions),
+        formulation.reactions(),
     ]
     if functions.system.constraints:
         parts.append(violations)

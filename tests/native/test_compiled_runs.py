@@ -28,8 +28,6 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
             # Reactions that must vanish are sums of others that do not.
             alike = reactions if signal in reactions else [signal]
             tolerance = 2e-9 * max(np.max(np.abs(slow[name])) for name in alike)
-            if formulation == "penalty" and signal in reactions:
-                tolerance = 1e-3  # a gap of round-off, 1e-14 m, times the penalty factor, 1e11 N/m
             np.testing.assert_allclose(fast[signal], slow[signal], atol=tolerance, err_msg=signal)
     assert compiled.statistics == interpreted.statistics
 

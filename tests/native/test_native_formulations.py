@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import fmpy
@@ -74,6 +75,21 @@ def test_unit_matches_the_interpreter(native: Native, name: str, formulation: st
         np.testing.assert_allclose(result[output], expected[output], atol=1e-9 * scale, err_msg=output)
     if name == "ball-pendulum" and formulation != "dca-alm":
         assert np.sum(np.abs(np.diff(expected["body.cardan_angle.y"])) > 0.5) >= 1, "no reference has moved"
+
+
+@pytest.mark.parametrize("name", ["slewing", pytest.param("bennett", marks=pytest.mark.slow)])
+def test_reactions_match_the_interpreter(native: Native, tmp_path: Path, name: str) -> None:
+    """Those of `penalty` follow from positions and velocities, shared by redundant joints in the same way."""
+    importer = Importer(native(name, "penalty").path, tmp_path / "unpacked")
+    slave = importer.running()
+    slave.doStep(0.0, 0.4)
+    simulation = model_of(name).simulation(formulation="penalty", compiled=False)
+    simulation.initialize()
+    simulation.step(0.0, 0.4)
+    reactions = [variable.name for variable in simulation.functions.system.reactions]
+    found, expected = ([get(each) for each in reactions] for get in (partial(importer.get, slave), simulation.get))
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.max(np.abs(expected)))
+    slave.freeInstance()
 
 
 @pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)

@@ -5,17 +5,25 @@ References: Lagrange's equation of the one degree of freedom, with positions in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import pi
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from overconstrained import (
+    SPEED,
+    TIMES,
+    Floats,
+    bennett_reactions,
+    bennett_reference,
+    slewing_reactions,
+    slewing_reference,
+    slope,
+)
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
-from slewing import LENGTHS, four_bar_directions
+from slewing import four_bar_directions
 from turning import turned_model
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, along
@@ -25,122 +33,14 @@ from mbsfmu.model import Point
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
 
-Floats = NDArray[np.float64]
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 EXPLICIT = ("double-step", "dca", "hdca", "dca-alm")
-TIMES = {"bennett": (0.5, 0.75, 1.0, 1.25), "slewing-four-bar": (0.2, 0.3, 0.4, 0.5)}
-"""The equations that are independent at the start stop being so at about 0.9 s, and at 0.39 s."""
-SPEED = 4.0
-"""Of the house in rad/s."""
 TIGHT: dict[str, Any] = {
     "solver": "dop853",
     "relative_tolerance": 1e-11,
     "absolute_tolerance": 1e-11,
     "step": 0.05,
 }
-
-
-# -- independent references -----------------------------------------------------------------------------------
-
-
-def bennett_placement(model: CoupledModel, angle: float) -> list[tuple[Floats, Floats]]:
-    """Rotation and centre of mass of each link, from the closed form of the linkage."""
-    second = bennett_angle(angle)
-    mechanism: Any = model.systems["mechanism"]
-    twists = [joint.orientation[0] for joint in mechanism.joints[:3]]
-    rotation, place, result = np.eye(3), np.zeros(3), []
-    for turn, twist, body in zip((angle, second, -angle), twists, mechanism.bodies, strict=True):
-        rotation = rotation @ Rotation.from_rotvec([twist, 0.0, 0.0]).as_matrix() @ about_z(turn)
-        along = rotation[:, 0]
-        result.append((rotation, place + 0.5 * body.length * along))
-        place = place + body.length * along
-    return result
-
-
-def about_z(angle: float) -> Floats:
-    return np.asarray(Rotation.from_rotvec([0.0, 0.0, angle]).as_matrix())
-
-
-def slope(function: Callable[[float], Floats], at: float) -> Floats:
-    """Derivative by differences of fourth order, to about 1e-11 of smooth closed forms."""
-    small = 1e-3
-    near, far = (function(at + k * small) - function(at - k * small) for k in (1, 2))
-    return (8.0 * near - far) / (12.0 * small)
-
-
-def lagrange(
-    kinetic: Callable[[float], float], potential: Callable[[float], float], start: float, times: Sequence[float]
-) -> Floats:
-    """Angle at given times of a motion from rest with J(θ) θ̇²/2 + V(θ) constant: J θ̈ = −J′ θ̇²/2 − V′."""
-
-    def rates(_: float, state: Floats) -> list[float]:
-        angle, speed = state
-        force = -0.5 * slope(lambda x: np.array(kinetic(x)), angle) * speed**2
-        return [speed, float(force - slope(lambda x: np.array(potential(x)), angle)) / kinetic(angle)]
-
-    found = solve_ivp(rates, (0.0, times[-1]), [start, 0.0], method="DOP853", rtol=1e-10, atol=1e-10, t_eval=times)
-    return np.asarray(found.y[0])
-
-
-@cache
-def bennett_reference() -> Floats:
-    """First angle of Bennett's linkage."""
-    model = bennett()
-    mechanism: Any = model.systems["mechanism"]
-
-    def placed(angle: float) -> Floats:
-        return np.array([np.column_stack(pair) for pair in bennett_placement(model, angle)])
-
-    def kinetic(angle: float) -> float:
-        total = 0.0
-        for body, here, rate in zip(mechanism.bodies, placed(angle), slope(placed, angle), strict=True):
-            turning = here[:, :3].T @ rate[:, :3]
-            spin, linear = np.array([turning[2, 1], turning[0, 2], turning[1, 0]]), rate[:, 3]
-            xy, xz, yz = body.products_of_inertia
-            tensor = np.diag(body.inertia) + np.array([[0.0, xy, xz], [xy, 0.0, yz], [xz, yz, 0.0]])
-            total += body.mass * linear @ linear + spin @ tensor @ spin
-        return float(total)
-
-    def potential(angle: float) -> float:
-        pairs = zip(mechanism.bodies, placed(angle), strict=True)
-        return float(-sum(body.mass * np.array(mechanism.gravity) @ here[:, 3] for body, here in pairs))
-
-    return lagrange(kinetic, potential, 1.0, TIMES["bennett"])
-
-
-MASSES, INERTIAS = np.array([10.0, 20.0, 15.0]), np.array([1.0, 5.0, 3.0])
-
-
-def four_bar_centres(crank: float) -> Floats:
-    """Centres of mass in the plane of the house, shape (3, 2)."""
-    x, y = np.cos(four_bar_directions(crank)), np.sin(four_bar_directions(crank))
-    halves = 0.5 * LENGTHS[:, np.newaxis] * np.stack([x, y], axis=1)
-    return halves + np.array([[0.0, 0.0], [x[0], y[0]], [2.0, 0.0]])
-
-
-@cache
-def slewing_reference() -> Floats:
-    """Angle of the crank: the house, whose angular momentum stays, adds what Routh's function has beside energy."""
-
-    def about_vertical(crank: float) -> float:
-        directions, centres = four_bar_directions(crank), four_bar_centres(crank)
-        own = 0.1 * np.sin(directions) ** 2 + INERTIAS * np.cos(directions) ** 2
-        return float(1e6 + np.sum(own + MASSES * centres[:, 0] ** 2))
-
-    def kinetic(crank: float) -> float:
-        spins, speeds = slope(four_bar_directions, crank), slope(four_bar_centres, crank)
-        return float(np.sum(INERTIAS * spins**2 + MASSES * np.sum(speeds**2, axis=1)))
-
-    simulation = slewing_four_bar().simulation(compiled=False)
-    simulation.initialize()
-    start = simulation.get("crank.angle")
-    momentum = SPEED * about_vertical(start)
-
-    def potential(crank: float) -> float:
-        weight = 9.81 * np.sum(MASSES * four_bar_centres(crank)[:, 1])
-        return float(weight + 0.5 * momentum**2 / about_vertical(crank))
-
-    return lagrange(kinetic, potential, start, TIMES["slewing-four-bar"])
 
 
 # -- runs -----------------------------------------------------------------------------------------------------
@@ -157,7 +57,7 @@ def error(name: str, **options: Any) -> float:
     model, variable, reference = CASES[name]
     result = model().simulation(compiled=False, **options).run(TIMES[name][-1])
     found = np.interp(TIMES[name], result.time, result[variable])
-    return float(np.max(np.abs(found - reference())))
+    return float(np.max(np.abs(found - reference()[0])))
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
@@ -173,6 +73,40 @@ def test_second_order_past_the_change(name: str, formulation: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_tight_solvers_meet_the_closed_forms(name: str, formulation: str) -> None:
     assert error(name, formulation=formulation, **TIGHT) < 2e-8
+
+
+def reactions_error(name: str, **options: Any) -> float:
+    """Largest error of a force or moment at `TIMES`, by the largest of its kind; in the frame of the house."""
+    model, _, reference = CASES[name]
+    names = {"bennett": [f"hinge_{number}" for number in range(1, 5)], "slewing-four-bar": ["slewing", *"ABDC"]}[name]
+    result = model().simulation(compiled=False, **options).run(TIMES[name][-1], output_step=0.05)
+    pairs = []
+    for time, motion in zip(TIMES[name], reference().T, strict=True):
+        row = int(np.argmin(np.abs(result.time - time)))
+        found = np.array([[[result[f"{n}.{k}.{a}"][row] for a in "xyz"] for k in ("force", "moment")] for n in names])
+        if name == "bennett":
+            pairs.append((found, bennett_reactions(motion).reshape(found.shape)))
+        else:
+            back = Rotation.from_rotvec([0.0, 0.0, -result["house.angle"][row]])
+            found = back.apply(found.reshape(-1, 3)).reshape(found.shape)
+            pairs.append((found, slewing_reactions(motion).reshape(found.shape)))
+    errors = np.max([np.abs(found - expected) for found, expected in pairs], axis=(0, 1, 3))
+    return float(np.max(errors / np.max([np.abs(expected) for _, expected in pairs], axis=(0, 1, 3))))
+
+
+QUICK = ("double-step", "penalty")
+
+
+@pytest.mark.parametrize(
+    "formulation", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in FORMULATIONS]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_reactions_of_second_order(name: str, formulation: str) -> None:
+    """What redundant joints hold against each other too; Newton's and Euler's equations along the closed form."""
+    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-10)}
+    coarse, fine = (reactions_error(name, step=step, **options) for step in (2.5e-3, 1.25e-3))
+    assert fine < {"bennett": 2e-5, "slewing-four-bar": 2e-3}[name]
+    assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +182,23 @@ def test_reactions_in_absolute_coordinates_along_a_motion(name: str, solver: str
     found = reactions_of(CASES[name][0](), formulation="dca-alm", solver=solver, projections=projections, **step)
     expected = reactions_along(name)
     np.testing.assert_allclose(found, expected, atol=3e-3 * np.max(np.abs(expected)))
+
+
+def test_reactions_do_not_depend_on_where_a_mechanism_stands() -> None:
+    """Accelerations that are differences of positions have nothing to do with it, however far the origin is."""
+    here = bennett()
+    data = here.to_dict()
+    ground = data["systems"]["mechanism"]["ground"]
+    for name, place in ground.items():
+        ground[name] = [value + far for value, far in zip(place, (1e4, -1e4, 1e4), strict=True)]
+    options: dict[str, Any] = {"formulation": "penalty", "compiled": False}
+    results = [model.simulation(**options).run(0.2) for model in (here, CoupledModel.from_dict(data))]
+    for quantity in ("force", "moment"):
+        near, far = (
+            np.array([result[f"hinge_{n}.{quantity}.{axis}"] for n in range(1, 5) for axis in "xyz"])
+            for result in results
+        )
+        np.testing.assert_allclose(far, near, rtol=0.0, atol=1e-6 * np.max(np.abs(near)))
 
 
 def test_least_norm_is_least() -> None:

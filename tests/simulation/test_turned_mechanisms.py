@@ -58,7 +58,7 @@ def test_motion_and_reactions_turn_along(name: str, formulation: str) -> None:
     # The trapezoidal rule, which the penalty formulation has alone, to a share of the error of its step; multipliers
     # that are iterated to where the iteration ends.
     motion = 1e-7 if formulation == "penalty" else 1e-9
-    share = {"penalty": 1e-4, "dca-alm": 1e-5}.get(formulation, 1e-6)
+    share = {"penalty": 1e-6, "dca-alm": 1e-5}.get(formulation, 1e-6)
     scale = max(np.max(np.abs(each)) for quantity, each in before.items() if not quantity.endswith("position"))
     for quantity, values in before.items():
         tolerance = motion if quantity.endswith("position") else share * scale

@@ -200,6 +200,11 @@ static int up_to_date(Instance *instance) {
 static void find_reactions(Instance *instance) {
     if (instance->known == EVERYTHING_KNOWN) return;
     load(instance);
+#if FORMULATION == PENALTY_BASED
+    /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
+    double rates[ROOM(STATES)];
+    find_motion(&instance->parts, rates);
+#endif
     reactions(&instance->parts, instance->reactions);
     shorten_reactions(&instance->parts, instance->reactions);
     instance->known = EVERYTHING_KNOWN;

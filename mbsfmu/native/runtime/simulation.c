@@ -26,6 +26,23 @@ static void load(Instance *instance) {
     COPY(parts->inputs, state->effective, INPUTS);
 }
 
+#if FORMULATION == DOUBLE_STEP || FORMULATION == PENALTY_BASED
+
+/* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
+static void find_motion(const Parts *parts, double *rates) {
+    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
+    double turn[ROOM(CONSTRAINTS)];
+    equilibrium(parts, mass, right, rates, by_inputs);
+    quadratic(parts, turn);
+    for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
+    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
+    step_functions.solve_saddle(parts, mass, right);
+    COPY(parts->accelerations, right, COORDINATES);
+    COPY(parts->multipliers, right + COORDINATES, CONSTRAINTS);
+}
+
+#endif
+
 /* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
 static void make_consistent(Instance *instance) {
     State *state = &instance->state;
@@ -36,16 +53,9 @@ static void make_consistent(Instance *instance) {
     step_functions.motion(instance); /* where it fails, the state is not finite */
     keep(instance);
 #else
-    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
-    double turn[ROOM(CONSTRAINTS)];
-    equilibrium(parts, mass, right, state->rates, by_inputs);
-    quadratic(parts, turn);
-    for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
-    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
-    step_functions.solve_saddle(parts, mass, right);
-    COPY(state->accelerations, right, COORDINATES);
-    COPY(state->multipliers, right + COORDINATES, CONSTRAINTS);
-    COPY(parts->accelerations, right, COORDINATES);
+    find_motion(parts, state->rates);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
 #endif
     step_functions.integral_rates(parts, state->integral_rates);
     instance->known = NOTHING;

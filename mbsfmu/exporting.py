@@ -11,6 +11,7 @@ from typing import Any
 from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
+from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
 from mbsfmu.native.compiler import host_platform
@@ -129,24 +130,29 @@ def export(
         arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
         units[system] = (unit_from_dict(arguments), arguments)
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
-    paths = []
-    for system, (unit, arguments) in units.items():
-        picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
-        if backend == "native":
-            for_platforms = platforms or [host_platform()]
-            given = {"sources": sources, "icon": picture, "force": force}
-            path = export_native(unit, wanted[system], platforms=for_platforms, **given)
-        else:
-            given = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
-            path = export_python(unit, _FACTORY, arguments, wanted[system], **given)
-        paths.append(path)
-    if layout != "monolithic":
-        from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which units alone do without
-
-        connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
-        members = {system: path for system, path in wanted.items() if system is not None}
-        paths.append(write_ssp(package, model.name, members, connections, model.stop_time))
+    paths: list[Path] = []
+    with all_or_none(paths):
+        for system, (unit, arguments) in units.items():
+            picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
+            if backend == "native":
+                for_platforms = platforms or [host_platform()]
+                given = {"sources": sources, "icon": picture, "force": force}
+                path = export_native(unit, wanted[system], platforms=for_platforms, **given)
+            else:
+                given = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
+                path = export_python(unit, _FACTORY, arguments, wanted[system], **given)
+            paths.append(path)
+        if layout != "monolithic":
+            paths.append(_write_package(model, wanted, package))
     return paths
+
+
+def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:
+    from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which units alone do without
+
+    connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
+    members = {system: path for system, path in units.items() if system is not None}
+    return write_ssp(package, model.name, members, connections, model.stop_time)
 
 
 def _tell_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str]]) -> None:

@@ -1,12 +1,30 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, and sentences on those that do not."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_MOST_OF_NAME = 100  # so that the name while it is written is not too long where the file's own is not
+
+
+class WriteError(OSError):
+    """A file cannot be written: the sentence names it and the reason, which `reason` is alone."""
+
+    def __init__(self, what: str | os.PathLike[str], error: OSError) -> None:
+        self.reason = reason(error)
+        super().__init__(f"{what} cannot be written: {self.reason}")
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says of an error, without its number and without the file."""
+    if isinstance(error, WriteError):
+        return error.reason
+    return os.strerror(error.errno) if error.errno else error.strerror or str(error)
 
 
 @contextmanager
@@ -15,19 +33,39 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises
     ------
-    FileNotFoundError
-        When there is no such folder.
+    WriteError
+        When there is no such folder, or it does not take the file: the disk is full, say. What else may be raised
+        where the file is written is raised as it is, such as that another file cannot be read.
     """
     target = Path(path)
     if not target.absolute().parent.is_dir():
-        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}")
-    handle, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=target.name, suffix=".part")
-    os.close(handle)
-    partial = Path(name)
+        raise WriteError(target, FileNotFoundError(0, f"there is no folder {target.parent}"))
+    partial: Path | None = None
     try:
+        handle, name = tempfile.mkstemp(
+            dir=target.absolute().parent, prefix=target.name[:_MOST_OF_NAME], suffix=".part"
+        )
+        partial = Path(name)
+        os.close(handle)
         yield partial
         partial.chmod(0o644)
         partial.replace(target)
+    except BaseException as error:
+        if partial is not None:
+            with contextlib.suppress(OSError):  # the folder may have gone
+                partial.unlink()
+        if isinstance(error, OSError) and (partial is None or error.filename in (None, str(partial))):
+            raise WriteError(target, error) from error
+        raise
+
+
+@contextmanager
+def all_or_none(files: list[Path]) -> Iterator[None]:
+    """Remove the files that were put into a list when not all could be written: they are of use together."""
+    try:
+        yield
     except BaseException:
-        partial.unlink()
+        for file in files:
+            with contextlib.suppress(OSError):
+                file.unlink()
         raise

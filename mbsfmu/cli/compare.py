@@ -16,6 +16,7 @@ from mbsfmu.cli.options import (
     words,
 )
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import CHOICES, Comparison, compare
 from mbsfmu.errors import SimulationError
@@ -102,4 +103,4 @@ def _print_comparison(comparison: Comparison) -> None:
     if comparison.stability:
         rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
         print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
-    click.echo(comparison.verdict)
+    say(comparison.verdict)

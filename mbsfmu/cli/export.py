@@ -7,6 +7,7 @@ import click
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import common_options, drift_options, formulation_option, newton_option, option_of
 from mbsfmu.cli.output import log_to_stderr
+from mbsfmu.cli.standard_output import say
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.native.compiler import PLATFORMS
 
@@ -77,4 +78,4 @@ def command(
         force=force,
     )
     for path in paths:
-        click.echo(str(path))
+        say(str(path))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -12,6 +14,7 @@ import click
 from mbsfmu.cli.options import common_options
 from mbsfmu.data import meant
 from mbsfmu.errors import SimulationError
+from mbsfmu.files import WriteError, reason
 
 COMMANDS = ("compare", "cosim", "export", "models", "show", "simulate", "sweep", "validate")
 """Each has its module here, with the function `command`."""
@@ -45,10 +48,15 @@ def main() -> None:
         sys.exit(done.exit_code)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
-    except (ValueError, OSError) as error:
+    except BrokenPipeError:  # who reads has enough, as `head` has
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - what is still to come goes there, to the very end
+        sys.exit(1)
+    except ValueError as error:
         _fail(str(error), 2)
-    except SimulationError as error:
+    except (SimulationError, WriteError) as error:
         _fail(str(error), 1)
+    except OSError as error:
+        _fail(f"{error.filename}: {reason(error)}" if error.filename else reason(error), 2)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 1)
 

@@ -10,6 +10,7 @@ import click
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import common_options, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, shown
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import Data
@@ -39,7 +40,7 @@ def command(model: str, variables: bool, json_file: str | None, quiet: bool, deb
     found = find_model(model)
     content = _content(found)
     write_json(json_file, content)
-    click.echo(f"{found.name}: {found.description}" if found.description else found.name)
+    say(f"{found.name}: {found.description}" if found.description else found.name)
     for title, columns, rows in _tables(found, content, variables):
         if rows:
             print_table(title, columns, rows)

@@ -13,6 +13,7 @@ import click
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.cli.options import assignment, common_options, newton_option, numbers, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.exporting import BACKENDS
@@ -107,10 +108,10 @@ def command(
     write_json(json_file, {"rows": table.to_pylist()})
     counts = Counter(table.column("status").to_pylist())
     rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
-    click.echo(f"{table.num_rows} points in {output}")
+    say(f"{table.num_rows} points in {output}")
     print_table("outcome", ["status", "points"], rows)
     for message, count in Counter(filter(None, table.column("message").to_pylist())).most_common(3):
-        click.echo(f"{count} times: {message}")
+        say(f"{count} times: {message}")
     if set(counts) == {"failed"}:
         raise SimulationError("every point failed")
 

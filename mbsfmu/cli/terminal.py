@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from mbsfmu.cli.standard_output import standard_output
+
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; as wide as it needs to be where stdout is no terminal."""
@@ -18,7 +20,8 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)
-    console.print(table)
+    with standard_output():
+        console.print(table)
 
 
 @contextmanager

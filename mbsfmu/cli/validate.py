@@ -6,6 +6,7 @@ import click
 
 from mbsfmu.cli.options import common_options, output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
+from mbsfmu.cli.standard_output import say
 from mbsfmu.errors import SimulationError
 from mbsfmu.fmu.validation import validate
 
@@ -24,8 +25,8 @@ def command(files: tuple[str, ...], json_file: str | None, quiet: bool, debug: b
     problems = {file: validate(file) for file in files}
     write_json(json_file, problems)
     for file, found in problems.items():
-        click.echo(f"{file}: {'no problem' if not found else f'{len(found)} problems'}")
+        say(f"{file}: {'no problem' if not found else f'{len(found)} problems'}")
         for problem in found:
-            click.echo(f"  {problem}")
+            say(f"  {problem}")
     if any(problems.values()):
         raise SimulationError("there are problems")

@@ -12,6 +12,7 @@ import fmpy
 from fmpy import fmi2
 
 from mbsfmu.errors import InputError
+from mbsfmu.files import reason
 
 
 class Archive:
@@ -55,7 +56,8 @@ class Archive:
         except BaseException as error:
             self.close()
             if isinstance(error, Exception):  # of any kind: what zipfile and FMPy raise
-                raise InputError(f"{path} cannot be unpacked: {str(error).strip()}") from None
+                told = reason(error) if isinstance(error, OSError) else str(error).strip()
+                raise InputError(f"{path} cannot be unpacked: {told}") from None
             raise
 
     def _check_entries(self) -> None:

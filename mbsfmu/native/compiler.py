@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.files import reason
 from mbsfmu.identity import content_key
 from mbsfmu.native import kept
 
@@ -145,18 +146,27 @@ def compile_library(
 
 
 def _compiled(command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-        for name, text in sources.items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        objects = [f"{main}.o" for main in mains]
-        calls = [[*command, *_FLAGS, level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
-        with ThreadPoolExecutor(len(calls)) as pool:
-            list(pool.map(lambda call: _run(call, folder), calls))
-        library = f"unit{suffix}"
-        _run([*command, "-shared", *objects, "-o", library, *_LINK[suffix]], folder)
-        if not (Path(folder) / library).is_file():
-            raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
-        return (Path(folder) / library).read_bytes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
+            return _compiled_in(folder, command, sources, mains, suffix)
+    except OSError as error:
+        raise CompilerError(f"nothing can be compiled in {tempfile.gettempdir()}: {reason(error)}") from None
+
+
+def _compiled_in(
+    folder: str, command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str
+) -> bytes:
+    for name, text in sources.items():
+        (Path(folder) / name).write_text(text, encoding="utf-8")
+    objects = [f"{main}.o" for main in mains]
+    calls = [[*command, *_FLAGS, level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        list(pool.map(lambda call: _run(call, folder), calls))
+    library = f"unit{suffix}"
+    _run([*command, "-shared", *objects, "-o", library, *_LINK[suffix]], folder)
+    if not (Path(folder) / library).is_file():
+        raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
+    return (Path(folder) / library).read_bytes()
 
 
 def _run(call: Sequence[str], folder: str) -> None:

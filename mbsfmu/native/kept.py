@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mbsfmu.files import complete_file
+from mbsfmu.files import complete_file, reason
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
         try:
             path = _write(folder, name, library)
         except OSError as error:
-            tell_once(f"compiled code cannot be kept in {folder}: {error}; it is made anew in every process")
+            tell_once(f"compiled code cannot be kept in {folder}: {reason(error)}; it is made anew in every process")
         else:
             _clear_out(folder, path)
             return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Collection, Mapping
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from mbsfmu.errors import InputError
+from mbsfmu.files import WriteError
 from mbsfmu.tables import read_parquet
 
 Row = dict[str, Any]
@@ -85,14 +87,24 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._stream is not None:
-            self._stream.close()
+            with contextlib.suppress(OSError):  # of a row that the disk did not take, as was told
+                self._stream.close()
 
     def add(self, row: Row) -> None:
-        """Keep a row, on the disk when this returns."""
+        """Keep a row, on the disk when this returns.
+
+        Raises
+        ------
+        WriteError
+            When the disk does not take it; the rows before are kept.
+        """
         assert self._stream is not None
-        self._stream.write(json.dumps(row) + "\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        try:
+            self._stream.write(json.dumps(row) + "\n")
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise WriteError(self.path, error) from error
 
     def remove(self) -> None:
         """Remove the journal; its rows are in the results."""

@@ -322,3 +322,20 @@ def test_newton_tolerance_reaches_the_equations(
     assert ended.status == 2
     assert "the Newton tolerance is 1; it must lie between" in ended.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_standard_output_that_is_full_is_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "mbsfmu", "models"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "mbsfmu: the standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way there")
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    for arguments in ("models", "show five-bar --variables"):
+        command = f"'{sys.executable}' -m mbsfmu {arguments} | true"
+        done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=True)
+        assert done.stderr == ""

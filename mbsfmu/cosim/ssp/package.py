@@ -29,7 +29,7 @@ from mbsfmu.cosim.ssp.structure import (
 from mbsfmu.cosim.ssp.writing import structure_xml
 from mbsfmu.cosim.units import Unit
 from mbsfmu.errors import InputError
-from mbsfmu.files import complete_file
+from mbsfmu.files import complete_file, reason
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of all files in the archive: the same content gives the same package
 
@@ -59,6 +59,8 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
             archive.extractall(folder)
     except zipfile.BadZipFile as error:
         raise InputError(f"{path} is no SSP 1.0 package: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be unpacked into {folder}: {reason(error)}") from None
     return StructureReader(folder, str(path)).read()
 
 

@@ -26,7 +26,7 @@ from mbsfmu.simulation.trapezoidal import BRIEF, SHORT, TrapezoidalRule
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
 
-UNIT = {"steps.c": "-O2", "fmu.c": "-O1"}
+UNIT = {"steps.c": "-O2", "unit.c": "-O1", "fmi2.c": "-O1"}
 """The source files of a unit that are compiled, and how much they are optimized: steps most; at the start of a run
 and between steps nothing takes long, and compilers are sooner done with it."""
 LOOP = {"loop.c": "-O2"}
@@ -56,7 +56,7 @@ def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
 
 def identity_source(guid: str) -> dict[str, str]:
     """Return the file of a unit, by its name, that alone knows its GUID: this follows from the others."""
-    return {"identity.h": f"#define MODEL_GUID {_string(guid)}\n"}
+    return {"identity.h": f"#define IDENTITY {_string(guid)}\n"}
 
 
 def _sources(code: _ModelCode) -> dict[str, str]:

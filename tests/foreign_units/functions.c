@@ -22,17 +22,17 @@ static fmi2Status missing(fmi2Component component, const char *function)
     return refuse(component, fmi2Error, why);
 }
 
-FMI2_EXPORT const char *fmi2GetTypesPlatform(void) { return "default"; }
-FMI2_EXPORT const char *fmi2GetVersion(void) { return "2.0"; }
+EXPORT const char *fmi2GetTypesPlatform(void) { return "default"; }
+EXPORT const char *fmi2GetVersion(void) { return "2.0"; }
 
-FMI2_EXPORT fmi2Status fmi2SetDebugLogging(fmi2Component component, fmi2Boolean on, size_t count,
+EXPORT fmi2Status fmi2SetDebugLogging(fmi2Component component, fmi2Boolean on, size_t count,
                                            const fmi2String categories[])
 {
     (void)component, (void)on, (void)count, (void)categories;
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
+EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
                                           const fmi2CallbackFunctions *callbacks, fmi2Boolean visible,
                                           fmi2Boolean logging)
 {
@@ -52,13 +52,13 @@ FMI2_EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2St
     return unit;
 }
 
-FMI2_EXPORT void fmi2FreeInstance(fmi2Component component)
+EXPORT void fmi2FreeInstance(fmi2Component component)
 {
     note_life(component);
     free(component);
 }
 
-FMI2_EXPORT fmi2Status fmi2SetupExperiment(fmi2Component component, fmi2Boolean has_tolerance, fmi2Real tolerance,
+EXPORT fmi2Status fmi2SetupExperiment(fmi2Component component, fmi2Boolean has_tolerance, fmi2Real tolerance,
                                            fmi2Real begin, fmi2Boolean has_stop, fmi2Real stop)
 {
     (void)has_tolerance, (void)tolerance, (void)has_stop, (void)stop;
@@ -66,25 +66,25 @@ FMI2_EXPORT fmi2Status fmi2SetupExperiment(fmi2Component component, fmi2Boolean 
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2EnterInitializationMode(fmi2Component component)
+EXPORT fmi2Status fmi2EnterInitializationMode(fmi2Component component)
 {
     (void)component;
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2ExitInitializationMode(fmi2Component component)
+EXPORT fmi2Status fmi2ExitInitializationMode(fmi2Component component)
 {
     update(&((Unit *)component)->values);
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2Terminate(fmi2Component component)
+EXPORT fmi2Status fmi2Terminate(fmi2Component component)
 {
     note_life(component);
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2Reset(fmi2Component component)
+EXPORT fmi2Status fmi2Reset(fmi2Component component)
 {
     Values *values = &((Unit *)component)->values;
     memset(values, 0, sizeof *values);
@@ -93,7 +93,7 @@ FMI2_EXPORT fmi2Status fmi2Reset(fmi2Component component)
 }
 
 #define GET_AND_SET(Type, field, COUNT)                                                                                \
-    FMI2_EXPORT fmi2Status fmi2Get##Type(fmi2Component component, const fmi2ValueReference references[], size_t count, \
+    EXPORT fmi2Status fmi2Get##Type(fmi2Component component, const fmi2ValueReference references[], size_t count, \
                                          fmi2##Type out[])                                                             \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
@@ -106,7 +106,7 @@ FMI2_EXPORT fmi2Status fmi2Reset(fmi2Component component)
         }                                                                                                              \
         return fmi2OK;                                                                                                 \
     }                                                                                                                  \
-    FMI2_EXPORT fmi2Status fmi2Set##Type(fmi2Component component, const fmi2ValueReference references[], size_t count, \
+    EXPORT fmi2Status fmi2Set##Type(fmi2Component component, const fmi2ValueReference references[], size_t count, \
                                          const fmi2##Type in[])                                                        \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
@@ -128,7 +128,7 @@ GET_AND_SET(Integer, integer, INTEGERS)
 GET_AND_SET(Boolean, boolean, BOOLEANS)
 GET_AND_SET(String, text, TEXTS)
 
-FMI2_EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_set_state)
+EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Real step, fmi2Boolean no_set_state)
 {
     Unit *unit = component;
     char why[TEXT_LENGTH] = "";
@@ -144,15 +144,15 @@ FMI2_EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Re
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2CancelStep(fmi2Component component) { return missing(component, "fmi2CancelStep"); }
+EXPORT fmi2Status fmi2CancelStep(fmi2Component component) { return missing(component, "fmi2CancelStep"); }
 
-FMI2_EXPORT fmi2Status fmi2GetStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Status *value)
+EXPORT fmi2Status fmi2GetStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Status *value)
 {
     (void)kind, (void)value;
     return missing(component, "fmi2GetStatus");
 }
 
-FMI2_EXPORT fmi2Status fmi2GetRealStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Real *value)
+EXPORT fmi2Status fmi2GetRealStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Real *value)
 {
     if (kind != fmi2LastSuccessfulTime)
         return missing(component, "fmi2GetRealStatus");
@@ -160,13 +160,13 @@ FMI2_EXPORT fmi2Status fmi2GetRealStatus(fmi2Component component, const fmi2Stat
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2GetIntegerStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Integer *value)
+EXPORT fmi2Status fmi2GetIntegerStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Integer *value)
 {
     (void)kind, (void)value;
     return missing(component, "fmi2GetIntegerStatus");
 }
 
-FMI2_EXPORT fmi2Status fmi2GetBooleanStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Boolean *value)
+EXPORT fmi2Status fmi2GetBooleanStatus(fmi2Component component, const fmi2StatusKind kind, fmi2Boolean *value)
 {
     if (kind != fmi2Terminated)
         return missing(component, "fmi2GetBooleanStatus");
@@ -174,27 +174,27 @@ FMI2_EXPORT fmi2Status fmi2GetBooleanStatus(fmi2Component component, const fmi2S
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2GetStringStatus(fmi2Component component, const fmi2StatusKind kind, fmi2String *value)
+EXPORT fmi2Status fmi2GetStringStatus(fmi2Component component, const fmi2StatusKind kind, fmi2String *value)
 {
     (void)kind, (void)value;
     return missing(component, "fmi2GetStringStatus");
 }
 
-FMI2_EXPORT fmi2Status fmi2SetRealInputDerivatives(fmi2Component component, const fmi2ValueReference references[],
+EXPORT fmi2Status fmi2SetRealInputDerivatives(fmi2Component component, const fmi2ValueReference references[],
                                                    size_t count, const fmi2Integer orders[], const fmi2Real values[])
 {
     (void)references, (void)count, (void)orders, (void)values;
     return missing(component, "fmi2SetRealInputDerivatives");
 }
 
-FMI2_EXPORT fmi2Status fmi2GetRealOutputDerivatives(fmi2Component component, const fmi2ValueReference references[],
+EXPORT fmi2Status fmi2GetRealOutputDerivatives(fmi2Component component, const fmi2ValueReference references[],
                                                     size_t count, const fmi2Integer orders[], fmi2Real values[])
 {
     (void)references, (void)count, (void)orders, (void)values;
     return missing(component, "fmi2GetRealOutputDerivatives");
 }
 
-FMI2_EXPORT fmi2Status fmi2GetDirectionalDerivative(fmi2Component component, const fmi2ValueReference unknowns[],
+EXPORT fmi2Status fmi2GetDirectionalDerivative(fmi2Component component, const fmi2ValueReference unknowns[],
                                                     size_t unknown_count, const fmi2ValueReference knowns[],
                                                     size_t known_count, const fmi2Real seed[], fmi2Real sensitivity[])
 {
@@ -202,7 +202,7 @@ FMI2_EXPORT fmi2Status fmi2GetDirectionalDerivative(fmi2Component component, con
     return missing(component, "fmi2GetDirectionalDerivative");
 }
 
-FMI2_EXPORT fmi2Status fmi2GetFMUstate(fmi2Component component, fmi2FMUstate *state)
+EXPORT fmi2Status fmi2GetFMUstate(fmi2Component component, fmi2FMUstate *state)
 {
     if (!HAS_STATE)
         return missing(component, "fmi2GetFMUstate");
@@ -214,7 +214,7 @@ FMI2_EXPORT fmi2Status fmi2GetFMUstate(fmi2Component component, fmi2FMUstate *st
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate state)
+EXPORT fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate state)
 {
     if (!HAS_STATE)
         return missing(component, "fmi2SetFMUstate");
@@ -227,7 +227,7 @@ FMI2_EXPORT fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate sta
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate *state)
+EXPORT fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate *state)
 {
     if (!HAS_STATE)
         return missing(component, "fmi2FreeFMUstate");
@@ -237,19 +237,19 @@ FMI2_EXPORT fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate *s
     return fmi2OK;
 }
 
-FMI2_EXPORT fmi2Status fmi2SerializedFMUstateSize(fmi2Component component, fmi2FMUstate state, size_t *size)
+EXPORT fmi2Status fmi2SerializedFMUstateSize(fmi2Component component, fmi2FMUstate state, size_t *size)
 {
     (void)state, (void)size;
     return missing(component, "fmi2SerializedFMUstateSize");
 }
 
-FMI2_EXPORT fmi2Status fmi2SerializeFMUstate(fmi2Component component, fmi2FMUstate state, fmi2Byte bytes[], size_t size)
+EXPORT fmi2Status fmi2SerializeFMUstate(fmi2Component component, fmi2FMUstate state, fmi2Byte bytes[], size_t size)
 {
     (void)state, (void)bytes, (void)size;
     return missing(component, "fmi2SerializeFMUstate");
 }
 
-FMI2_EXPORT fmi2Status fmi2DeSerializeFMUstate(fmi2Component component, const fmi2Byte bytes[], size_t size,
+EXPORT fmi2Status fmi2DeSerializeFMUstate(fmi2Component component, const fmi2Byte bytes[], size_t size,
                                                fmi2FMUstate *state)
 {
     (void)bytes, (void)size, (void)state;

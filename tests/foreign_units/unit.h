@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fmi2.h"
+#include "visibility.h"
 
 #define MOST_VALUES 16
 #define TEXT_LENGTH 256

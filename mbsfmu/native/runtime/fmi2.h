@@ -4,23 +4,6 @@
 
 #include <stddef.h>
 
-#if defined(_WIN32) || defined(__CYGWIN__)
-#define FMI2_EXPORT __declspec(dllexport)
-#elif defined(__GNUC__)
-#define FMI2_EXPORT __attribute__((visibility("default")))
-#else
-#define FMI2_EXPORT
-#endif
-
-/* A host that links several units from source gives each its prefix. */
-#ifdef FMI2_FUNCTION_PREFIX
-#define FMI2_PASTE(a, b) a##b
-#define FMI2_JOIN(a, b) FMI2_PASTE(a, b)
-#define FMI2_NAME(name) FMI2_JOIN(FMI2_FUNCTION_PREFIX, name)
-#else
-#define FMI2_NAME(name) name
-#endif
-
 typedef void *fmi2Component;
 typedef void *fmi2ComponentEnvironment;
 typedef void *fmi2FMUstate;

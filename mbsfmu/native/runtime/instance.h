@@ -4,6 +4,7 @@
 
 #include "runtime.h"
 #include "times.h"
+#include "unit.h"
 
 /* Room for all arguments of the traced functions; see `connect_memory`. */
 #define MEMORY \
@@ -42,19 +43,17 @@ typedef struct {
 
 typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
 
-typedef struct {
+struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
     double *unturned;                   /* references where nothing has turned yet */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     Known known;                        /* which of these fit the state */
-    fmi2CallbackLogger logger;
-    fmi2ComponentEnvironment environment;
-    unsigned logged;                    /* which statuses are logged, a bit each */
+    Logger logger;
+    void *environment;                  /* of the logger */
     char reason[512];                   /* of the last failure */
-    char name[128];
-} Instance;
+};
 
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
 

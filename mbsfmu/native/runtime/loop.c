@@ -27,23 +27,22 @@ static void copy_row(State *state, double *row, Direction direction) {
     }
 }
 
-FMI2_EXPORT fmi2Component mbsfmu_create(void) {
+EXPORT Instance *mbsfmu_create(void) {
     Instance *instance = calloc(1, sizeof(Instance));
     if (!instance) return NULL;
     connect_memory(instance);
     return instance;
 }
 
-FMI2_EXPORT void mbsfmu_destroy(fmi2Component component) { free(component); }
+EXPORT void mbsfmu_destroy(Instance *instance) { free(instance); }
 
 /* Make up to `count` steps from the state in `row`, with `steps[i]` and `inputs[i]`; write every state to `rows`, its
  * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most, followed by iterations of
  * projections. Returns how many steps were made before one failed. */
-FMI2_EXPORT int mbsfmu_steps(
-    fmi2Component component, const double *parameters, double *row, const int *choice, int count, const double *steps,
+EXPORT int mbsfmu_steps(
+    Instance *instance, const double *parameters, double *row, const int *choice, int count, const double *steps,
     const double *inputs, double *rows, int *choices, double *statistics
 ) {
-    Instance *instance = component;
     State *state = &instance->state;
     copy_row(state, row, READ);
     memcpy(state->dependent, choice, sizeof(int) * COORDINATES);

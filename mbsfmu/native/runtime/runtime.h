@@ -5,16 +5,14 @@
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmi2.h"
-
 /* PIECE: of a function that is long because it is generated; compilers must not put it together again.
- * FLAT: a function that is to be compiled anew for the sizes at each place where it is called.
- * INTERNAL: what one source file gives to the other and to nobody else. */
+ * FLAT: a function that is to be compiled anew for the sizes at each place where it is called. */
 #if defined(__GNUC__)
 #define PIECE __attribute__((noinline))
 #define FLAT inline __attribute__((always_inline))
@@ -24,11 +22,6 @@
 #else
 #define PIECE
 #define FLAT
-#endif
-#if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
-#define INTERNAL __attribute__((visibility("hidden")))
-#else
-#define INTERNAL
 #endif
 
 /* The larger and the smaller of two numbers, without the calls that fmax and fmin cost. */

@@ -2,8 +2,6 @@
 
 #define INACCURATE 0.02  /* estimated error of rk4, by magnitudes, beyond which it is told */
 
-static void report(Instance *instance, fmi2Status status, const char *format, ...);
-
 /* -- states ------------------------------------------------------------------------------------------------------ */
 
 /* Write the state into the arguments of the traced functions. */
@@ -105,7 +103,7 @@ static int balance_part(Instance *instance, const Assembly *assembly) {
     const double left = balance(assembly, &parts, state->calculated + assembly->first_calculated);
     if (left > 0.0) {
         report(
-            instance, fmi2Warning,
+            instance, DONE_WITH_WARNING,
             "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
             assembly->name, left
         );
@@ -165,7 +163,7 @@ static void tell_changed_velocities(Instance *instance, const Parts *parts) {
         if (variables[k].kind == VELOCITY && variables[k].index == changed) name = variables[k].name;
     }
     report(
-        instance, fmi2Warning, "%s: %s starts at %.6g instead of %.6g: the start velocities contradict the loops",
+        instance, DONE_WITH_WARNING, "%s: %s starts at %.6g instead of %.6g: the start velocities contradict the loops",
         whole.name, name, parts->velocities[changed], given[changed]
     );
 }
@@ -274,7 +272,7 @@ static int simulate(Instance *instance, double end) {
     instance->known = NOTHING;
     if (before.error_estimate <= INACCURATE && state->error_estimate > INACCURATE) {
         report(
-            instance, fmi2Warning,
+            instance, DONE_WITH_WARNING,
             "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
             "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
             smaller(state->step_size, end - before.time), end, state->error_estimate

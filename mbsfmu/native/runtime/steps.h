@@ -33,7 +33,7 @@ typedef struct {
 #endif
 } StepFunctions;
 
-#define step_functions FMI2_NAME(mbsfmu_step_functions)
+#define step_functions NAMED(mbsfmu_step_functions)
 extern INTERNAL const StepFunctions step_functions;
 
 #endif

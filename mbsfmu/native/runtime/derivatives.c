@@ -1,72 +1,55 @@
 /* Derivatives of inputs and outputs by time, and directional derivatives. */
 
-FMI2_EXPORT fmi2Status FMI2_NAME(fmi2SetRealInputDerivatives)(
-    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
-    const fmi2Real values[]
-) {
-    WITH_INSTANCE;
+static Status set_slopes(Instance *instance, const unsigned *inputs, size_t count, const double *slopes) {
     State *state = &instance->state;
     double now[ROOM(INPUTS)] = {0.0};
-    NEED_ARRAYS(count, references, values, "derivatives");
-    NEED_ARRAYS(count, orders, values, "derivatives");
     if (state->mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
     for (size_t k = 0; k < count; k++) {
-        const Variable *variable = find(instance, references[k]);
-        if (!variable) return fmi2Error;
+        const Variable *variable = &variables[inputs[k]];
         if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);
-        if (orders[k] != 1) return REFUSE("derivatives of order %d are refused; only the first is used", orders[k]);
-        if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
+        if (!all_finite(&slopes[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
     }
     step_functions.inputs_at(instance, state->time, now);
     for (size_t k = 0; k < count; k++) {
-        const int input = variables[references[k]].index;
+        const int input = variables[inputs[k]].index;
         if (!state->held[input]) {
             state->inputs[input] = now[input];
             state->held[input] = 1;
         }
-        state->slopes[input] = values[k];
+        state->slopes[input] = slopes[k];
     }
-    return fmi2OK;
+    return DONE;
 }
 
-FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetRealOutputDerivatives)(
-    fmi2Component component, const fmi2ValueReference references[], size_t count, const fmi2Integer orders[],
-    fmi2Real values[]
-) {
-    WITH_INSTANCE;
-    double rates[ROOM(OUTPUTS)];
-    State *state = &instance->state;
-    NEED_ARRAYS(count, references, values, "derivatives");
-    NEED_ARRAYS(count, orders, values, "derivatives");
+static Status get_rates(Instance *instance, const unsigned *outputs, size_t count, double *rates) {
+    double of_outputs[ROOM(OUTPUTS)];
+    const State *state = &instance->state;
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     load(instance);
     COPY(instance->parts.input_rates, state->slopes, INPUTS);
-    output_rates(&instance->parts, rates);
+    output_rates(&instance->parts, of_outputs);
     for (size_t k = 0; k < count; k++) {
-        const Variable *variable = find(instance, references[k]);
-        if (!variable) return fmi2Error;
-        if (orders[k] != 1) return REFUSE("derivatives of order %d are not known; only the first is", orders[k]);
+        const Variable *variable = &variables[outputs[k]];
         switch (variable->kind) {
-            case COORDINATE: values[k] = state->velocities[variable->index]; break;
-            case VELOCITY: values[k] = state->accelerations[variable->index]; break;
-            case STATE: values[k] = state->rates[variable->index]; break;
-            case INTEGRAL: values[k] = state->integral_rates[variable->index]; break;
+            case COORDINATE: rates[k] = state->velocities[variable->index]; break;
+            case VELOCITY: rates[k] = state->accelerations[variable->index]; break;
+            case STATE: rates[k] = state->rates[variable->index]; break;
+            case INTEGRAL: rates[k] = state->integral_rates[variable->index]; break;
             case OUTPUT:
                 if (output_needs_accelerations[variable->index]) {
                     return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
                 }
-                values[k] = rates[variable->index];
+                rates[k] = of_outputs[variable->index];
                 break;
             default: return REFUSE("%s is no output; its derivative is not known", variable->name);
         }
     }
-    return fmi2OK;
+    return DONE;
 }
 
 /* Derivatives of the start, by parameters and inputs. */
-static fmi2Status initial_derivative(
-    Instance *instance, double *d_parameters, const double *d_inputs, const fmi2ValueReference unknowns[], size_t count,
-    fmi2Real values[]
+static Status initial_derivative(
+    Instance *instance, double *d_parameters, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
 ) {
     const Parts *parts = &instance->parts;
     double d_calculated[ROOM(CALCULATED_PARAMETERS)] = {0.0};
@@ -75,8 +58,7 @@ static fmi2Status initial_derivative(
         return REFUSE("derivatives cannot be computed: %s", instance->reason);
     }
     for (size_t k = 0; k < count; k++) {
-        const Variable *unknown = find(instance, unknowns[k]);
-        if (!unknown) return fmi2Error;
+        const Variable *unknown = &variables[unknowns[k]];
         const int i = unknown->index;
         switch (unknown->kind) {
             case COORDINATE: values[k] = parts->d_coordinates[i]; break;
@@ -89,12 +71,12 @@ static fmi2Status initial_derivative(
             default: return REFUSE("%s is no unknown of the start", unknown->name);
         }
     }
-    return fmi2OK;
+    return DONE;
 }
 
 /* Derivatives while stepping, by inputs: positions, velocities and states are given. */
-static fmi2Status direct_derivative(
-    Instance *instance, const double *d_inputs, const fmi2ValueReference unknowns[], size_t count, fmi2Real values[]
+static Status direct_derivative(
+    Instance *instance, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
 ) {
     double by_inputs[ROOM(OUTPUTS * INPUTS)], by_accelerations[ROOM(OUTPUTS * COORDINATES)];
     double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
@@ -108,8 +90,7 @@ static fmi2Status direct_derivative(
     }
     step_functions.solve_saddle(&instance->parts, mass, turned);
     for (size_t k = 0; k < count; k++) {
-        const Variable *unknown = find(instance, unknowns[k]);
-        if (!unknown) return fmi2Error;
+        const Variable *unknown = &variables[unknowns[k]];
         const int i = unknown->index;
         values[k] = 0.0;
         if (unknown->kind == INPUT || unknown->kind == PARAMETER || unknown->kind == STEP_SIZE) {
@@ -121,26 +102,22 @@ static fmi2Status direct_derivative(
         for (int j = 0; j < INPUTS; j++) values[k] += by_inputs[i + OUTPUTS * j] * d_inputs[j];
         for (int j = 0; j < COORDINATES; j++) values[k] += by_accelerations[i + OUTPUTS * j] * turned[j];
     }
-    return fmi2OK;
+    return DONE;
 }
 
-FMI2_EXPORT fmi2Status FMI2_NAME(fmi2GetDirectionalDerivative)(
-    fmi2Component component, const fmi2ValueReference unknowns[], size_t unknown_count,
-    const fmi2ValueReference knowns[], size_t known_count, const fmi2Real directions[], fmi2Real values[]
+static Status get_derivatives(
+    Instance *instance, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
+    const double *direction, double *values
 ) {
-    WITH_INSTANCE;
     double d_inputs[ROOM(INPUTS)] = {0.0}, d_parameters[ROOM(PARAMETERS)] = {0.0};
     const int at_start = instance->state.mode == INITIALIZING;
-    NEED_ARRAYS(unknown_count, unknowns, values, "derivatives");
-    NEED_ARRAYS(known_count, knowns, directions, "derivatives");
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     for (size_t k = 0; k < known_count; k++) {
-        const Variable *known = find(instance, knowns[k]);
-        if (!known) return fmi2Error;
+        const Variable *known = &variables[knowns[k]];
         if (known->kind == INPUT) {
-            d_inputs[known->index] += directions[k];
+            d_inputs[known->index] += direction[k];
         } else if (at_start && known->kind == PARAMETER && known->settable) {
-            d_parameters[known->index] += directions[k];
+            d_parameters[known->index] += direction[k];
         } else if (!(at_start && known->kind == STEP_SIZE)) {
             return REFUSE("%s is no known of derivatives %s", known->name, at_start ? "at the start" : "while stepping");
         }

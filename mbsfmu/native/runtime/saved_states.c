@@ -1,0 +1,125 @@
+/* Saved states: whose state it is, a checksum, and the state of an instance as a whole. What a host hands back is
+ * taken only where it is a state of this very unit, and where everything that steps count or index by is in range:
+ * a checksum tells damage from chance, not from intent. */
+
+#define SAVED_MARK "mbsfmu\0\1" /* first bytes of every saved state; the last one is the version of this layout */
+
+typedef struct {
+    char mark[8];
+    char identity[64];              /* the unit's identity; zeros behind it */
+    uint64_t size, checksum;
+    State state;
+} Saved;
+
+/* A number that changes with every word of the state; the state's size is a multiple of that of a word. */
+static uint64_t checksum(const State *state) {
+    const char *bytes = (const char *)state;
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof(State); i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        sum = (sum ^ word) * 1099511628211u;
+        sum ^= sum >> 32; /* else the highest bits would meet no others */
+    }
+    return sum;
+}
+
+static void seal(Saved *saved, const State *state) {
+    memset(saved, 0, offsetof(Saved, state));
+    memcpy(saved->mark, SAVED_MARK, sizeof saved->mark);
+    memcpy(saved->identity, IDENTITY, sizeof(IDENTITY));
+    saved->size = sizeof(Saved);
+    memcpy(&saved->state, state, sizeof(State));
+    saved->checksum = checksum(state);
+}
+
+/* Whether all numbers of an array are 0 or 1. */
+static int all_flags(const int *flags, int count) {
+    for (int i = 0; i < count; i++) {
+        if (flags[i] != 0 && flags[i] != 1) return 0;
+    }
+    return 1;
+}
+
+/* Whether a state is one that an instance can be in. */
+static int possible(const State *state) {
+    int dependent = 0;
+    if (!all_flags(state->held, INPUTS) || !all_flags(state->dependent, COORDINATES)) return 0;
+    for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
+    if (!all_flags(&state->has_stop_time, 1) || !all_flags(&state->initialized, 1)) return 0;
+    if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
+    if (state->mode >= STEPPING && !state->initialized) return 0;
+    if (state->step_status < DONE || state->step_status > REFUSED) return 0;
+#if FORMULATION == DOUBLE_STEP
+    if (state->initialized && dependent != COORDINATES - FREEDOM) return 0;
+#else
+    if (dependent != 0) return 0;
+#endif
+    const double numbers[] = {state->time, state->passed, state->stop_time, state->slope_time, state->step_size};
+    if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers))) return 0;
+    return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
+}
+
+/* Why a saved state cannot be taken; NULL where it can. */
+static const char *objection(const Saved *saved) {
+    char identity[sizeof saved->identity] = IDENTITY;
+    if (memcmp(saved->mark, SAVED_MARK, sizeof saved->mark) != 0) return "it is no state of a unit of this kind";
+    if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another unit";
+    if (saved->size != sizeof(Saved)) return "its size is not that of a state of this unit";
+    if (saved->checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
+    if (!possible(&saved->state)) return "it says what no instance can be in";
+    return NULL;
+}
+
+#define REFUSE_STATE(why) return REFUSE("the saved state is refused: %s", why)
+
+/* Make room for a saved state, or use the room of one that is given back. */
+static Status make_room(Instance *instance, void **saved) {
+    if (*saved) {
+        const char *why = objection(*saved);
+        if (why) REFUSE_STATE(why);
+        return DONE;
+    }
+    *saved = malloc(sizeof(Saved));
+    return *saved ? DONE : REFUSE("there is no memory for a saved state");
+}
+
+static Status save(Instance *instance, void **saved) {
+    if (make_room(instance, saved) != DONE) return REFUSED;
+    seal(*saved, &instance->state);
+    return DONE;
+}
+
+static Status restore(Instance *instance, const void *saved) {
+    const char *why = objection(saved);
+    if (why) REFUSE_STATE(why);
+    memcpy(&instance->state, &((const Saved *)saved)->state, sizeof(State));
+    instance->known = NOTHING;
+    return DONE;
+}
+
+static void release(void *saved) { free(saved); }
+
+static Status serialize(Instance *instance, const void *saved, char *bytes, size_t size) {
+    if (size < sizeof(Saved)) return REFUSE("a saved state needs %u bytes, not %u", (unsigned)sizeof(Saved), (unsigned)size);
+    const char *why = objection(saved);
+    if (why) REFUSE_STATE(why);
+    memcpy(bytes, saved, sizeof(Saved));
+    return DONE;
+}
+
+static Status deserialize(Instance *instance, const char *bytes, size_t size, void **saved) {
+    Saved given;
+    if (size != sizeof(Saved)) {
+        return REFUSE(
+            "the saved state is refused: it has %u bytes; a state of this unit has %u", (unsigned)size,
+            (unsigned)sizeof(Saved)
+        );
+    }
+    memcpy(&given, bytes, sizeof given); /* the host's bytes may stand anywhere, a state must be aligned */
+    const char *why = objection(&given);
+    if (why) REFUSE_STATE(why);
+    if (make_room(instance, saved) != DONE) return REFUSED;
+    memcpy(*saved, &given, sizeof given);
+    return DONE;
+}

@@ -1,0 +1,46 @@
+/* The unit around its steps: start, values, derivatives, and saved states. */
+#include "model_rest.c"
+
+#include "identity.h"
+
+#include "steps.h"
+#include "unit.h"
+
+#include "linear.c"
+#include "orthogonal.c"
+#include "partition.c"
+#include "assembly.c"
+#include "report.h"
+#include "simulation.c"
+#include "variation.c"
+#include "reactions.c"
+#include "modes.c"
+#include "values.c"
+#include "derivatives.c"
+#include "saved_states.c"
+
+const UnitFunctions unit_functions = {
+    .identity = IDENTITY,
+    .variables = VARIABLES,
+    .saved_size = sizeof(Saved),
+    .create = create,
+    .destroy = destroy,
+    .reset = reset,
+    .set_up = set_up,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .terminate = terminate,
+    .get = get,
+    .set = set,
+    .set_slopes = set_slopes,
+    .get_rates = get_rates,
+    .get_derivatives = get_derivatives,
+    .step = step,
+    .time = time_of,
+    .last_step = last_step,
+    .save = save,
+    .restore = restore,
+    .release = release,
+    .serialize = serialize,
+    .deserialize = deserialize,
+};

@@ -1,0 +1,67 @@
+/* A unit as it is whatever standard it is spoken to in: its modes, values, steps, derivatives and saved states.
+ *
+ * A layer over it has the words of one version of one standard: its types and status values, its value references and
+ * what they are called, its arrays, its logger, and functions that importers must find. It sees this header alone. What
+ * a host gives it checks first: here pointers point to what they should, and indices are below `variables`. */
+#ifndef MBSFMU_UNIT_H
+#define MBSFMU_UNIT_H
+
+#include <stddef.h>
+
+#include "visibility.h"
+
+typedef struct Instance Instance;
+
+/* What becomes of a call; DISCARDED: a step that cannot be made, after which the instance is as it was before. */
+typedef enum { DONE, DONE_WITH_WARNING, DISCARDED, REFUSED } Status;
+
+/* Told what the instance has to say, one sentence at a time; a call that is not DONE has said why. */
+typedef void (*Logger)(void *environment, Status status, const char *sentence);
+
+typedef struct {
+    const char *identity;           /* what the unit does and has: equal for equal ones, and for no others */
+    unsigned variables;             /* how many; all values are numbers, and variables go by index */
+    size_t saved_size;              /* of a saved state, in bytes */
+
+    /* An instance at its start values; NULL where there is no memory. */
+    Instance *(*create)(Logger, void *environment);
+    void (*destroy)(Instance *);
+    void (*reset)(Instance *);
+
+    /* From created or reset to initializing, to stepping, to terminated. Stop time and tolerance may be NULL. */
+    Status (*set_up)(Instance *, double start, const double *stop, const double *tolerance);
+    Status (*enter_initialization)(Instance *);
+    Status (*exit_initialization)(Instance *);
+    Status (*terminate)(Instance *);
+
+    /* Values fit the parameters and inputs of now. Of those that are set all are taken, or none. */
+    Status (*get)(Instance *, const unsigned *variables, size_t count, double *values);
+    Status (*set)(Instance *, const unsigned *variables, size_t count, const double *values);
+
+    /* Derivatives by time: of inputs during the next step, and of outputs now. */
+    Status (*set_slopes)(Instance *, const unsigned *inputs, size_t count, const double *slopes);
+    Status (*get_rates)(Instance *, const unsigned *outputs, size_t count, double *rates);
+    /* Derivatives of unknowns along a direction of knowns: of the start while initializing, else at the time. */
+    Status (*get_derivatives)(
+        Instance *, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
+        const double *direction, double *values
+    );
+
+    /* A step from a time by a length; afterwards the time where the instance is, and what became of its last step. */
+    Status (*step)(Instance *, double time, double length);
+    double (*time)(const Instance *);
+    Status (*last_step)(const Instance *);
+
+    /* The whole state, in memory of its own: `saved` points to NULL or to one that is written anew. Restoring refuses
+     * what is no state of this very unit, and what no instance can be in. */
+    Status (*save)(Instance *, void **saved);
+    Status (*restore)(Instance *, const void *saved);
+    void (*release)(void *saved);
+    Status (*serialize)(Instance *, const void *saved, char *bytes, size_t size);
+    Status (*deserialize)(Instance *, const char *bytes, size_t size, void **saved);
+} UnitFunctions;
+
+#define unit_functions NAMED(mbsfmu_unit_functions)
+extern INTERNAL const UnitFunctions unit_functions;
+
+#endif

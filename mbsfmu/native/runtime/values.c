@@ -1,0 +1,118 @@
+/* Values of variables: read, and set. */
+
+/* Make everything that can be read fit the parameters and inputs of now. */
+static int up_to_date(Instance *instance) {
+    if (!initialized(instance)) return 0;
+    refresh(instance);
+    if (instance->known == NOTHING) {
+        load(instance);
+        step_functions.outputs(&instance->parts, instance->outputs, instance->violation);
+        instance->known = OUTPUTS_KNOWN;
+    }
+    return 1;
+}
+
+/* Reactions are found when they are asked for: most users do without. */
+static void find_reactions(Instance *instance) {
+    if (instance->known == EVERYTHING_KNOWN) return;
+    load(instance);
+#if FORMULATION == PENALTY_BASED
+    /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
+    double rates[ROOM(STATES)];
+    find_motion(&instance->parts, rates);
+#endif
+    reactions(&instance->parts, instance->reactions);
+    shorten_reactions(&instance->parts, instance->reactions);
+    instance->known = EVERYTHING_KNOWN;
+}
+
+static double value_of(const Instance *instance, const Variable *variable) {
+    const State *state = &instance->state;
+    const int i = variable->index;
+    switch (variable->kind) {
+        case INPUT: return state->effective[i];
+        case COORDINATE: return state->coordinates[i];
+        case VELOCITY: return state->velocities[i];
+        case ACCELERATION: return state->accelerations[i];
+        case STATE: return state->states[i];
+        case INTEGRAL: return state->integrals[i];
+        case OUTPUT: return instance->outputs[i];
+        case REACTION: return instance->reactions[i];
+        case VIOLATION: return instance->violation[i];
+        case PARAMETER: return state->parameters[i];
+        case CALCULATED: return state->calculated[i];
+        case STEP_SIZE: return state->step_size;
+        case NEXT_EVENT: return step_functions.next_event(instance, state->passed, DBL_MAX, DBL_MAX);
+    }
+    return 0.0;
+}
+
+static Status get(Instance *instance, const unsigned *indices, size_t count, double *values) {
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = &variables[indices[k]];
+        if (variable->kind == STEP_SIZE || variable->kind == NEXT_EVENT) {
+            values[k] = value_of(instance, variable);
+            continue;
+        }
+        if (!up_to_date(instance)) return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);
+        if (variable->kind == REACTION) find_reactions(instance);
+        values[k] = value_of(instance, variable);
+    }
+    return DONE;
+}
+
+/* The value that a user has given a variable, or its start value. */
+static double *place_of(State *state, const Variable *variable) {
+    switch (variable->kind) {
+        case INPUT: return &state->inputs[variable->index];
+        case PARAMETER: return &state->parameters[variable->index];
+        default: return &state->step_size;
+    }
+}
+
+/* Whether a variable may take a value now; says why not. */
+static Status check_value(Instance *instance, const Variable *variable, double value) {
+    State *state = &instance->state;
+    if (!variable->settable) return REFUSE("%s is computed and cannot be set", variable->name);
+    if (!all_finite(&value, 1)) return REFUSE("%s = %g is refused: it must be a finite number", variable->name, value);
+    if (value < variable->minimum || value > variable->maximum) {
+        char allowed[80];
+        if (variable->maximum == DBL_MAX) {
+            snprintf(allowed, sizeof allowed, "at least %g", variable->minimum);
+        } else if (variable->minimum == -DBL_MAX) {
+            snprintf(allowed, sizeof allowed, "at most %g", variable->maximum);
+        } else {
+            snprintf(allowed, sizeof allowed, "between %g and %g", variable->minimum, variable->maximum);
+        }
+        return REFUSE("%s = %g %s is refused: it must be %s", variable->name, value, variable->unit, allowed);
+    }
+    /* Some hosts send all parameters in every step; what changes nothing is no error. */
+    const int fixed = variable->kind != INPUT && !variable->tunable;
+    if (fixed && state->mode == STEPPING && value != *place_of(state, variable)) {
+        return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
+    }
+    return DONE;
+}
+
+static void set_value(Instance *instance, const Variable *variable, double value) {
+    State *state = &instance->state;
+    *place_of(state, variable) = value;
+    if (variable->kind == INPUT) state->held[variable->index] = 1;
+    if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
+}
+
+static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {
+    if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
+    for (size_t k = 0; k < count; k++) {
+        if (check_value(instance, &variables[indices[k]], values[k]) != DONE) return REFUSED;
+    }
+    int tuned = 0;
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = &variables[indices[k]];
+        tuned |= variable->kind == PARAMETER && values[k] != *place_of(&instance->state, variable);
+        set_value(instance, variable, values[k]);
+    }
+    /* Accelerations and rates jump with the parameters that they depend on, as they do with inputs. */
+    if (tuned && instance->state.mode == STEPPING) make_consistent(instance);
+    return DONE;
+}

@@ -25,6 +25,9 @@ from mbsfmu.native import kept
 
 # No contraction to fused operations: every compiler then rounds alike.
 _FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
+SOURCES = "MBSFMU_SOURCES"
+"""Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
+that was compiled before is used then, and libraries know their lines."""
 _LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
 
 
@@ -97,6 +100,8 @@ def kept_library(key: str) -> Path | None:
 
     It must be of the compiler that is here; where none is, one that another compiler made will do.
     """
+    if SOURCES in os.environ:
+        return None
     own = _own_compiler()
     return kept.find(_content(key, None), _maker(own) if own else None, _suffix(None))
 
@@ -139,13 +144,22 @@ def compile_library(
         if found := kept.find(content, None, suffix):
             return found
         raise
+    if SOURCES in os.environ:
+        command = [*command, "-g"]
     maker = _maker(tuple(command))
-    if found := kept.find(content, maker, suffix):
+    if SOURCES not in os.environ and (found := kept.find(content, maker, suffix)):
         return found
     return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix))
 
 
 def _compiled(command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str) -> bytes:
+    if stays := os.environ.get(SOURCES):
+        folder = Path(stays).absolute() / content_key(sorted(sources.items()))[:12]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return _compiled_in(str(folder), command, sources, mains, suffix)
+        except OSError as error:
+            raise CompilerError(f"{SOURCES} is {stays}, where nothing can be written: {reason(error)}") from None
     try:
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
             return _compiled_in(folder, command, sources, mains, suffix)
@@ -163,7 +177,8 @@ def _compiled_in(
     with ThreadPoolExecutor(len(calls)) as pool:
         list(pool.map(lambda call: _run(call, folder), calls))
     library = f"unit{suffix}"
-    _run([*command, "-shared", *objects, "-o", library, *_LINK[suffix]], folder)
+    link = [each for each in _LINK[suffix] if not ("-g" in command and each == "-s")]
+    _run([*command, "-shared", *objects, "-o", library, *link], folder)
     if not (Path(folder) / library).is_file():
         raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
     return (Path(folder) / library).read_bytes()

@@ -58,3 +58,27 @@ def test_sources_that_are_refused_leave_nothing(tmp_path: Path, monkeypatch: pyt
             {"half.c": HALF, "wrong.c": "int wrong(\n"}, {"half.c": "-O1", "wrong.c": "-O1"}, compiler.host_platform()
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sources_stay_where_they_are_wanted_and_the_library_knows_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
+    sources, mains = {"half.c": HALF}, {"half.c": "-O1"}
+    plain = compiler.compile_library(sources, mains, None, portable=False)
+    monkeypatch.setenv(compiler.SOURCES, str(tmp_path / "sources"))
+    library = compiler.compile_library(sources, mains, None, portable=False)
+    (source,) = (tmp_path / "sources").rglob("half.c")
+    assert source.read_text() == HALF
+    assert b"debug_line" in library.read_bytes()
+    assert b"debug_line" not in plain.read_bytes()
+    source.unlink()
+    compiler.compile_library(sources, mains, None, portable=False)
+    assert source.is_file()
+
+
+def test_a_folder_for_sources_that_cannot_be_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(compiler.SOURCES, str(tmp_path / "file"))
+    with pytest.raises(compiler.CompilerError, match=r"MBSFMU_SOURCES is .*file, where nothing can be written: "):
+        compiler.compile_library({"half.c": HALF}, {"half.c": "-O1"}, None, portable=False)

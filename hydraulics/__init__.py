@@ -1,35 +1,59 @@
 """Lumped-fluid hydraulics: components joined at nodes, and the equations of the circuit."""
 
 from hydraulics.circuit import Balanced, Circuit, balanced
-from hydraulics.components import (
-    Cylinder,
-    DirectionalValve,
-    Hose,
-    PressureSource,
-    Tank,
-    Throttle,
-    Volume,
+from hydraulics.component import (
+    Actuator,
+    ChamberPort,
+    Component,
+    FilledPort,
+    Flow,
+    HeldPort,
+    Port,
+    Space,
+    Stage,
 )
+from hydraulics.cylinder import Cylinder
 from hydraulics.data import DataError
+from hydraulics.directional_valve import DirectionalValve
 from hydraulics.equations import CircuitEquations
-from hydraulics.flow import catalogue_coefficient
-from hydraulics.fluid import Oil
+from hydraulics.flow import catalogue_coefficient, orifice_flow
+from hydraulics.fluid import Array, NonNegative, Oil, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
+from hydraulics.sources import PressureSource, Tank
+from hydraulics.throttle import Throttle
+from hydraulics.volumes import Hose, Volume
 
 __all__ = [
+    "Actuator",
+    "Array",
     "Balanced",
+    "ChamberPort",
     "Circuit",
     "CircuitEquations",
+    "Component",
     "Cylinder",
     "DataError",
     "DirectionalValve",
+    "FilledPort",
+    "Flow",
+    "HeldPort",
     "Hose",
+    "Moment",
+    "NonNegative",
     "Oil",
+    "Parameter",
+    "Port",
+    "Positive",
     "PressureSource",
     "Quantity",
+    "Space",
+    "Stage",
     "Tank",
     "Throttle",
     "Volume",
     "balanced",
     "catalogue_coefficient",
+    "orifice_flow",
 ]

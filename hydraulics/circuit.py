@@ -6,19 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Tag, model_validator
 
-from hydraulics.components import (
-    AnyComponent,
-    Cylinder,
-    DirectionalValve,
-    Hose,
-    Name,
-    PressureSource,
-    Tank,
-    Throttle,
-    Volume,
-    ports,
-)
-from hydraulics.data import Data, DataError
+from hydraulics.component import Actuator, AnyComponent, Component, PortKind
+from hydraulics.data import Data, DataError, Name
 from hydraulics.fluid import NonNegative, Oil
 from hydraulics.frozen import FrozenMap
 
@@ -71,20 +60,43 @@ class Circuit(Data):
     initial_pressures: FrozenMap[Name, InitialPressure] = {}
 
     @property
-    def source_nodes(self) -> dict[str, PressureSource | Tank]:
+    def source_nodes(self) -> dict[str, Component]:
         """Nodes that a source holds at a pressure."""
-        return {each.node: each for each in self.components if isinstance(each, (PressureSource, Tank))}
+        return {node: each for each in self.components for node in each.nodes(PortKind.HELD)}
 
     @property
     def volume_nodes(self) -> tuple[str, ...]:
         """Nodes whose pressure is a state, in the order in which the components name them."""
-        nodes = [node for component in self.components for node in ports(component)]
-        return tuple(node for node in dict.fromkeys(nodes) if node not in self.source_nodes)
+        held = self.source_nodes
+        nodes = dict.fromkeys(node for component in self.components for node in component.nodes())
+        return tuple(node for node in nodes if node not in held)
 
     @property
-    def cylinders(self) -> tuple[Cylinder, ...]:
-        """The cylinders."""
-        return tuple(each for each in self.components if isinstance(each, Cylinder))
+    def actuators(self) -> tuple[Actuator, ...]:
+        """The components that move with a mechanism."""
+        return tuple(each for each in self.components if isinstance(each, Actuator))
+
+    def actuator(self, name: str) -> Actuator:
+        """Return the actuator of a name."""
+        return next(each for each in self.actuators if each.name == name)
+
+    def balanced_port(self, actuator: Actuator) -> str:
+        """Return the port of an actuator whose pressure at the start is to balance its load.
+
+        Raises
+        ------
+        DataError
+            When it is not one alone.
+        """
+        ports, pressures = actuator.ports(), self.initial_pressures
+        left = [port for port, node in ports.items() if isinstance(pressures.get(node), (Balanced, type(None)))]
+        if len(left) != 1:
+            nodes = " and ".join(f"'{node}'" for node in ports.values())
+            raise DataError(
+                f"initial_pressures: to balance {actuator.type} '{actuator.name}', one of its nodes {nodes} "
+                "must have a number and the other one not"
+            )
+        return left[0]
 
     @model_validator(mode="after")
     def _is_circuit(self) -> Self:
@@ -106,31 +118,29 @@ class Circuit(Data):
                 raise DataError(f"the name '{name}' is given to a component and to a node")
 
     def _check_nodes(self) -> None:
-        held: set[str] = set()
+        held: dict[str, Component] = {}
         for component in self.components:
-            if isinstance(component, (PressureSource, Tank)):
-                if component.node in held:
-                    raise DataError(f"node '{component.node}' is held at a pressure by more than one source")
-                held.add(component.node)
-            elif isinstance(component, (Hose, Volume, Cylinder)):
-                for node in ports(component):
-                    if node in self.source_nodes:
-                        raise DataError(
-                            f"{component.type} '{component.name}': node '{node}' is held at a pressure by "
-                            f"'{self.source_nodes[node].name}' and has no volume of its own"
-                        )
-        filled = {each.node for each in self.components if isinstance(each, (Hose, Volume))}
+            for node in component.nodes(PortKind.HELD):
+                if node in held:
+                    raise DataError(f"node '{node}' is held at a pressure by more than one source")
+                held[node] = component
+        filled = {node for component in self.components for node in component.nodes(PortKind.FILLED)}
         for component in self.components:
-            for node in ports(component):
+            thing = f"{component.type} '{component.name}'"
+            for node in component.nodes(PortKind.FILLED, PortKind.CHAMBER):
+                if node in held:
+                    raise DataError(
+                        f"{thing}: node '{node}' is held at a pressure by '{held[node].name}' "
+                        "and has no volume of its own"
+                    )
+            for node in component.nodes():
                 if node not in filled and node not in held:
                     raise DataError(
-                        f"node '{node}' of {component.type} '{component.name}' has no volume: "
-                        "attach a hose or a volume to it, or a source"
+                        f"node '{node}' of {thing} has no volume: attach a hose or a volume to it, or a source"
                     )
-            if isinstance(component, (Throttle, DirectionalValve)) and len(set(ports(component))) < len(
-                ports(component)
-            ):
-                raise DataError(f"{component.type} '{component.name}' has two ports at the same node")
+            through = component.nodes(PortKind.THROUGH)
+            if len(set(through)) < len(through):
+                raise DataError(f"{thing} has two ports at the same node")
 
     def _check_initial_pressures(self) -> None:
         nodes = self.volume_nodes
@@ -139,26 +149,16 @@ class Circuit(Data):
                 raise DataError(
                     f"initial_pressures: there is no volume at a node '{node}'; there are volumes at {', '.join(nodes)}"
                 )
-        cylinders = {cylinder.name: cylinder for cylinder in self.cylinders}
+        actuators = {actuator.name: actuator for actuator in self.actuators}
         for node in nodes:
             if node not in self.initial_pressures:
                 raise DataError(f"initial_pressures: the pressure at node '{node}' is missing")
             pressure = self.initial_pressures[node]
             if not isinstance(pressure, Balanced):
                 continue
-            if pressure.cylinder not in cylinders:
+            if pressure.cylinder not in actuators:
                 raise DataError(
                     f"initial_pressures: node '{node}' is to balance '{pressure.cylinder}', "
-                    f"which is no cylinder; cylinders are {', '.join(cylinders) or 'none'}"
+                    f"which is no cylinder; cylinders are {', '.join(actuators) or 'none'}"
                 )
-            cylinder = cylinders[pressure.cylinder]
-            numbers = [
-                chamber
-                for chamber in (cylinder.piston, cylinder.rod)
-                if not isinstance(self.initial_pressures.get(chamber), (Balanced, type(None)))
-            ]
-            if len(numbers) != 1:
-                raise DataError(
-                    f"initial_pressures: to balance cylinder '{cylinder.name}', one of its nodes "
-                    f"'{cylinder.piston}' and '{cylinder.rod}' must have a number and the other one not"
-                )
+            self.balanced_port(actuators[pressure.cylinder])

@@ -160,6 +160,10 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
         return f"{thing}: {where}.type is {context['tag']!r}; it must be one of {expected}"
     if kind == "union_tag_not_found":
         return f"{thing}: {where}.type is missing"
+    if kind == "kind_missing":
+        return f"{thing}: {where}.type is missing"
+    if kind == "kind_unknown":
+        return f"{thing}: {where}.type is {_shortened(repr(value['type']))}; {message}"
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
     # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.

@@ -9,6 +9,9 @@ import numpy as np
 from hydraulics.data import DataError
 from hydraulics.fluid import Array
 
+LAMINAR_PRESSURE = 2e5
+"""Pressure drop in Pa below which flow counts as laminar [Jaiswal2021, sect. 3.1]."""
+
 
 def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_pressure: Array | float) -> Array:
     """Return the flow through an orifice in m³/s [Jaiswal2021, eqs. 24 and 26].

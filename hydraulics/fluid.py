@@ -130,6 +130,33 @@ class Mixture(NamedTuple):
         return self.air_content * np.exp(np.log(ratio) / self.polytropic_index)
 
 
+class Fluid(NamedTuple):
+    """The oil of a circuit at one moment, as numbers or symbols.
+
+    Attributes
+    ----------
+    density
+        In kg/m³.
+    bulk_modulus
+        Of the oil without air in Pa.
+    vapour_pressure
+        In Pa, against vacuum.
+    mixture
+        The oil with its air; None where it has none.
+    """
+
+    density: Array | float
+    bulk_modulus: Array | float
+    vapour_pressure: Array | float
+    mixture: Mixture | None
+
+    def compliance(self, pressure: Array) -> Array | float:
+        """Return the reciprocal of the bulk modulus at a pressure in Pa, against vacuum, in 1/Pa."""
+        if self.mixture is None:
+            return 1.0 / self.bulk_modulus
+        return self.mixture.compliance(pressure - self.vapour_pressure)
+
+
 def capacity(
     compliance: Array | float,
     volume: Array | float,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from hydraulics.fluid import Array
 
@@ -28,6 +28,8 @@ class Quantity:
         One line on it.
     tunable
         Of a parameter: whether it may change while a circuit works, as settings of valves and pumps do.
+    shared
+        Of an output: whether it is there for other systems, and not only to be looked at.
     """
 
     name: str
@@ -38,6 +40,12 @@ class Quantity:
     nominal: float | None = None
     description: str = ""
     tunable: bool = False
+    shared: bool = False
+
+
+def belonging_to(owner: str, quantity: Quantity) -> Quantity:
+    """Return a quantity with its owner's name before its own."""
+    return replace(quantity, name=f"{owner}.{quantity.name}")
 
 
 class Values:
@@ -58,3 +66,6 @@ class Values:
         array, index = self._place[name]
         element: Array = array[index]
         return element
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._place)

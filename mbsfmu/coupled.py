@@ -91,27 +91,28 @@ class CoupledModel(Data):
         for reference in self.signals:
             if (name := reference.partition(".")[0]) not in self.systems:
                 raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
-        self._check_cylinders()
+        self._check_actuators()
         return self
 
-    def _check_cylinders(self) -> None:
-        """Refuse cylinders that are moved without their length or their velocity, or push what does not move them.
+    def _check_actuators(self) -> None:
+        """Refuse actuators that are moved without all of their motion, or push what does not move them.
 
-        Such a model runs, and is wrong: friction and the flows that the piston makes go by the velocity, the chambers
+        Such a model runs, and is wrong: friction and the flows that a piston makes go by the velocity, the chambers
         and the end stops by the length.
         """
         driven = {*self.signals, *(target for _, target in self.connections)}
         read = {source for source, _ in self.connections}
         for system, data in self.systems.items():
-            for cylinder in data.cylinders if isinstance(data, Circuit) else ():
-                name = f"{system}.{cylinder.name}"
-                motion = [f"{name}.length", f"{name}.velocity"]
+            for actuator in data.actuators if isinstance(data, Circuit) else ():
+                name = f"{system}.{actuator.name}"
+                motion = [f"{name}.{each}" for each in actuator.motion]
                 missing = [each for each in motion if each not in driven]
-                if missing and (len(missing) < len(motion) or f"{name}.force" in read):
+                if missing and (len(missing) < len(motion) or f"{name}.{actuator.effort}" in read):
                     told = " and ".join(f"'{each}'" for each in missing)
                     raise DataError(
-                        f"nothing drives {told}, though cylinder '{name}' is part of a machine: "
-                        "connect its force, its length and its velocity"
+                        f"nothing drives {told}, though {actuator.type} '{name}' is part of a machine: "
+                        f"connect its {', its '.join((actuator.effort, *actuator.motion[:-1]))} "
+                        f"and its {actuator.motion[-1]}"
                     )
 
     # -- files ----------------------------------------------------------------------------------------------

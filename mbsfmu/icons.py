@@ -7,8 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hydraulics import Circuit, Cylinder
-from hydraulics.components import ports
+from hydraulics import Circuit
 from mbsfmu.equations.bodies import Points, body_and_point
 from mbsfmu.equations.kinematics import Kinematics, tree_joints
 from mbsfmu.equations.properties import Properties
@@ -81,14 +80,14 @@ def _lines(mechanism: Mechanism, coordinates: Array) -> Iterator[tuple[Array, Ar
 
 
 def _circuit(circuit: Circuit) -> Iterator[Stroke]:
-    """Draw nodes around a circle, and components as dots between the nodes at their ports; cylinders stand out."""
-    nodes = list(dict.fromkeys(node for component in circuit.components for node in ports(component)))
+    """Draw nodes around a circle, and components as dots between the nodes at their ports; actuators stand out."""
+    nodes = list(dict.fromkeys(node for component in circuit.components for node in component.nodes()))
     turns = 2.0 * np.pi * np.arange(len(nodes)) / len(nodes)
     places = {node: np.array([np.sin(turn), np.cos(turn)]) for node, turn in zip(nodes, turns, strict=True)}
     for component in circuit.components:
-        own = [places[node] for node in ports(component)]
+        own = [places[node] for node in component.nodes()]
         middle = np.mean(own, axis=0) if len(own) > 1 else 1.25 * own[0]
-        width, colour = (14.0, _FORCE) if isinstance(component, Cylinder) else (9.0, _OIL)
+        width, colour = (14.0, _FORCE) if component in circuit.actuators else (9.0, _OIL)
         for place in own:
             yield _stroke(middle, place, 3.0, _OIL)
         yield _stroke(middle, middle, width, colour)

@@ -9,10 +9,6 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.system import Instant, System
 from mbsfmu.variables import Causality, Variability, Variable
 
-_OUTPUTS = ("force", "pressure_piston", "pressure_rod")
-"""Last parts of the names of what other systems take; the rest is there to be looked at."""
-
-
 _MAGNITUDES = {"Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
 
@@ -40,8 +36,7 @@ class CircuitSystem(System):
         self.orderings = self._equations.orderings
         self.limited = tuple(_variable(each, Causality.LOCAL) for each in self._equations.limited)
         self.outputs = tuple(
-            _variable(each, Causality.OUTPUT if each.name.rpartition(".")[2] in _OUTPUTS else Causality.LOCAL)
-            for each in self._equations.outputs
+            _variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in self._equations.outputs
         )
 
     def residual(self, instant: Instant) -> Array:  # noqa: ARG002

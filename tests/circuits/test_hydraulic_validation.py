@@ -337,13 +337,25 @@ def test_circuits_that_cannot_be_are_refused(make: Callable[[], Circuit], senten
     refused(make, sentence)
 
 
-def test_unknown_types_are_told_what_there_is() -> None:
-    with pytest.raises(
-        DataError, match=r"^Circuit: components\[1\].type is 'pmp'; it must be one of pressure-source, "
-    ):
-        circuit(TANK, {"type": "pmp", "name": "pump"})
-    with pytest.raises(DataError, match=r"^Circuit: components\[0\].type is missing$"):
-        circuit({"name": "pump"})
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("pmp", "'pmp'; there are cylinder, directional-valve, hose, pressure-source, tank, "),
+        ("throtle", "'throtle'; did you mean 'throttle'? ("),
+        (["tank"], "['tank']; there are cylinder, directional-valve, "),
+    ],
+)
+def test_unknown_types_are_told_what_there_is(word: Any, told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        circuit(TANK, {"type": word, "name": "pump"})
+    assert str(caught.value).startswith(f"Circuit: components[1].type is {told}")
+    assert str(caught.value).endswith(
+        "(a type of your own needs the file that defines it: --parts FILE, or parts=[FILE] in Python)"
+    )
+
+
+def test_a_missing_type_is_named() -> None:
+    refused(lambda: circuit({"name": "pump"}), "Circuit: components[0].type is missing")
 
 
 @pytest.mark.parametrize("data", [None, [1], "circuit"])
@@ -393,7 +405,7 @@ def test_nodes_are_sorted_into_sources_and_volumes() -> None:
     made = paper_circuit()
     assert set(made.source_nodes) == {"P", "T"}
     assert set(made.volume_nodes) == {"V1", "V2", "V3"}
-    assert [each.name for each in made.cylinders] == ["cylinder"]
+    assert [each.name for each in made.actuators] == ["cylinder"]
 
 
 def test_public_names_are_there_and_described() -> None:

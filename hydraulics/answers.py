@@ -1,0 +1,66 @@
+"""What the functions of components give, checked against what the components have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import numpy as np
+
+from hydraulics.component import Component
+from hydraulics.data import DataError, meant
+from hydraulics.fluid import Array
+from hydraulics.quantity import Quantity
+
+Answer = TypeVar("Answer")
+
+
+def picked(
+    component: Component, function: str, quantities: Iterable[Quantity], given: Mapping[str, Answer]
+) -> list[Answer]:
+    """Return what a function gave for each quantity, in their order.
+
+    Raises
+    ------
+    DataError
+        When it gave more or less than these.
+    """
+    names = [quantity.name for quantity in quantities]
+    if sorted(names) != sorted(given):
+        told, wanted = (", ".join(sorted(each)) or "nothing" for each in (given, names))
+        raise DataError(f"{component.type} '{component.name}': {function} gives {told}; it must give {wanted}")
+    return [given[name] for name in names]
+
+
+def in_order(
+    component: Component, function: str, quantities: Iterable[Quantity], given: Mapping[str, Array | float]
+) -> list[Array | float]:
+    """Return the numbers that a function gave for each quantity, in their order.
+
+    Raises
+    ------
+    DataError
+        When it gave more or less than these, or arrays of numbers.
+    """
+    values = picked(component, function, quantities, given)
+    for name, value in given.items():
+        if np.shape(value) != ():
+            raise DataError(
+                f"{component.type} '{component.name}': {function} gives an array of shape {np.shape(value)} as "
+                f"'{name}'; it must be one number"
+            )
+    return values
+
+
+def node_at(component: Component, function: str, port: str) -> str:
+    """Return the node at a port that a function named.
+
+    Raises
+    ------
+    DataError
+        When there is no such port.
+    """
+    ports = component.ports()
+    if port not in ports:
+        raise DataError(f"{component.type} '{component.name}': {function} names a port '{port}'; {meant(port, ports)}")
+    return ports[port]

@@ -1,0 +1,271 @@
+"""The base of components: data, ports, states, inputs, parameters and outputs, and the equations beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, IntEnum
+from functools import cache
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
+
+from hydraulics.data import Data, DataError, Name
+from hydraulics.fluid import Array
+from hydraulics.kinds import Kinds
+from hydraulics.moment import Moment
+from hydraulics.parameters import parameter_fields
+from hydraulics.quantity import Quantity
+
+COMPONENTS: Kinds[Component] = Kinds("component")
+"""All kinds of components by their types."""
+
+
+class PortKind(Enum):
+    """What a component does to the node at a port."""
+
+    THROUGH = "lets oil through"
+    FILLED = "adds a volume to it"
+    CHAMBER = "adds a volume to it that may vanish"
+    HELD = "holds it at a pressure"
+
+
+Port = Annotated[Name, PortKind.THROUGH]
+"""A field that names the node at a port through which oil flows."""
+FilledPort = Annotated[Name, PortKind.FILLED]
+"""A field that names the node that a volume belongs to."""
+ChamberPort = Annotated[Name, PortKind.CHAMBER]
+"""A field that names the node that a chamber belongs to, whose volume a piston changes and may close."""
+HeldPort = Annotated[Name, PortKind.HELD]
+"""A field that names the node that a source holds at a pressure."""
+
+
+class Stage(IntEnum):
+    """Where a component stands on the way from sources to actuators; variables are listed in this order."""
+
+    SOURCE = 0
+    CONTROL = 1
+    LINE = 2
+    ACTUATOR = 3
+
+
+class Flow(NamedTuple):
+    """A flow between two ports.
+
+    Attributes
+    ----------
+    flow
+        In m³/s, by the volume upstream; positive from `origin` to `target`.
+    origin, target
+        Names of ports.
+    """
+
+    flow: Array
+    origin: str
+    target: str
+
+
+class Space(NamedTuple):
+    """A volume of oil at a port.
+
+    Attributes
+    ----------
+    port
+        Name of the port.
+    volume
+        In m³.
+    bulk_modulus
+        Of its walls in Pa; None where they are rigid.
+    """
+
+    port: str
+    volume: Array
+    bulk_modulus: Array | None = None
+
+
+class Component(Data):
+    """A component of a circuit.
+
+    A class that derives from it is data, with fields that say what they are: a `Port`, or a number of the equations,
+    as `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `Moment`, with no
+    branch on a value and nothing written in place; quantities go by short names, without the component's.
+
+    Attributes
+    ----------
+    type
+        The word by which data call the class; a class sets it as `type: Literal["my-part"] = "my-part"`.
+    name
+        Name of the component.
+
+    Raises
+    ------
+    DataError
+        When a class lacks what its ports or quantities need, at its definition.
+    """
+
+    stage: ClassVar[Stage] = Stage.LINE
+    type: Any
+    name: Name
+
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        super().__init_subclass__()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        """Register a class; one that is a base for others only is `abstract`."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if not abstract:
+            COMPONENTS.word(cls)
+            _check_class(cls)
+            COMPONENTS.add(cls)
+
+    @model_validator(mode="after")
+    def _has_distinct_names(self) -> Self:
+        quantities = (*self.states(), *self.inputs(), *self.outputs())
+        names = [*parameter_fields(type(self)), *(quantity.name for quantity in quantities)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the name '{name}' is given to more than one of its numbers")
+        return self
+
+    # -- what it has ----------------------------------------------------------------------------------------
+
+    def ports(self) -> dict[str, str]:
+        """Return the nodes by the names of the ports."""
+        return {port: getattr(self, port) for port in port_kinds(type(self))}
+
+    def nodes(self, *kinds: PortKind) -> tuple[str, ...]:
+        """Return the nodes at ports of some kinds; at all of them where none is named."""
+        found = port_kinds(type(self)).items()
+        return tuple(getattr(self, port) for port, kind in found if not kinds or kind in kinds)
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return its states of first order."""
+        return ()
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return its inputs, with their values where nothing drives them as `start`."""
+        return ()
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return what it tells; outputs of a unit are those that are `shared`."""
+        return ()
+
+    def limited(self) -> tuple[Quantity, ...]:
+        """Return what must lie within limits at the start."""
+        return ()
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return pairs of parameters, the second of which must be greater."""
+        return ()
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def flows(self, now: Moment) -> Iterable[Flow]:  # noqa: ARG002
+        """Return the flows between its ports."""
+        return ()
+
+    def displacements(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return what moving walls push out of ports into their nodes, in m³/s by the volume there."""
+        return {}
+
+    def volumes(self, now: Moment) -> Iterable[Space]:  # noqa: ARG002
+        """Return the volumes at its ports."""
+        return ()
+
+    def held_pressures(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the pressures in Pa, against vacuum, that it holds at ports."""
+        return {}
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the rates of its states."""
+        return {}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return its outputs."""
+        return {}
+
+    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return its states at the start, from parameters and pressures; inputs are not known yet."""
+        return {state.name: state.start or 0.0 for state in self.states()}
+
+    def start_limits(self, now: Moment) -> Mapping[str, tuple[Array | float, Array | float, Array | float]]:  # noqa: ARG002
+        """Return what each of `limited` is at the start, what it must exceed and what it may be at most."""
+        return {}
+
+
+class Actuator(Component, abstract=True):
+    """A component that moves with a mechanism: it takes a motion and gives an effort.
+
+    Attributes
+    ----------
+    motion
+        Its inputs that the mechanism drives, all of them or none.
+    effort
+        Its output that acts on the mechanism.
+    """
+
+    stage: ClassVar[Stage] = Stage.ACTUATOR
+    motion: ClassVar[tuple[str, ...]] = ("length", "velocity")
+    effort: ClassVar[str] = "force"
+
+    def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
+        """Return the pressure in Pa at a port at which it carries its load at the start, given the other ports'.
+
+        Raises
+        ------
+        DataError
+            Where there is no such pressure.
+        """
+        raise DataError(f"{self.type} '{self.name}' has no load that the pressure at {port} could balance")
+
+
+AnyComponent = Annotated[SerializeAsAny[Component], BeforeValidator(COMPONENTS.made)]
+"""The type of a field: any component, or a dictionary with the `type` of one."""
+
+
+@cache
+def port_kinds(kind: type[Component]) -> dict[str, PortKind]:
+    """Return the ports of a class of components with their kinds."""
+    return {
+        name: each for name, field in kind.model_fields.items() for each in field.metadata if isinstance(each, PortKind)
+    }
+
+
+def _check_class(kind: type[Component]) -> None:
+    """Refuse a class that lacks the functions that its ports and quantities need.
+
+    Raises
+    ------
+    DataError
+        When one is missing, or a parameter is no number.
+    """
+    ports = port_kinds(kind)
+    if not ports:
+        raise DataError(f"class {kind.__name__}: a component needs a port, as `inlet: Port`")
+
+    def has(*functions: str) -> bool:
+        return any(getattr(kind, function) is not getattr(Component, function) for function in functions)
+
+    for field in kind.model_fields:
+        if hasattr(Component, field):
+            raise DataError(
+                f"class {kind.__name__}: a field cannot be called '{field}', as a function of components is"
+            )
+    for port, role in ports.items():
+        needed = {
+            PortKind.THROUGH: ("flows", "displacements"),
+            PortKind.FILLED: ("volumes",),
+            PortKind.CHAMBER: ("volumes",),
+            PortKind.HELD: ("held_pressures",),
+        }[role]
+        if not has(*needed):
+            raise DataError(
+                f"class {kind.__name__}: its port '{port}' {role.value}, but it has no {' or '.join(needed)}"
+            )
+    for quantities, function in (("states", "rates"), ("outputs", "evaluate_outputs"), ("limited", "start_limits")):
+        if has(quantities) != has(function):
+            present, missing = (quantities, function) if has(quantities) else (function, quantities)
+            raise DataError(f"class {kind.__name__}: it has {present}, but no {missing}")
+    for name in parameter_fields(kind):
+        if kind.model_fields[name].annotation is not float:
+            raise DataError(f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float")

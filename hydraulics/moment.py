@@ -1,0 +1,76 @@
+"""What a component sees of the circuit at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hydraulics.data import DataError, meant
+from hydraulics.fluid import Array, Fluid
+from hydraulics.quantity import Values
+
+
+class Moment:
+    """A component's own numbers by their short names, the pressures at its ports, and the oil.
+
+    `now["orifice_diameter"]` is a parameter, a state or an input of the component.
+
+    Parameters
+    ----------
+    owner
+        Type and name of the component, for messages.
+    name
+        Name of the component.
+    values
+        The numbers of the circuit.
+    ports
+        The nodes by the names of the ports.
+    pressure
+        Returns the pressure at a node in Pa.
+    oil
+        The oil as it is.
+    inflow
+        Returns what flows into a node in m³/s; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        name: str,
+        values: Values,
+        ports: Mapping[str, str],
+        pressure: Callable[[str], Array],
+        oil: Fluid,
+        inflow: Callable[[str], Array] | None = None,
+    ) -> None:
+        self.oil = oil
+        self._owner = owner
+        self._name = name
+        self._values = values
+        self._ports = ports
+        self._pressure = pressure
+        self._inflow = inflow
+
+    def __getitem__(self, name: str) -> Array:
+        try:
+            return self._values[f"{self._name}.{name}"]
+        except KeyError:
+            known = [each.partition(".")[2] for each in self._values if each.startswith(f"{self._name}.")]
+            raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, known)}") from None
+
+    def pressure(self, port: str) -> Array:
+        """Return the pressure at a port in Pa, against vacuum."""
+        return self._pressure(self._node(port))
+
+    def inflow(self, port: str) -> Array:
+        """Return what the circuit's components let flow into the node at a port, in m³/s by the volume there.
+
+        Outputs may depend on it, the other equations may not.
+        """
+        if self._inflow is None:
+            raise DataError(f"{self._owner} asks for the inflow at '{port}', which outputs alone may depend on")
+        return self._inflow(self._node(port))
+
+    def _node(self, port: str) -> str:
+        if port not in self._ports:
+            raise DataError(f"{self._owner} has no port '{port}'; {meant(port, self._ports)}")
+        return self._ports[port]

@@ -1,0 +1,69 @@
+"""What holds nodes at a pressure: pumps of constant pressure, tanks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from hydraulics.component import Component, HeldPort, Stage
+from hydraulics.fluid import Array, NonNegative
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+_Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True)]
+
+
+class Source(Component, abstract=True):
+    """What holds a node at a pressure and tells what it gives.
+
+    Attributes
+    ----------
+    node
+        The node that it holds at its pressure.
+    """
+
+    stage: ClassVar[Stage] = Stage.SOURCE
+    node: HeldPort
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return flow and power."""
+        return (
+            Quantity("flow", "m3/s", description="flow into the circuit, by the volume at the source"),
+            Quantity("power", "W", description="power into the circuit"),
+        )
+
+    def held_pressures(self, now: Moment) -> Mapping[str, Array]:
+        """Return its pressure."""
+        return {"node": now["pressure"]}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return what the rest of the circuit takes from its node."""
+        flow = -now.inflow("node")
+        return {"flow": flow, "power": flow * now["pressure"]}
+
+
+class PressureSource(Source):
+    """A pump with constant pressure.
+
+    Attributes
+    ----------
+    pressure
+        In Pa, against vacuum.
+    """
+
+    type: Literal["pressure-source"] = "pressure-source"
+    pressure: _Pressure
+
+
+class Tank(Source):
+    """A tank with constant pressure.
+
+    Attributes
+    ----------
+    pressure
+        In Pa, against vacuum.
+    """
+
+    type: Literal["tank"] = "tank"
+    pressure: _Pressure = 1e5

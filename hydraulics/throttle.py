@@ -1,0 +1,54 @@
+"""Orifices that stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+from hydraulics.component import Component, Flow, Port
+from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
+from hydraulics.fluid import Array, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class Throttle(Component):
+    """A sharp-edged orifice between two nodes [Jaiswal2021, eqs. 24 and 25].
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    orifice_diameter
+        In m.
+    discharge_coefficient
+        Flow discharge coefficient C_d; a parameter of a run is 1, that of an ideal orifice, at most.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    type: Literal["throttle"] = "throttle"
+    inlet: Port
+    outlet: Port
+    orifice_diameter: Annotated[Positive, Parameter("m", "diameter of the orifice", tunable=True)]
+    discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its flow."""
+        return (Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow through it."""
+        return (Flow(self._flow(now), "inlet", "outlet"),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow through it."""
+        return {"flow": self._flow(now)}
+
+    def _flow(self, now: Moment) -> Array:
+        coefficient = throttle_coefficient(now["discharge_coefficient"], now["orifice_diameter"], now.oil.density)
+        return orifice_flow(coefficient, now.pressure("inlet") - now.pressure("outlet"), now["laminar_pressure"])

@@ -1,0 +1,56 @@
+"""Volumes of oil: hoses with elastic walls, rigid ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from hydraulics.component import Component, FilledPort, Space
+from hydraulics.fluid import Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+
+_Volume = Annotated[Positive, Parameter("m3", "volume")]
+
+
+class Hose(Component):
+    """A hose with elastic walls.
+
+    Attributes
+    ----------
+    node
+        The node whose volume it adds to.
+    volume
+        In m³.
+    bulk_modulus
+        Modulus of its walls in Pa.
+    """
+
+    type: Literal["hose"] = "hose"
+    node: FilledPort
+    volume: _Volume
+    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus")]
+
+    def volumes(self, now: Moment) -> Iterable[Space]:
+        """Return its volume."""
+        return (Space("node", now["volume"], now["bulk_modulus"]),)
+
+
+class Volume(Component):
+    """A volume with rigid walls, such as a manifold.
+
+    Attributes
+    ----------
+    node
+        The node whose volume it adds to.
+    volume
+        In m³.
+    """
+
+    type: Literal["volume"] = "volume"
+    node: FilledPort
+    volume: _Volume
+
+    def volumes(self, now: Moment) -> Iterable[Space]:
+        """Return its volume."""
+        return (Space("node", now["volume"]),)

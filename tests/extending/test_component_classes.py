@@ -1,0 +1,317 @@
+"""A class of components that lacks something is refused where it is defined, or where its functions answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+
+from hydraulics import (
+    Array,
+    Circuit,
+    CircuitEquations,
+    Component,
+    DataError,
+    Flow,
+    HeldPort,
+    Hose,
+    Moment,
+    NonNegative,
+    Oil,
+    Parameter,
+    Port,
+    Positive,
+    Quantity,
+    Space,
+    Tank,
+    orifice_flow,
+)
+from hydraulics.kinds import given_kinds, kept_apart
+
+
+class Leak(Component):
+    """A leak whose flow goes by the drop of pressure, through a fatiguing wall."""
+
+    type: Literal["test-leak"] = "test-leak"
+    inlet: Port
+    outlet: Port
+    conductance: Annotated[Positive, Parameter("m3/(s.Pa)", "flow by the drop of pressure", tunable=True)]
+    growth: Annotated[NonNegative, Parameter("1/s", "rate at which it grows")] = 0.0
+    label: str = ""
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("wear", "1", 1.0, description="by what it has grown"),)
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("shock", "1", 0.0, description="beats upon it"),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("flow", "m3/s", shared=True), Quantity("oil_density", "kg/m3"))
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        drop = now.pressure("inlet") - now.pressure("outlet")
+        return (Flow(now["wear"] * now["conductance"] * drop, "inlet", "outlet"),)
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:
+        return {"wear": now["growth"] + now["shock"]}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        (flow,) = self.flows(now)
+        return {"oil_density": now.oil.density, "flow": flow.flow}
+
+
+def circuit(*components: Component | dict[str, Any]) -> Circuit:
+    return Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0),
+        components=(
+            Tank(name="tank", node="T"),
+            Hose(name="hose", node="A", volume=1e-4, bulk_modulus=1.5e8),
+            *components,
+        ),
+        initial_pressures={"A": 2e6},
+    )
+
+
+LEAK = {"type": "test-leak", "name": "leak", "inlet": "A", "outlet": "T", "conductance": 1e-11, "growth": 0.5}
+
+
+def test_component_of_ones_own_gives_the_circuit_what_it_declares() -> None:
+    equations = CircuitEquations(circuit(LEAK))
+    assert [each.name for each in equations.states] == ["A.pressure", "leak.wear"]
+    assert [each.name for each in equations.inputs] == ["leak.shock"]
+    assert [(each.name, each.shared) for each in equations.outputs if each.name.startswith("leak")] == [
+        ("leak.flow", True),
+        ("leak.oil_density", False),
+    ]
+    own = {each.name: each for each in equations.parameters if each.name.startswith("leak")}
+    assert list(own) == ["leak.conductance", "leak.growth"]
+    conductance, growth = own.values()
+    assert (conductance.unit, conductance.start, conductance.minimum, conductance.tunable) == (
+        *("m3/(s.Pa)", 1e-11, pytest.approx(1e-12)),
+        True,
+    )
+    assert (growth.minimum, growth.maximum, growth.tunable) == (0.0, None, False)
+
+
+def test_flows_of_ones_own_component_change_pressures() -> None:
+    equations = CircuitEquations(circuit(LEAK))
+    parameters = np.array([each.start for each in equations.parameters])
+    assert equations.initial_states(parameters) == pytest.approx([2e6, 1.0])
+    rates = equations.rates(np.array([3e6, 1.4]), np.array([0.25]), parameters)
+    flow = 1.4 * 1e-11 * (3e6 - 1e5)
+    capacity = 1e-4 * (1.0 / 1.5e9 + 1.0 / 1.5e8)
+    assert rates == pytest.approx([-flow / capacity, 0.5 + 0.25], rel=1e-14)
+    outputs = dict(
+        zip(
+            [each.name for each in equations.outputs],
+            equations.evaluate_outputs(np.array([3e6, 1.4]), np.array([0.25]), parameters),
+            strict=True,
+        )
+    )
+    assert outputs["leak.flow"] == pytest.approx(flow, rel=1e-14)
+    assert outputs["tank.flow"] == pytest.approx(-flow, rel=1e-14)
+    assert outputs["leak.oil_density"] == 850.0
+
+
+def test_json_means_a_component_of_ones_own_by_its_type() -> None:
+    made = circuit(LEAK)
+    again = Circuit.from_dict(made.to_dict())
+    assert again == made
+    assert type(again.components[-1]) is Leak
+    assert made.to_dict()["components"][-1] == {**LEAK, "label": ""}
+
+
+def refused(define: Callable[[], object], *words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        define()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def no_type() -> None:
+    class Nameless(Component):
+        node: HeldPort
+
+
+def inherited_type() -> None:
+    class Longer(Leak):
+        length: float
+
+
+def no_port() -> None:
+    class Portless(Component):
+        type: Literal["test-portless"] = "test-portless"
+
+
+def idle_port() -> None:
+    class Idle(Component):
+        type: Literal["test-idle"] = "test-idle"
+        inlet: Port
+
+
+def empty_volume() -> None:
+    class Empty(Component):
+        type: Literal["test-empty"] = "test-empty"
+        node: HeldPort
+
+        def volumes(self, now: Moment) -> Iterable[Space]:
+            return ()
+
+
+def states_without_rates() -> None:
+    class Still(Hose):
+        type: Literal["test-still"] = "test-still"
+
+        def states(self) -> tuple[Quantity, ...]:
+            return (Quantity("x", "m"),)
+
+
+def outputs_without_values() -> None:
+    class Mute(Hose):
+        type: Literal["test-mute"] = "test-mute"
+
+        def outputs(self) -> tuple[Quantity, ...]:
+            return (Quantity("x", "m"),)
+
+
+def parameter_that_is_none() -> None:
+    class Vague(Hose):
+        type: Literal["test-vague"] = "test-vague"
+        bore: Annotated[float | None, Parameter("m", "bore")] = None
+
+
+def parameter_with_the_name_of_a_function() -> None:
+    class Odd(Hose):
+        type: Literal["test-odd"] = "test-odd"
+        rates: Annotated[float, Parameter("m", "odd")] = 1.0
+
+
+def taken_type() -> None:
+    class Other(Hose):
+        type: Literal["hose"] = "hose"
+
+
+def type_of_another_class() -> None:
+    class Twin(Hose):
+        type: Literal["test-leak"] = "test-leak"
+
+
+@pytest.mark.parametrize(
+    ("define", "words"),
+    [
+        (no_type, ("class Nameless: a component has a type of its own", 'type: Literal["my-part"]')),
+        (inherited_type, ("class Longer: a component has a type of its own",)),
+        (no_port, ("class Portless: a component needs a port",)),
+        (idle_port, ("class Idle: its port 'inlet' lets oil through, but it has no flows or displacements",)),
+        (empty_volume, ("class Empty: its port 'node' holds it at a pressure, but it has no held_pressures",)),
+        (states_without_rates, ("class Still: it has states, but no rates",)),
+        (outputs_without_values, ("class Mute: it has outputs, but no evaluate_outputs",)),
+        (parameter_that_is_none, ("class Vague: the parameter 'bore' must be a number",)),
+        (taken_type, ("class Other of", "test_component_classes.py", "'hose' is taken by Hose of hydraulics.volumes")),
+        (type_of_another_class, ("class Twin of", "'test-leak' is taken by Leak of", "test_component_classes.py")),
+    ],
+)
+def test_classes_that_lack_something_are_refused(define: Callable[[], object], words: tuple[str, ...]) -> None:
+    refused(define, *words)
+
+
+def test_fields_must_not_hide_functions() -> None:
+    with pytest.warns(UserWarning, match="shadows"):
+        refused(parameter_with_the_name_of_a_function, "class Odd: a field cannot be called 'rates'")
+
+
+def redefined(factor: float) -> type[Component]:
+    class Again(Component):
+        type: Literal["test-again"] = "test-again"
+        inlet: Port
+        outlet: Port
+
+        def flows(self, now: Moment) -> Iterable[Flow]:
+            return (Flow(factor * orifice_flow(1e-8, now.pressure("inlet"), 2e5), "inlet", "outlet"),)
+
+    return Again
+
+
+def test_a_class_that_is_defined_anew_replaces_the_old_one() -> None:
+    redefined(1.0)
+    newer = redefined(2.0)
+    made = circuit({"type": "test-again", "name": "again", "inlet": "A", "outlet": "T"})
+    assert type(made.components[-1]) is newer
+
+
+def test_kinds_that_are_kept_apart_are_seen_where_they_are_given() -> None:
+    with kept_apart() as kinds:
+
+        class Hidden(Hose):
+            type: Literal["test-hidden"] = "test-hidden"
+
+    data = {"type": "test-hidden", "name": "hidden", "node": "A", "volume": 1e-4, "bulk_modulus": 1e8}
+    refused(lambda: circuit(data), "components[2].type is 'test-hidden'", "--parts FILE")
+    with given_kinds(kinds):
+        assert type(circuit(data).components[-1]) is Hidden
+    refused(lambda: circuit(data), "components[2].type is 'test-hidden'")
+    assert type(circuit(Hidden.from_dict(data)).components[-1]) is Hidden
+
+
+# -- answers ------------------------------------------------------------------------------------------------
+
+
+class Answering(Component):
+    """A component whose functions give what a test says."""
+
+    type: Literal["test-answering"] = "test-answering"
+    inlet: Port
+    outlet: Port
+    case: str
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("x", "m", 0.0, description="of no meaning"),)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        number = {"unknown number": "bore"}.get(self.case, "x")
+        port = {"unknown port": "outlt"}.get(self.case, "outlet")
+        if self.case == "inflow":
+            return (Flow(now.inflow("inlet"), "inlet", "outlet"),)
+        return (Flow(now[number], "inlet", port),)
+
+    def rates(self, now: Moment) -> Mapping[str, Any]:
+        rates = {"missing rate": {}, "odd rate": {"x": now["x"], "y": 1.0}, "many": {"x": np.stack([now["x"]] * 2)}}
+        return rates.get(self.case, {"x": now.pressure("inlt" if self.case == "unknown pressure" else "inlet")})
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ("missing rate", "test-answering 'part': rates gives nothing; it must give x"),
+        ("odd rate", "test-answering 'part': rates gives x, y; it must give x"),
+        ("many", "test-answering 'part': rates gives an array of shape (2,) as 'x'; it must be one number"),
+        ("unknown number", "test-answering 'part' has no number 'bore' here; there are x"),
+        ("unknown port", "test-answering 'part': flows names a port 'outlt'; did you mean 'outlet'?"),
+        ("unknown pressure", "test-answering 'part' has no port 'inlt'; did you mean 'inlet'?"),
+        ("inflow", "test-answering 'part' asks for the inflow at 'inlet', which outputs alone may depend on"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(case: str, sentence: str) -> None:
+    equations = CircuitEquations(circuit(Answering(name="part", inlet="A", outlet="T", case=case)))
+    parameters = np.array([each.start for each in equations.parameters])
+    with pytest.raises(DataError) as caught:
+        equations.rates(np.array([1e6, 0.0]), np.zeros(0), parameters)
+    assert str(caught.value) == sentence
+
+
+class Doubled(Leak):
+    """A leak one of whose states has the name of a parameter."""
+
+    type: Literal["test-doubled"] = "test-doubled"
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("growth", "1", 1.0),)
+
+
+def test_names_of_a_component_are_distinct() -> None:
+    refused(
+        lambda: Doubled(name="leak", inlet="A", outlet="T", conductance=1.0),
+        "Doubled 'leak': the name 'growth' is given to more than one of its numbers",
+    )

@@ -16,7 +16,8 @@ from mbsfmu.cli.options import (
 )
 from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.simulation.factory import SOLVERS, TOLERANCE, make_simulation
+from mbsfmu.simulation.factory import TOLERANCE, make_simulation
+from mbsfmu.simulation.solvers import solver_names
 from mbsfmu.trajectory import SUFFIXES
 
 
@@ -25,7 +26,7 @@ from mbsfmu.trajectory import SUFFIXES
 @formulation_option
 @click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@option_of(make_simulation, "--solver", f"One of {', '.join(SOLVERS)}.")
+@option_of(make_simulation, "--solver", f"One of {', '.join(solver_names())}.")
 @click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
 @click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
 @drift_options

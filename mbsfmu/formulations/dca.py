@@ -7,8 +7,9 @@ from typing import ClassVar
 import casadi as ca
 
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.rules.rule import Rule
 
 
 class Dca(FirstOrder):
@@ -18,7 +19,7 @@ class Dca(FirstOrder):
 
     Parameters
     ----------
-    functions, tolerances
+    functions, tolerances, rule
         As for every formulation.
     stabilisation
         Baumgarte's rate a in 1/s, of Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for none.
@@ -26,9 +27,21 @@ class Dca(FirstOrder):
 
     name: ClassVar[str] = "dca"
     moving: ClassVar[str] = "velocities"
+    quantities: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("coordinates", "velocities"),
+        ("velocities", "accelerations"),
+        ("states", "rates"),
+    )
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, stabilisation: float = 0.0) -> None:
-        super().__init__(functions, tolerances)
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        tolerances: Tolerances,
+        rule: Rule = TRAPEZOIDAL,
+        *,
+        stabilisation: float = 0.0,
+    ) -> None:
+        super().__init__(functions, tolerances, rule)
         self._stabilisation = stabilisation
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:

@@ -12,15 +12,16 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.formulation import Formulation, Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
+from mbsfmu.rules.rule import Rule
 
 STIFFENING = 100.0
-"""Penalty factor in the equations of a step as a multiple of the largest inertia, times 4/h²."""
+"""Penalty factor in the equations of a step as a multiple of the largest inertia, times ∂z̈/∂z of the rule."""
 
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
@@ -30,12 +31,12 @@ class DcaAlm(Formulation):
     """Absolute coordinates; all joints are constraints, redundant and singular ones do no harm.
 
     Explicit solvers integrate y = (q, q̇, x), with accelerations from the augmented-Lagrangian iteration, and project
-    after each accepted step. The trapezoidal rule takes positions as unknowns, with penalty forces in the equations
+    after each accepted step. Implicit rules take positions as unknowns, with penalty forces in the equations
     of the step, and projects what it finds.
 
     Parameters
     ----------
-    functions, tolerances
+    functions, tolerances, rule
         As for every formulation; all constraints have to be in use.
     projections
         Whether positions and velocities are projected after each step.
@@ -53,17 +54,18 @@ class DcaAlm(Formulation):
         self,
         functions: SystemFunctions,
         tolerances: Tolerances,
+        rule: Rule = TRAPEZOIDAL,
         *,
         projections: bool = True,
         stabilisation: float | None = None,
         penalty: float = PENALTY,
     ) -> None:
-        super().__init__(functions, tolerances, drifts=not projections)
+        super().__init__(functions, tolerances, rule, drifts=not projections)
         self.projects = projections
         chosen = (0.0 if projections else STABILISATION) if stabilisation is None else stabilisation
         self.projection = Projection(functions, penalty, chosen)
         self.iterations = self.projection.iterations
-        self.equations = AugmentedEquations(functions)
+        self.equations = AugmentedEquations(functions, rule)
 
     @cached_property
     def flow_rates(self) -> TracedFunction:
@@ -75,10 +77,10 @@ class DcaAlm(Formulation):
     def step_penalty(self) -> TracedFunction:
         """Nothing but what it writes: the penalty factor in the equations of a step.
 
-        The multipliers converge by the ratio of 4/h² M to it in each iteration, so it must exceed that by far.
+        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far.
         """
         largest = ca.mmax(ca.diag(self.functions.expressions.mass))
-        factor = ca.fmax(STEP_PENALTY, STIFFENING * self.equations.trapezoidal.first**2 * largest)
+        factor = ca.fmax(STEP_PENALTY, STIFFENING * self.equations.end.acceleration_by_position * largest)
         return self.functions.traced("step_penalty", [factor], into=["penalty"])
 
     def settle(self) -> None:
@@ -89,8 +91,7 @@ class DcaAlm(Formulation):
             self.projection.factorize()
         self.projection.accelerate()
 
-    def consistent(self, state: State) -> State:
-        """Return the state with accelerations, multipliers and rates that fit the inputs of now."""
+    def _consistent(self, state: State) -> State:
         self.load(state)
         self.projection.factorize()
         self.projection.accelerate()
@@ -104,7 +105,7 @@ class DcaAlm(Formulation):
         return State.of(functions, integrals, integral_rates.copy())
 
     def problem(self, state: State, step: float) -> ProjectedProblem:
-        """Return the equations of a trapezoidal step."""
+        """Return the equations of an implicit step."""
         return ProjectedProblem(self, state, step)
 
     def explicit_form(self, state: State) -> ProjectedForm:
@@ -113,7 +114,7 @@ class DcaAlm(Formulation):
 
 
 class ProjectedProblem(AugmentedProblem):
-    """A trapezoidal step in absolute coordinates, with projections instead of the penalty formulation's.
+    """An implicit step in absolute coordinates, with projections instead of the penalty formulation's.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class ProjectedProblem(AugmentedProblem):
     """
 
     def __init__(self, formulation: DcaAlm, state: State, step: float) -> None:
-        super().__init__(formulation.functions, state, step, formulation.equations)
+        super().__init__(formulation, state, step, formulation.equations)
         self._formulation = formulation
         formulation.functions.integrals[:] = state.integrals
         formulation.functions.coordinates[:] = state.coordinates

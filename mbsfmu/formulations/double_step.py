@@ -14,11 +14,12 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.trapezoidal_rates import TrapezoidalRates
+from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.rules.rule import Rule
 
 LEAP = 0.5
 """Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""
@@ -35,6 +36,8 @@ class ReducedEquations:
     ----------
     functions
         Functions of the system; they get the parts that follow.
+    rule
+        How ż^i, z̈^i and ẋ follow from z^i and x at the end of a step.
 
     Attributes
     ----------
@@ -42,11 +45,11 @@ class ReducedEquations:
         R_z, shape (n, n − r) with the number r of independent loop equations, and G, shape (n, m).
     velocities, accelerations
         ż^i and z̈^i for `motion` and `explicit`, each of shape (n − r,).
-    trapezoidal
+    end
         ż^i, z̈^i and ẋ at the end of a step.
     """
 
-    def __init__(self, functions: SystemFunctions) -> None:
+    def __init__(self, functions: SystemFunctions, rule: Rule) -> None:
         n, m = len(functions.coordinates), len(functions.rows)
         freedom = n - functions.rank
         self._functions = functions
@@ -60,7 +63,7 @@ class ReducedEquations:
             self._g, self.lift = ca.SX(n, 0), np.zeros((n, 0))
         self._v, self.velocities = functions.add_part("independent_velocities", freedom)
         self._a, self.accelerations = functions.add_part("independent_accelerations", freedom)
-        self.trapezoidal = TrapezoidalRates(functions, freedom)
+        self.end = StepRates(functions, rule, freedom, len(functions.states))
 
     def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
         """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15]."""
@@ -76,11 +79,11 @@ class ReducedEquations:
     @cached_property
     def residual(self) -> TracedFunction:
         """(R_zᵀ (M z̈ − Q), ẋ − f) at the end of a step [eq. 38]; writes x, ẋ, ż, z̈ and λ."""
-        trapezoidal = self.trapezoidal
-        at_end = {"states": trapezoidal.states, **self._motion(trapezoidal.velocities, trapezoidal.accelerations)}
+        end = self.end
+        at_end = {"states": end.values, **self._motion(end.velocities, end.accelerations)}
         residual, rates = self._given.at([self._given.residual, self._given.rates], at_end)
-        unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), trapezoidal.rates - rates)
-        written = {**at_end, "rates": trapezoidal.rates, "multipliers": self._multipliers(residual)}
+        unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), end.rates - rates)
+        written = {**at_end, "rates": end.rates, "multipliers": self._multipliers(residual)}
         return self._functions.traced("reduced_residual", [unbalanced, *written.values()], into=written)
 
     @cached_property
@@ -92,22 +95,22 @@ class ReducedEquations:
 
     @cached_property
     def tangent(self) -> TracedFunction:
-        """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the trapezoidal rule − f) by (z^i, x); a square matrix.
+        """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the rule − f) by (z^i, x); a square matrix.
 
-        ż^i and z̈^i follow z^i with 2/h and 4/h². The sensitivities of z, ż and z̈ follow from differentiating Φ,
+        ż^i and z̈^i follow z^i as the rule says. The sensitivities of z, ż and z̈ follow from differentiating Φ,
         Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
         λ such that the dependent part vanishes: projecting dρ with R_zᵀ removes dλ.
         """
-        given, r, first = self._given, self._r, self.trapezoidal.first
+        given, r, end = self._given, self._r, self.end
         turned = ca.mtimes(self._g, ca.mtimes(given.derivative(given.closure_rate, "coordinates"), r))
-        by_velocity = first * r - turned
+        by_velocity = end.velocity_by_position * r - turned
         both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
         turned = ca.mtimes(self._g, ca.mtimes(both, ca.vertcat(r, by_velocity)))
-        motion = ca.vertcat(r, by_velocity, first**2 * r - turned)
+        motion = ca.vertcat(r, by_velocity, end.acceleration_by_position * r - turned)
         balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
         by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
         rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
-        matrix = self.trapezoidal.square(balance, by_states, rates, given.derivative(given.rates, "states"))
+        matrix = end.square(balance, by_states, rates, given.derivative(given.rates, "states"))
         return self._functions.traced("reduced_tangent", [matrix], matrices=[0])
 
     @cached_property
@@ -122,40 +125,31 @@ class ReducedEquations:
 
 
 class DoubleStepProblem(StepProblem):
-    """One trapezoidal step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38].
+    """One step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38].
 
     Parameters
     ----------
-    functions, state, step
-        As for every problem.
-    equations
-        The reduced equations.
-    partition
-        The choice of coordinates.
-    dependent
-        Solves for the dependent ones of that choice.
+    formulation, state, step
+        As for every problem; the state's choice of coordinates stays in use.
     """
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        state: State,
-        step: float,
-        equations: ReducedEquations,
-        partition: Partition,
-        dependent: DependentCoordinates,
-    ) -> None:
-        super().__init__(functions, state, step)
-        self._equations = equations
-        self._partition = partition
-        self._independent = independent = partition.independent
+    def __init__(self, formulation: DoubleStep, state: State, step: float) -> None:
+        super().__init__(formulation, state, step)
+        assert state.partition is not None
+        self._equations = equations = formulation.equations
+        self._partition = state.partition
+        self._independent = independent = state.partition.independent
         self._freedom = len(independent)
-        self._dependent = dependent
+        self._dependent = formulation.dependent(state)
         self._estimate = self._predicted_coordinates
         self._placed = False
-        begin = state.coordinates[independent], state.velocities[independent], state.accelerations[independent]
-        equations.trapezoidal.begin(*begin, state.states, state.rates)
-        equations.trapezoidal.step[0] = step
+        equations.end.begin(
+            [state.coordinates[independent], state.states],
+            [state.velocities[independent], state.rates],
+            state.accelerations[independent],
+            self.history.of(state.history, independent),
+            step,
+        )
         self.guess = np.concatenate([self._estimate[independent], self._predicted_states])
 
     @property
@@ -174,7 +168,7 @@ class DoubleStepProblem(StepProblem):
         self._dependent.place(self._estimate)
         self._estimate[:] = self.functions.coordinates
         self._placed = True
-        equations.trapezoidal.unknowns[:] = unknowns
+        equations.end.unknowns[:] = unknowns
         return equations.residual()[0]
 
     def jacobian(self) -> Floats:
@@ -192,9 +186,9 @@ class DoubleStep(Formulation):
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
-        super().__init__(functions, tolerances)
-        self.equations = ReducedEquations(functions)
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL) -> None:
+        super().__init__(functions, tolerances, rule)
+        self.equations = ReducedEquations(functions, rule)
         self._partition: Partition | None = None
         self._dependent: DependentCoordinates
 
@@ -221,9 +215,7 @@ class DoubleStep(Formulation):
 
     def problem(self, state: State, step: float) -> DoubleStepProblem:
         """Return the equations of a step."""
-        assert state.partition is not None
-        dependent = self.dependent(state)
-        return DoubleStepProblem(self.functions, state, step, self.equations, state.partition, dependent)
+        return DoubleStepProblem(self, state, step)
 
     def explicit_form(self, state: State) -> DoubleStepForm:
         """Return the equations for explicit solvers."""

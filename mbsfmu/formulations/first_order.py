@@ -14,10 +14,12 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.formulation import Formulation, Limits, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Limits, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.rules.rule import Rule
 
 _RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
@@ -28,7 +30,7 @@ class FirstOrder(Formulation):
 
     Parameters
     ----------
-    functions, tolerances
+    functions, tolerances, rule
         As for every formulation.
     """
 
@@ -40,15 +42,11 @@ class FirstOrder(Formulation):
     moving: ClassVar[str]
     """The part w of an instant: `velocities` or `momenta`."""
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances) -> None:
-        super().__init__(functions, tolerances, drifts=True)
-        size = 2 * len(functions.coordinates) + len(functions.states)
-        self._unknowns, self.unknowns = functions.add_part("unknowns", size)
-        self._begin, self.begin = functions.add_part("begin", size)
-        self._begin_rates, self.begin_rates = functions.add_part("begin_rates", size)
-        step, self.step = functions.add_part("step", 1)
-        self._first = 2.0 / step
-        self.momentum_rates = functions.add_part("momentum_rates", len(functions.coordinates))[1]
+    second_order: ClassVar[bool] = False
+
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL) -> None:
+        super().__init__(functions, tolerances, rule, drifts=True)
+        self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     @abstractmethod
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
@@ -96,20 +94,20 @@ class FirstOrder(Formulation):
 
     @cached_property
     def residual(self) -> TracedFunction:
-        """2/h (y − y_k) − ẏ_k − f(y) of the trapezoidal rule; writes z, w and x."""
+        """ẏ by the rule − f(y); writes z, w and x."""
         n, k = len(self.functions.coordinates), len(self.functions.states)
-        ends = ca.vertsplit(self._unknowns, [0, n, 2 * n, 2 * n + k])
+        ends = ca.vertsplit(self.end.values, [0, n, 2 * n, 2 * n + k])
         written = dict(zip(("coordinates", self.moving, "states"), ends, strict=True))
         (flow,) = self.functions.expressions.at([self._flow], written)
-        unbalanced = self._first * (self._unknowns - self._begin) - self._begin_rates - flow
-        return self.functions.traced("first_order_residual", [unbalanced, *written.values()], into=written)
+        results = [self.end.rates - flow, *written.values()]
+        return self.functions.traced("first_order_residual", results, into=written)
 
     @cached_property
     def tangent(self) -> TracedFunction:
         """Derivative of the residual by (z, w, x), from the parts; a square matrix."""
         given = self.functions.expressions
         by_unknowns = given.derivative(self._flow, "coordinates", self.moving, "states")
-        matrix = self._first * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
+        matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
         return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
 
     def limits(self, unknowns: int) -> Limits:
@@ -123,10 +121,9 @@ class FirstOrder(Formulation):
         """Write a state into the functions' arrays."""
         super().load(state)
         self.functions.momenta[:] = state.momenta
-        self.momentum_rates[:] = state.momentum_rates
+        self.functions.momentum_rates[:] = state.momentum_rates
 
-    def consistent(self, state: State) -> State:
-        """Return the state with accelerations, multipliers and rates that fit the inputs of now."""
+    def _consistent(self, state: State) -> State:
         self.load(state)
         return self.moved(state.integrals)
 
@@ -157,10 +154,10 @@ class FirstOrder(Formulation):
         self.motion()
         functions = self.functions
         moved = State.of(functions, integrals, functions.integral_rates()[0].copy())
-        return replace(moved, momenta=functions.momenta.copy(), momentum_rates=self.momentum_rates.copy())
+        return replace(moved, momenta=functions.momenta.copy(), momentum_rates=functions.momentum_rates.copy())
 
     def problem(self, state: State, step: float) -> FirstOrderProblem:
-        """Return the equations of a trapezoidal step."""
+        """Return the equations of an implicit step."""
         return FirstOrderProblem(self, state, step)
 
     def explicit_form(self, state: State) -> FirstOrderForm:
@@ -175,7 +172,7 @@ class FirstOrder(Formulation):
 
 
 class FirstOrderProblem(StepProblem):
-    """One step of the trapezoidal rule for y.
+    """One implicit step for y.
 
     Parameters
     ----------
@@ -184,12 +181,16 @@ class FirstOrderProblem(StepProblem):
     """
 
     def __init__(self, formulation: FirstOrder, state: State, step: float) -> None:
-        super().__init__(formulation.functions, state, step)
+        super().__init__(formulation, state, step)
         self._formulation = formulation
         moving, moving_rates = formulation.flow_of(state)
-        np.concatenate([state.coordinates, moving, state.states], out=formulation.begin)
-        np.concatenate([state.velocities, moving_rates, state.rates], out=formulation.begin_rates)
-        formulation.step[0] = step
+        formulation.end.begin(
+            [state.coordinates, moving, state.states],
+            [state.velocities, moving_rates, state.rates],
+            np.zeros(0),
+            self.history.of(state.history, ()),
+            step,
+        )
         predicted = self._predicted_coordinates, moving + step * moving_rates, self._predicted_states
         self.guess = np.concatenate(predicted)
 
@@ -200,8 +201,8 @@ class FirstOrderProblem(StepProblem):
         return tuple(variable.name for variable in (*system.coordinates, *system.velocities, *system.states))
 
     def residual(self, unknowns: Floats) -> Floats:
-        """Return 2/h (y − y_k) − ẏ_k − f(y); sets z, w and x."""
-        self._formulation.unknowns[:] = unknowns
+        """Return ẏ by the rule − f(y); sets z, w and x."""
+        self._formulation.end.unknowns[:] = unknowns
         return self._formulation.residual()[0]
 
     def jacobian(self) -> Floats:
@@ -212,8 +213,8 @@ class FirstOrderProblem(StepProblem):
         """Return the state at the end."""
         before = self.state
         end = self._formulation.moved(before.integrals)
-        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + end.integral_rates)
-        return replace(end, integrals=integrals)
+        integrals, history = self.history.end(before, end.integral_rates)
+        return replace(end, integrals=integrals, history=history)
 
 
 class FirstOrderForm(CoordinateForm):

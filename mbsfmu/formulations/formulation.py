@@ -16,7 +16,12 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.step_history import StepHistory
+from mbsfmu.rules.rule import Rule
+from mbsfmu.rules.trapezoidal import Trapezoidal
 
+TRAPEZOIDAL = Trapezoidal()
+"""The rule where none is chosen."""
 CLOSED = 1e-5
 """How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
 
@@ -99,14 +104,14 @@ class IterationCount:
 
 
 class StepProblem(ABC):
-    """The nonlinear equations of one trapezoidal step, positions and states x being the unknowns.
+    """The nonlinear equations of one implicit step, positions and states x being the unknowns.
 
-    The trapezoidal rule gives the rates (see `TrapezoidalRates`).
+    The formulation's rule gives the rates (see `StepRates`).
 
     Parameters
     ----------
-    functions
-        Functions of the system, with inputs at the end of the step and parameters set.
+    formulation
+        The formulation; its functions have inputs at the end of the step and parameters set.
     state
         Where the step begins.
     step
@@ -116,8 +121,9 @@ class StepProblem(ABC):
     guess: Floats
     """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ."""
 
-    def __init__(self, functions: SystemFunctions, state: State, step: float) -> None:
-        self.functions = functions
+    def __init__(self, formulation: Formulation, state: State, step: float) -> None:
+        self.functions = functions = formulation.functions
+        self.history = formulation.history
         self.state = state
         self.step = step
         functions.references[:] = state.references
@@ -152,9 +158,9 @@ class StepProblem(ABC):
         """Return the state at the end of the step, where the functions are; integrals by the same rule."""
         functions, before = self.functions, self.state
         integral_rates = functions.integral_rates()[0].copy()
-        integrals = before.integrals + 0.5 * self.step * (before.integral_rates + integral_rates)
+        integrals, history = self.history.end(before, integral_rates)
         end = State.of(functions, integrals, integral_rates)
-        return replace(end, references=before.references, partition=partition)
+        return replace(end, references=before.references, history=history, partition=partition)
 
 
 class Formulation(ABC):
@@ -166,11 +172,15 @@ class Formulation(ABC):
         Functions of the system with the independent constraints in use.
     tolerances
         Tolerances of the Newton iteration.
+    rule
+        How rates follow from the unknowns of an implicit step.
     drifts
         Whether loops are closed in velocities or accelerations only.
 
     Attributes
     ----------
+    history
+        What the rule remembers.
     opening
         How far a loop may be open at the end of a step, as a share of its lever arms.
     """
@@ -182,9 +192,17 @@ class Formulation(ABC):
     """What to do where loops open."""
     absolute: ClassVar[bool] = False
     """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
+    second_order: ClassVar[bool] = True
+    """Whether positions are unknowns of an implicit step and give velocities and accelerations; else each alone."""
+    quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)
+    """Names of its quantities of first order with their rates."""
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, *, drifts: bool = False) -> None:
+    def __init__(
+        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL, *, drifts: bool = False
+    ) -> None:
         self.functions = functions
+        self.rule = rule
+        self.history = StepHistory(functions, rule, motion=self.second_order, quantities=self.quantities)
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
@@ -223,8 +241,12 @@ class Formulation(ABC):
     def consistent(self, state: State) -> State:
         """Return the state with accelerations, multipliers and rates that fit the inputs of now.
 
-        Where an input jumps, these jump too; the trapezoidal rule must start from their values after it.
+        Where an input jumps, these jump too, and with them what the rule remembers.
         """
+        found = self._consistent(state)
+        return replace(found, history=self.history.after_jump(state, found))
+
+    def _consistent(self, state: State) -> State:
         self.load(state)
         z_accelerations, multipliers, rates = accelerations(self.functions)
         self.functions.accelerations[:] = z_accelerations
@@ -239,8 +261,8 @@ class Formulation(ABC):
     def followed(self, state: State, step: float) -> State:
         """Return the state after a step in s that is too short to be solved for, by the rates at its beginning.
 
-        The functions hold the inputs at its end. Rates that the trapezoidal rule finds are differences of positions
-        by the step, and by its square: round-off of these would be all that is left of them.
+        The functions hold the inputs at its end. Rates that a rule finds are differences of positions by the step, and
+        by its square: round-off of these would be all that is left of them.
         """
         moved = replace(
             state,
@@ -250,7 +272,11 @@ class Formulation(ABC):
             integrals=state.integrals + step * state.integral_rates,
             momenta=state.momenta + step * state.momentum_rates,
         )
-        return self.consistent(moved)
+        return self.anew(moved)
+
+    def anew(self, state: State) -> State:
+        """Return the state with accelerations and rates found anew, and nothing remembered of the steps before."""
+        return self.consistent(replace(state, history=np.zeros_like(state.history)))
 
     def load(self, state: State) -> None:
         """Write a state into the functions' arrays."""
@@ -302,6 +328,7 @@ class Formulation(ABC):
             accelerations=z_accelerations,
             momenta=momenta,
             references=references,
+            history=np.zeros_like(state.history),
         )
 
     def explicit_form(self, state: State) -> ExplicitForm:

@@ -100,8 +100,10 @@ class SystemFunctions:
         The parts of an `Instant`; references are no rotation at first.
     multipliers
         λ, shape (number of rows,).
-    rates
-        ẋ at the end of a step, written by the formulations; shape (k,).
+    rates, momentum_rates
+        ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
+    history
+        What the rule of integration remembers; empty but for formulations whose rule does.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -120,6 +122,9 @@ class SystemFunctions:
         self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
+        self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]
+        self.add_part("integral_rates", len(system.integrals))
+        self.history = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 
@@ -141,6 +146,10 @@ class SystemFunctions:
         symbol = self._symbol_by_part[part] = ca.SX.sym(part, rows, 1 if columns is None else columns)
         array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
         return symbol, array
+
+    def write(self, part: str, values: Floats) -> None:
+        """Write the values of a part."""
+        self._memory[part][:] = values
 
     def symbol(self, part: str) -> ca.SX:
         """Return the symbols of a part."""

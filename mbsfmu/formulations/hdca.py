@@ -9,9 +9,10 @@ from typing import ClassVar
 import casadi as ca
 
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.state import State
+from mbsfmu.rules.rule import Rule
 
 STABILISATION = 10.0
 """Rate in 1/s at which loops that have drifted close, where nothing is said."""
@@ -33,7 +34,7 @@ class Hdca(FirstOrder):
 
     Parameters
     ----------
-    functions, tolerances
+    functions, tolerances, rule
         As for every formulation.
     stabilisation
         a in 1/s, 10/s by default; 0 for loops that are closed in their velocities alone.
@@ -43,16 +44,22 @@ class Hdca(FirstOrder):
 
     name: ClassVar[str] = "hdca"
     moving: ClassVar[str] = "momenta"
+    quantities: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("coordinates", "velocities"),
+        ("momenta", "momentum_rates"),
+        ("states", "rates"),
+    )
 
     def __init__(
         self,
         functions: SystemFunctions,
         tolerances: Tolerances,
-        stabilisation: float | None = None,
+        rule: Rule = TRAPEZOIDAL,
         *,
+        stabilisation: float | None = None,
         restart_momenta: bool = True,
     ) -> None:
-        super().__init__(functions, tolerances)
+        super().__init__(functions, tolerances, rule)
         self._stabilisation = STABILISATION if stabilisation is None else stabilisation
         self.restarts = restart_momenta and bool(functions.rows)
 
@@ -99,4 +106,4 @@ class Hdca(FirstOrder):
         (with_impulses, without), momenta = self.momenta_anew()
         if with_impulses <= GROWN * without:
             return moved
-        return self.consistent(replace(moved, momenta=momenta.copy()))
+        return self.anew(replace(moved, momenta=momenta.copy()))

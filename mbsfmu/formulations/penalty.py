@@ -14,10 +14,11 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.equilibrium import accelerations, shortest
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.trapezoidal_rates import TrapezoidalRates
+from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.rules.rule import Rule
 
 PENALTY = 1e11
 """Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
@@ -30,6 +31,8 @@ class AugmentedEquations:
     ----------
     functions
         Functions of the system; they get the parts that follow.
+    rule
+        How ż, z̈ and ẋ follow from z and x at the end of a step.
 
     Attributes
     ----------
@@ -37,26 +40,26 @@ class AugmentedEquations:
         λ of the last iteration, shape (m,).
     penalty
         α, shape (1,).
-    trapezoidal
+    end
         ż, z̈ and ẋ at the end of a step.
     """
 
-    def __init__(self, functions: SystemFunctions) -> None:
+    def __init__(self, functions: SystemFunctions, rule: Rule) -> None:
         self._functions = functions
         self._given = functions.expressions
         self._estimates, self.estimates = functions.add_part("estimates", len(functions.rows))
         self._penalty, self.penalty = functions.add_part("penalty", 1)
-        self.trapezoidal = TrapezoidalRates(functions, len(functions.coordinates))
+        self.end = StepRates(functions, rule, len(functions.coordinates), len(functions.states))
 
     @cached_property
     def residual(self) -> TracedFunction:
         """(M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ − f) at the end of a step [eq. 39]; writes z, x, ẋ, ż, z̈ and α Φ + λ."""
-        given, end = self._given, self.trapezoidal
+        given, end = self._given, self.end
         at_end = {
             "coordinates": end.coordinates,
             "velocities": end.velocities,
             "accelerations": end.accelerations,
-            "states": end.states,
+            "states": end.values,
         }
         (closure,) = given.at([given.closure], at_end)
         at_end["multipliers"] = self._penalty * closure + self._estimates
@@ -67,29 +70,29 @@ class AugmentedEquations:
 
     @cached_property
     def tangent(self) -> TracedFunction:
-        """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the trapezoidal rule − f) by (z, x); a square matrix.
-
-        ż and z̈ follow z with 2/h and 4/h².
-        """
-        given, first = self._given, self.trapezoidal.first
+        """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the rule − f) by (z, x); a square matrix."""
+        given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
         springs = self._penalty * ca.mtimes(given.closure_jacobian.T, given.closure_jacobian)
-        balance = by_z + first * (by_v + first * by_a) + springs
-        rates = given.derivative(given.rates, "coordinates") + first * given.derivative(given.rates, "velocities")
+        balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a + springs
+        by_coordinates, by_velocities = (given.derivative(given.rates, part) for part in MOTION[:2])
+        rates = by_coordinates + end.velocity_by_position * by_velocities
         by_states, own = (given.derivative(value, "states") for value in (given.balance, given.rates))
-        matrix = self.trapezoidal.square(balance, by_states, rates, own)
+        matrix = end.square(balance, by_states, rates, own)
         return self._functions.traced("augmented_tangent", [matrix], matrices=[0])
 
     @cached_property
     def projection(self) -> TracedFunction:
         """Matrix, shape (n, n), and right sides, shape (n, 2), for the projected ż and z̈ [eqs. 20 and 21].
 
-        The weight is W = M + h/2 C + h²/4 K, the matrix W + h²/4 α Φ_zᵀ Φ_z.
+        The weight W is the step's tangent by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule, the matrix
+        W + h²/4 α Φ_zᵀ Φ_z: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there.
         """
-        given, half = self._given, 0.5 * self.trapezoidal.symbol
+        given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
-        weight = by_a + half * (by_v + half * by_z)
-        scaled = half**2 * self._penalty * given.closure_jacobian.T
+        position = 1.0 / end.acceleration_by_position
+        weight = by_a + position * end.velocity_by_position * by_v + position * by_z
+        scaled = position * self._penalty * given.closure_jacobian.T
         velocities, accelerations = (given.symbol_by_part[part] for part in MOTION[1:])
         right = [ca.mtimes(weight, velocities), ca.mtimes(weight, accelerations) - ca.mtimes(scaled, given.quadratic)]
         results = [weight + ca.mtimes(scaled, given.closure_jacobian), ca.horzcat(*right)]
@@ -97,14 +100,19 @@ class AugmentedEquations:
 
 
 class AugmentedProblem(StepProblem):
-    """One trapezoidal step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
+    """One step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
 
-    def __init__(self, functions: SystemFunctions, state: State, step: float, equations: AugmentedEquations) -> None:
-        super().__init__(functions, state, step)
+    def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
+        super().__init__(formulation, state, step)
         self._equations = equations
         equations.estimates[:] = state.multipliers
-        equations.trapezoidal.begin(state.coordinates, state.velocities, state.accelerations, state.states, state.rates)
-        equations.trapezoidal.step[0] = step
+        equations.end.begin(
+            [state.coordinates, state.states],
+            [state.velocities, state.rates],
+            state.accelerations,
+            self.history.of(state.history, np.arange(len(state.coordinates))),
+            step,
+        )
         self._size = len(state.coordinates)
         self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states])
 
@@ -116,7 +124,7 @@ class AugmentedProblem(StepProblem):
 
     def residual(self, unknowns: Floats) -> Floats:
         """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]; sets z, ż, z̈ and x."""
-        self._equations.trapezoidal.unknowns[:] = unknowns
+        self._equations.end.unknowns[:] = unknowns
         return self._equations.residual()[0]
 
     def jacobian(self) -> Floats:
@@ -151,7 +159,7 @@ class Penalty(Formulation):
 
     Parameters
     ----------
-    functions, tolerances
+    functions, tolerances, rule
         As for every formulation.
     penalty
         Penalty factor α in N/m and N m/rad.
@@ -160,14 +168,21 @@ class Penalty(Formulation):
     name: ClassVar[str] = "penalty"
     has_explicit_form: ClassVar[bool] = False
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, penalty: float = PENALTY) -> None:
-        super().__init__(functions, tolerances)
-        self.equations = AugmentedEquations(functions)
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        tolerances: Tolerances,
+        rule: Rule = TRAPEZOIDAL,
+        *,
+        penalty: float = PENALTY,
+    ) -> None:
+        super().__init__(functions, tolerances, rule)
+        self.equations = AugmentedEquations(functions, rule)
         self.equations.penalty[0] = penalty
 
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
-        return PenaltyProblem(self.functions, state, step, self.equations)
+        return PenaltyProblem(self, state, step, self.equations)
 
     def reactions(self) -> Floats:
         """Return the reactions at positions and velocities; the functions hold the accelerations that go with them.

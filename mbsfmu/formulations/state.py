@@ -31,6 +31,8 @@ class State:
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,); ones where the
         formulation does not choose.
+    history
+        What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -47,6 +49,7 @@ class State:
     momentum_rates: Floats
     references: Floats
     active: Floats
+    history: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -55,7 +58,7 @@ class State:
 
     @classmethod
     def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
-        """Return the state where functions are, without momenta."""
+        """Return the state where functions are, without momenta, nothing remembered."""
         nothing = np.zeros_like(functions.coordinates)
         return cls(
             functions.coordinates.copy(),
@@ -70,6 +73,7 @@ class State:
             nothing,
             functions.references.copy(),
             functions.active.copy(),
+            np.zeros_like(functions.history),
         )
 
 
@@ -81,4 +85,18 @@ def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:
     """Return the sizes of these arrays for a system."""
     n, m = len(functions.coordinates), len(functions.rows)
     states, integrals = len(functions.states), len(functions.integrals)
-    return (n, n, n, m, states, states, integrals, integrals, n, n, len(functions.references), m)
+    return (
+        n,
+        n,
+        n,
+        m,
+        states,
+        states,
+        integrals,
+        integrals,
+        n,
+        n,
+        len(functions.references),
+        m,
+        len(functions.history),
+    )

@@ -1,4 +1,4 @@
-"""The compiled loop for runs in process: the trapezoidal rule without the interpreter between steps."""
+"""The compiled loop for runs in process: implicit steps without the interpreter between them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from mbsfmu.identity import content_key
 from mbsfmu.native.compiler import CompilerError, compile_library, has_compiler, kept_library
 from mbsfmu.native.kept import tell_once
 from mbsfmu.native.model_code import LOOP, step_sources
+from mbsfmu.simulation.implicit import BRIEF, ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Inputs, substeps
-from mbsfmu.simulation.trapezoidal import BRIEF, TrapezoidalRule
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, runs in process are not compiled."""
@@ -107,8 +107,8 @@ def _partition(dependent: NDArray[np.intc]) -> Partition:
 
 
 @dataclass(kw_only=True)
-class CompiledTrapezoidalRule(TrapezoidalRule):
-    """The trapezoidal rule in a compiled loop; a step that fails there is halved by the interpreter.
+class CompiledImplicitSolver(ImplicitSolver):
+    """Implicit steps in a compiled loop; a step that fails there is halved by the interpreter.
 
     Attributes
     ----------
@@ -171,13 +171,13 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     Parameters
     ----------
     simulation
-        A simulation; anything but the trapezoidal rule with exact Jacobian stays as it is.
+        A simulation; anything but implicit steps with exact Jacobian stays as it is.
     key
         What the equations follow from: the model and the options that enter the code. What was compiled for it
         once is used again.
     """
     solver = simulation.solver
-    if type(solver) is not TrapezoidalRule or solver.jacobian is not Jacobian.EXACT:
+    if type(solver) is not ImplicitSolver or solver.jacobian is not Jacobian.EXACT:
         return
     if os.environ.get(SWITCH) == "0":
         return
@@ -192,7 +192,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     except (CompilerError, OSError) as error:
         tell_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
-    simulation.solver = CompiledTrapezoidalRule(solver.formulation, solver.step, solver.statistics, loop=loop)
+    simulation.solver = CompiledImplicitSolver(solver.formulation, solver.step, solver.statistics, loop=loop)
 
 
 @cache

@@ -20,9 +20,9 @@ from mbsfmu.formulations.hdca import GROWN, Hdca
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
+from mbsfmu.simulation.implicit import BRIEF, SHORT, ImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver
-from mbsfmu.simulation.trapezoidal import BRIEF, SHORT, TrapezoidalRule
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
 
@@ -199,7 +199,7 @@ class _ModelCode:
 
     def _solver(self) -> str:
         solver = self._simulation.solver
-        if isinstance(solver, TrapezoidalRule):
+        if isinstance(solver, ImplicitSolver):
             return "TRAPEZOIDAL"
         if solver.name not in ("rk4", "rk45"):
             raise InputError(
@@ -212,7 +212,7 @@ class _ModelCode:
     def _step_functions(self) -> Iterable[TracedFunction]:
         """Make what is called in every step, or in any: references move along within steps."""
         functions, formulation = self._functions, self._simulation.formulation
-        implicit = isinstance(self._simulation.solver, TrapezoidalRule)
+        implicit = isinstance(self._simulation.solver, ImplicitSolver)
         yield from (functions.closure, functions.integral_rates, functions.outputs)
         if functions.rows and not isinstance(formulation, DoubleStep):
             yield functions.gap
@@ -260,13 +260,12 @@ class _ModelCode:
     def _output_rates(self) -> ca.SX:
         """Return the derivative of the outputs by time, where these do not depend on accelerations."""
         functions, given = self._functions, self._functions.expressions
-        integral_rates, _ = functions.add_part("integral_rates", len(functions.integrals))
         input_rates, _ = functions.add_part("input_rates", len(functions.inputs))
         along = {
             "coordinates": given.symbol_by_part["velocities"],
             "velocities": given.symbol_by_part["accelerations"],
             "states": functions.symbol("rates"),
-            "integrals": integral_rates,
+            "integrals": functions.symbol("integral_rates"),
             "inputs": input_rates,
         }
         result = ca.SX.zeros(len(self._system.outputs))
@@ -313,14 +312,14 @@ class _ModelCode:
 
     def _step_tables(self) -> Iterable[str]:
         system, simulation = self._system, self._simulation
-        if isinstance(simulation.solver, TrapezoidalRule):
+        if isinstance(simulation.solver, ImplicitSolver):
             yield f"static const char *const coordinate_names[] = {_strings(each.name for each in system.coordinates)};"
             if isinstance(simulation.formulation, FirstOrder):
                 names = _strings(each.name for each in system.velocities)
                 yield f"static const char *const velocity_names[] = {names};"
             yield f"static const char *const state_names[] = {_strings(each.name for each in system.states)};"
             yield f"static const double state_nominals[] = {_numbers(simulation.formulation.state_nominals)};"
-        if not isinstance(simulation.solver, TrapezoidalRule):
+        if not isinstance(simulation.solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {_numbers(simulation.formulation.explicit_scale)};"
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {_numbers(simulation.functions.scales)};"

@@ -13,7 +13,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.formulation import Formulation, Tolerances
+from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
@@ -21,25 +21,25 @@ from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import System
 from mbsfmu.identity import Origin, content_key
+from mbsfmu.rules import Rule, rule_names
 from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.adams import Adams
-from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
-from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Solver
-from mbsfmu.simulation.trapezoidal import TrapezoidalRule
+from mbsfmu.simulation.solvers import (
+    REMEMBERING,
+    adaptive_solvers,
+    checked_rule,
+    make_solver,
+    makes_equal_steps,
+    solver_names,
+)
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca, DcaAlm)}
 _SMALLEST_NEWTON, _LARGEST_NEWTON = 1e-15, 1e-4
-_REMEMBERING = ("adams", "radau", "bdf", "lsoda")
-EQUAL_STEPS = ("trapezoidal", "rk4")
-"""Solvers without step control."""
 TOLERANCE = 1e-6
 """Relative and absolute tolerance of adaptive solvers, where nothing is said."""
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
 """How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
-SOLVERS = ("trapezoidal", "rk4", "adams", *ExplicitSolver.METHODS)
 
 
 def make_simulation(
@@ -77,11 +77,11 @@ def make_simulation(
     formulation
         A key of `FORMULATIONS`.
     solver
-        One of `SOLVERS`.
+        One of `solver_names()`; rules of integration with their options as `name:option=value`.
     step
-        Internal step of the trapezoidal rule, and step of the output, in s.
+        Internal step of implicit solvers and rk4, and step of the output, in s.
     jacobian
-        `exact`, the default, or `forward-difference`, for the trapezoidal rule.
+        `exact`, the default, or `forward-difference`, of implicit solvers.
     relative_tolerance, absolute_tolerance
         For the adaptive solvers; `TOLERANCE` by default.
     stabilisation
@@ -96,7 +96,7 @@ def make_simulation(
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
-        Largest increment with which Newton's iteration of the trapezoidal rule ends: of a state as a share of its
+        Largest increment with which Newton's iteration of implicit solvers ends: of a state as a share of its
         magnitude, its nominal value at least; of a coordinate ten times that in rad and m, or as a share of one that
         exceeds one. By default 1e-8.
     tolerances
@@ -112,7 +112,8 @@ def make_simulation(
         When a name is unknown, a number is out of range, an option has no effect, or formulation and solver do not
         fit.
     """
-    kind = _formulation(formulation, solver)
+    rule = checked_rule(solver)
+    kind = _formulation(formulation, solver, rule)
     _check_numbers(
         {
             "step": step,
@@ -123,12 +124,12 @@ def make_simulation(
             "Newton tolerance": newton_tolerance,
         }
     )
-    jacobian = _jacobian(jacobian, solver)
+    jacobian = _jacobian(jacobian, solver, rule)
     _refuse_tolerances(solver, {"relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
     relative_tolerance = TOLERANCE if relative_tolerance is None else relative_tolerance
     absolute_tolerance = TOLERANCE if absolute_tolerance is None else absolute_tolerance
     _check_positive({"step": step, "relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
-    _check_newton(solver, newton_tolerance)
+    _check_newton(solver, rule, newton_tolerance)
     _check_constraints(kind, stabilisation, penalty, projections)
     projections = _projects(kind, solver, projections)
     restart_momenta = _restarts(kind, solver, restart_momenta)
@@ -138,35 +139,29 @@ def make_simulation(
     limits = tolerances or Tolerances()
     if newton_tolerance is not None:
         limits = replace(limits, coordinates=10.0 * newton_tolerance, states=newton_tolerance)
-    if solver not in EQUAL_STEPS:
+    if not makes_equal_steps(solver):
         limits = replace(limits, opening=min(limits.opening, max(_LEAST_OPENING, _OPENING * relative_tolerance)))
+    basic = functions, limits, rule or TRAPEZOIDAL
     given = {} if penalty is None else {"penalty": penalty}
     chosen: Formulation
     if kind is Dca:
-        chosen = Dca(functions, limits, stabilisation or 0.0)
+        chosen = Dca(*basic, stabilisation=stabilisation or 0.0)
     elif kind is Hdca:
-        chosen = Hdca(functions, limits, stabilisation, restart_momenta=restart_momenta)
+        chosen = Hdca(*basic, stabilisation=stabilisation, restart_momenta=restart_momenta)
     elif kind is DcaAlm:
-        chosen = DcaAlm(functions, limits, projections=projections, stabilisation=stabilisation, **given)
+        chosen = DcaAlm(*basic, projections=projections, stabilisation=stabilisation, **given)
     elif kind is Penalty:
-        chosen = Penalty(functions, limits, **given)
+        chosen = Penalty(*basic, **given)
     else:
-        chosen = kind(functions, limits)
-    made: Solver
-    if solver == "trapezoidal":
-        made = TrapezoidalRule(chosen, step, jacobian=jacobian)
-    elif solver == "rk4":
-        made = ClassicalRungeKutta(chosen, step)
-    elif solver == "adams":
-        made = Adams(chosen, step, relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance)
-    else:
-        made = ExplicitSolver(
-            chosen,
-            step,
-            method=solver,
-            relative_tolerance=relative_tolerance,
-            absolute_tolerance=absolute_tolerance,
-        )
+        chosen = kind(*basic)
+    made = make_solver(
+        solver,
+        chosen,
+        step,
+        jacobian=jacobian,
+        relative_tolerance=relative_tolerance,
+        absolute_tolerance=absolute_tolerance,
+    )
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     equations = (content, system.inputs, system.parameters, chosen.name, made.name, str(jacobian))
     constraints = (stabilisation, projections, restart_momenta, penalty, limits, sorted(signals.items()))
@@ -204,39 +199,38 @@ def _every_joint(initialization: Initialization, system: System, projections: bo
     return LoopEquations(tuple(range(every)), every if projections else every - redundant, (1.0,) * every)
 
 
-def _jacobian(jacobian: str | None, solver: str) -> Jacobian:
-    """Return where the Jacobian comes from; only the trapezoidal rule has one."""
+def _jacobian(jacobian: str | None, solver: str, rule: Rule | None) -> Jacobian:
+    """Return where the Jacobian comes from; only implicit solvers have one."""
     if jacobian is None:
         return Jacobian.EXACT
     if jacobian not in list(Jacobian):
         raise InputError(f"there is no jacobian '{jacobian}'; {meant(jacobian, Jacobian)}")
-    if solver != "trapezoidal":
-        raise InputError(f"jacobian = {jacobian} has no effect with the solver '{solver}'; it has with trapezoidal")
+    if rule is None:
+        having = ", ".join(rule_names())
+        raise InputError(f"jacobian = {jacobian} has no effect with the solver '{solver}'; it has with {having}")
     return Jacobian(jacobian)
 
 
 def _refuse_tolerances(solver: str, given: Mapping[str, float | None]) -> None:
     """Check that tolerances are given to adaptive solvers only."""
     for what, value in given.items():
-        if value is not None and solver in EQUAL_STEPS:
-            adaptive = [each for each in SOLVERS if each not in EQUAL_STEPS]
+        if value is not None and makes_equal_steps(solver):
             raise InputError(
                 f"{what} = {value:g} has no effect with the solver '{solver}', which makes equal steps; it has with "
-                f"{', '.join(adaptive)}"
+                f"{', '.join(adaptive_solvers())}"
             )
 
 
-def _formulation(formulation: str, solver: str) -> type[Formulation]:
-    """Return the formulation of a name; the solver must be known and fit."""
-    for what, word, words in (("formulation", formulation, tuple(FORMULATIONS)), ("solver", solver, SOLVERS)):
-        if word not in words:
-            raise InputError(f"there is no {what} '{word}'; {meant(str(word), words)}")
+def _formulation(formulation: str, solver: str, rule: Rule | None) -> type[Formulation]:
+    """Return the formulation of a name; the solver must fit."""
+    if formulation not in FORMULATIONS:
+        raise InputError(f"there is no formulation '{formulation}'; {meant(str(formulation), FORMULATIONS)}")
     kind = FORMULATIONS[formulation]
-    if solver != "trapezoidal" and not kind.has_explicit_form:
+    if rule is None and not kind.has_explicit_form:
         fitting = ", ".join(each.name for each in FORMULATIONS.values() if each.has_explicit_form)
         raise InputError(
             f"the solver '{solver}' needs an explicit form, which '{formulation}' does not have; "
-            f"take the solver trapezoidal or the formulation {fitting}"
+            f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
         )
     return kind
 
@@ -258,12 +252,13 @@ def _check_positive(values: Mapping[str, float]) -> None:
             raise InputError(f"the {what} is {value:g}; it must be positive")
 
 
-def _check_newton(solver: str, tolerance: float | None) -> None:
+def _check_newton(solver: str, rule: Rule | None, tolerance: float | None) -> None:
     if tolerance is None:
         return
-    if solver != "trapezoidal":
+    if rule is None:
         raise InputError(
-            f"the Newton tolerance is for the solver 'trapezoidal'; '{solver}' has no Newton iteration of ours"
+            f"the Newton tolerance is for the solvers {', '.join(rule_names())}; '{solver}' has no Newton iteration of "
+            "ours"
         )
     if not _SMALLEST_NEWTON <= tolerance <= _LARGEST_NEWTON:
         raise InputError(
@@ -275,13 +270,13 @@ def _check_newton(solver: str, tolerance: float | None) -> None:
 def _restarts(kind: type[Formulation], solver: str, restart_momenta: bool | None) -> bool:
     """Tell whether momenta are started anew; only `hdca` has some, and what remembers steps would have to as well."""
     if restart_momenta is None:
-        return kind is Hdca and solver not in _REMEMBERING
+        return kind is Hdca and solver not in REMEMBERING
     if kind is not Hdca:
         raise InputError(
             f"restart_momenta = {restart_momenta} has no effect with the formulation '{kind.name}', which has no "
             "momenta; it has with hdca"
         )
-    if restart_momenta and solver in _REMEMBERING:
+    if restart_momenta and solver in REMEMBERING:
         raise InputError(
             f"restart_momenta = True does not go with the solver '{solver}', which remembers earlier steps; take "
             f"{_of_one_step()}, or no restarts"
@@ -296,7 +291,7 @@ def _projects(kind: type[Formulation], solver: str, projections: bool | None) ->
             f"projections = {projections} has no effect with the formulation '{kind.name}'; it has with dca-alm"
         )
     projects = kind is DcaAlm and projections is not False
-    if projects and solver in _REMEMBERING:
+    if projects and solver in REMEMBERING:
         raise InputError(
             f"the solver '{solver}' remembers earlier steps, which projections change; take {_of_one_step()}, or no "
             "projections"
@@ -305,7 +300,7 @@ def _projects(kind: type[Formulation], solver: str, projections: bool | None) ->
 
 
 def _of_one_step() -> str:
-    return ", ".join(each for each in SOLVERS if each not in _REMEMBERING)
+    return ", ".join(each for each in solver_names() if each not in REMEMBERING)
 
 
 def _check_constraints(

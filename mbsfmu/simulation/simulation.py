@@ -227,6 +227,7 @@ class Simulation:
             nothing,
             functions.references.copy(),
             np.ones(len(functions.rows)),
+            np.zeros_like(functions.history),
         )
         self.time = time
         self._passed = time + tolerance(self.step_size, time)

@@ -21,7 +21,8 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares
 from mbsfmu.exporting import BACKENDS, export
-from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS, SOLVERS
+from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS
+from mbsfmu.simulation.solvers import checked_rule
 from mbsfmu.studies.journal import KEY, Journal
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import Point, make_points
@@ -230,10 +231,11 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
             raise InputError(f"there is no setting '{name}'; {meant(name, sorted(known))}")
     for algorithm in chosen.get("algorithm", ()):
         parted(algorithm)
-    for name, words in (("formulation", tuple(FORMULATIONS)), ("solver", SOLVERS)):
-        for word in chosen.get(name, ()):
-            if word not in words:
-                raise InputError(f"there is no {name} '{word}'; {meant(word, words)}")
+    for word in chosen.get("formulation", ()):
+        if word not in FORMULATIONS:
+            raise InputError(f"there is no formulation '{word}'; {meant(word, FORMULATIONS)}")
+    for solver in chosen.get("solver", ()):
+        checked_rule(solver)
     for step in chosen.get("step", ()):
         if not (float(step) > 0 and math.isfinite(float(step))):
             raise InputError(f"the step is {float(step):g} s; it must be positive")

@@ -10,7 +10,7 @@ from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.exporting import export
 from mbsfmu.native.compiler import has_compiler
-from mbsfmu.simulation.factory import EQUAL_STEPS
+from mbsfmu.simulation.solvers import makes_equal_steps
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 
@@ -28,7 +28,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
             options = {"formulation": formulation}
             if solver != "trapezoidal":
                 options |= {"solver": solver}
-            if solver not in EQUAL_STEPS:
+            if not makes_equal_steps(solver):
                 options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
             path = export(model, folder, layout="monolithic", sources=True, **options)[0]
             made[key] = Exported(path, model.simulation(**options))

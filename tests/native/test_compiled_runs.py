@@ -10,7 +10,7 @@ from mechanisms import slider_crank
 
 import mbsfmu
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.native.compiled import SWITCH, CompiledTrapezoidalRule
+from mbsfmu.native.compiled import SWITCH, CompiledImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -20,7 +20,7 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
     model = mbsfmu.models.built_in(name)
     compiled = model.simulation(formulation=formulation)
     interpreted = model.simulation(formulation=formulation, compiled=False)
-    assert isinstance(compiled.solver, CompiledTrapezoidalRule)
+    assert isinstance(compiled.solver, CompiledImplicitSolver)
     fast, slow = compiled.run(1.2), interpreted.run(1.2)
     reactions = [variable.name for variable in compiled.functions.system.reactions]
     for signal in fast:
@@ -41,7 +41,7 @@ def test_momenta_start_anew_alike(restart: bool) -> None:
             formulation="hdca", restart_momenta=restart, step=5e-3, compiled=compiled
         )
         simulation.initialize()
-        assert isinstance(simulation.solver, CompiledTrapezoidalRule) == compiled
+        assert isinstance(simulation.solver, CompiledImplicitSolver) == compiled
         ends = []
         for index in range(20):
             simulation.step(index * 0.1, 0.1)
@@ -78,7 +78,7 @@ def test_changes_of_coordinates_and_halved_steps_are_the_same(step: float) -> No
 
 def test_switch_leaves_it_to_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "0")
-    assert not isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledTrapezoidalRule)
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledImplicitSolver)
     monkeypatch.delenv(SWITCH)
-    assert isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledTrapezoidalRule)
-    assert not isinstance(mbsfmu.models.pendulum(1).simulation(solver="rk45").solver, CompiledTrapezoidalRule)
+    assert isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledImplicitSolver)
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation(solver="rk45").solver, CompiledImplicitSolver)

@@ -12,7 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.native import compiler, kept
-from mbsfmu.native.compiled import CompiledTrapezoidalRule
+from mbsfmu.native.compiled import CompiledImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05
@@ -32,7 +32,7 @@ def pendulum() -> Simulation:
 
 
 def is_compiled(simulation: Simulation) -> bool:
-    return isinstance(simulation.solver, CompiledTrapezoidalRule)
+    return isinstance(simulation.solver, CompiledImplicitSolver)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -13,12 +13,13 @@ from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.models import pendulum
-from mbsfmu.simulation import classical_runge_kutta, trapezoidal
+from mbsfmu.simulation import classical_runge_kutta, implicit
 from mbsfmu.simulation.explicit import CountedRates, StageError
-from mbsfmu.simulation.factory import SOLVERS
 from mbsfmu.simulation.newton import Solution, solve
 from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.solvers import solver_names
 
+SOLVERS = solver_names()
 FIXED = {"trapezoidal": 2, "rk4": 4}
 """Orders of the solvers of equal steps."""
 ADAPTIVE = tuple(name for name in SOLVERS if name not in FIXED)
@@ -178,7 +179,7 @@ def test_steps_are_halved_up_to_eight_times(
                 raise SimulationError("too long")
             return solve(problem, *arguments)
 
-        monkeypatch.setattr(trapezoidal, "solve", solved)
+        monkeypatch.setattr(implicit, "solve", solved)
     else:
         end = classical_runge_kutta._end
 

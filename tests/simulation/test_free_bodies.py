@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 from mbsfmu import SimulationError
 from mbsfmu.formulations import formulation as formulation_module
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.result import Result
-from mbsfmu.simulation.trapezoidal import TrapezoidalRule
 
 BODY, JOINT = floating().systems["mechanism"].bodies[0], floating().systems["mechanism"].joints[0]
 START = Rotation.from_rotvec(JOINT.orientation)
@@ -189,9 +189,9 @@ def test_compiled_steps_move_references_too(formulation: str, monkeypatch: pytes
     """No step is left to the interpreter."""
     slow = floating().simulation(formulation=formulation, step=5e-3, compiled=False).run(2.0)
     simulation = floating().simulation(formulation=formulation, step=5e-3)
-    if type(simulation.solver) is TrapezoidalRule:
+    if type(simulation.solver) is ImplicitSolver:
         pytest.skip("there is no compiler")
-    monkeypatch.setattr(TrapezoidalRule, "_step", None)
+    monkeypatch.setattr(ImplicitSolver, "_step", None)
     fast = simulation.run(2.0)
     assert moved_references(slow) >= 5
     for name in fast:

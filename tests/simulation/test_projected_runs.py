@@ -20,8 +20,8 @@ from mbsfmu.formulations.dca_alm import ProjectedForm
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.model import JointDrive, JointSpringDamper
-from mbsfmu.simulation.factory import EQUAL_STEPS
 from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.solvers import makes_equal_steps
 
 
 def run(model: CoupledModel, stop: float, formulation: str = "dca-alm", **options: Any) -> Result:
@@ -29,7 +29,7 @@ def run(model: CoupledModel, stop: float, formulation: str = "dca-alm", **option
 
 
 def tight(tolerance: float = 1e-10, solver: str = "dop853", **options: Any) -> dict[str, Any]:
-    tolerances = {} if solver in EQUAL_STEPS else {"relative_tolerance": tolerance, "absolute_tolerance": tolerance}
+    tolerances = {} if makes_equal_steps(solver) else {"relative_tolerance": tolerance, "absolute_tolerance": tolerance}
     return {"solver": solver, **tolerances, "step": 0.02, **options}
 
 

@@ -1,4 +1,4 @@
-"""The implicit trapezoidal rule with positions and states as primary unknowns [Jaiswal2021, sect. 4]."""
+"""Implicit steps with positions and states as primary unknowns [Jaiswal2021, sect. 4], by the formulation's rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BRIEF = 0.05
 
 
 @dataclass
-class TrapezoidalRule(Solver):
+class ImplicitSolver(Solver):
     """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
 
     Attributes
@@ -35,8 +35,8 @@ class TrapezoidalRule(Solver):
 
     @property
     def name(self) -> str:
-        """Name of the solver."""
-        return "trapezoidal"
+        """Name of the rule, with its options."""
+        return str(self.formulation.rule)
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
@@ -59,7 +59,7 @@ class TrapezoidalRule(Solver):
             state = self._step(state, time, step, inputs, 0)
         if length < BRIEF * self.step:
             functions.inputs[:] = inputs(end)
-            state = self.formulation.consistent(state)
+            state = self.formulation.anew(state)
         return state
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:

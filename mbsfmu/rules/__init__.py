@@ -1,0 +1,13 @@
+"""Rules of integration, one file each: a rule that is put beside the others is known by its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from mbsfmu.rules.rule import Motion, Quantity, Rule, Step, find_rule, rule_names
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["Motion", "Quantity", "Rule", "Step", "find_rule", "rule_names"]

@@ -138,7 +138,7 @@ def test_tolerance_is_part_of_a_unit() -> None:
     [
         ({"newton_tolerance": 0.0}, "the Newton tolerance is 0; it must lie between 1e-15, round-off, and 0.0001"),
         ({"newton_tolerance": 1e-2}, r"the Newton tolerance is 0\.01; it must lie"),
-        ({"newton_tolerance": float("nan")}, "the Newton tolerance is nan; it must lie"),
+        ({"newton_tolerance": float("nan")}, "the Newton tolerance is nan; it must be finite"),
         (
             {"newton_tolerance": 1e-7, "solver": "rk45"},
             "the Newton tolerance is for the solvers trapezoidal.*; 'rk45' has",

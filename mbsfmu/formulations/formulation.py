@@ -145,7 +145,10 @@ class StepProblem(ABC):
 
     @abstractmethod
     def jacobian(self) -> Floats:
-        """Return the exact derivative of the residual at the unknowns it was last called with."""
+        """Return the derivative of the residual at the unknowns it was last called with.
+
+        It is exact where loops are closed.
+        """
 
     def updated(self, unknowns: Floats) -> None:  # noqa: B027 - most formulations have nothing to do here
         """Take notice of the unknowns after an iteration."""

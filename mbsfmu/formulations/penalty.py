@@ -70,9 +70,16 @@ class AugmentedEquations:
 
     @cached_property
     def tangent(self) -> TracedFunction:
-        """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the rule − f) by (z, x); a square matrix."""
+        """Derivative of (M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ by the rule − f) by (z, x); a square matrix.
+
+        Of Φ_zzᵀ (α Φ + λ) it has Φ_zzᵀ λ alone: an iteration begins where loops are open by the curvature of a step and
+        ends where they are closed to second order, by the springs α Φ_zᵀ Φ_z. The forces α Φ between the two would turn
+        with the bodies, which light ones beside heavy ones, whose inertia α follows, would answer with increments that
+        hardly shrink.
+        """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
+        (by_z,) = given.at([by_z], {"multipliers": self._estimates})
         springs = self._penalty * ca.mtimes(given.closure_jacobian.T, given.closure_jacobian)
         balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a + springs
         by_coordinates, by_velocities = (given.derivative(given.rates, part) for part in MOTION[:2])

@@ -81,7 +81,8 @@ def make_simulation(
     step
         Internal step of implicit solvers and rk4, and step of the output, in s.
     jacobian
-        `exact`, the default, or `forward-difference`, of implicit solvers.
+        `exact`, the default, or `forward-difference`, of implicit solvers; with `dca-alm` the latter needs a Newton
+        tolerance of 1e-10 where masses differ by orders of magnitude.
     relative_tolerance, absolute_tolerance
         For the adaptive solvers; `TOLERANCE` by default.
     stabilisation

@@ -100,6 +100,8 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
     unknowns = problem.guess.copy()
     problem.residual(unknowns)
     tangent = problem.jacobian().copy()
+    if isinstance(chosen, (Penalty, DcaAlm)):  # multipliers α Φ + λ as those that the tangent has taken, λ
+        chosen.equations.estimates -= chosen.equations.penalty * simulation.functions.closure()[0]
     for column, value in enumerate(unknowns):
         step = 1e-6 * max(abs(value), 1.0)
         ahead, behind = unknowns.copy(), unknowns.copy()

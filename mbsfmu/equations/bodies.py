@@ -37,6 +37,8 @@ class MassProperties:
 
     Attributes
     ----------
+    body
+        The body.
     mass
         Slot of the mass in kg.
     centre
@@ -44,7 +46,7 @@ class MassProperties:
     """
 
     def __init__(self, body: Body, properties: Properties, points: Points) -> None:
-        self._body = body
+        self.body = body
         if not isinstance(body, (RigidBody, Beam, Cuboid)):
             raise TypeError(f"the inertia of a {type(body).__name__} is not known")
         self.mass = properties.scalar(f"{body.name}.mass", body.mass, "kg", "mass", SMALLEST)
@@ -63,17 +65,27 @@ class MassProperties:
         elif isinstance(body, Beam):
             self._moments = [
                 properties.scalar(
-                    f"{body.name}.axial_inertia", body.axial_inertia, "kg.m2", "inertia about the axis", 0.0
+                    f"{body.name}.axial_inertia", body.axial_inertia, "kg.m2", "inertia about the axis", SMALLEST
                 )
             ]
+
+    @property
+    def rod(self) -> bool:
+        """Whether the model has a moment of inertia of zero."""
+        return any(slot.constant == 0.0 for slot in self._moments)
+
+    @property
+    def may_be_impossible(self) -> bool:
+        """Whether parameters of the body can give it an inertia tensor that no body has."""
+        return any(slot.index is not None for slot in self._moments)
 
     def inertia(self, parameters: Array) -> Array:
         """Return the inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
         mass, length = self.mass.of(parameters), self._length.of(parameters)
-        if isinstance(self._body, Beam):
+        if isinstance(self.body, Beam):
             across = mass * length**2 / 12.0
             moments = [self._moments[0].of(parameters), across, across]
-        elif isinstance(self._body, Cuboid):
+        elif isinstance(self.body, Cuboid):
             moments = [mass * length**2 / 6.0] * 3
         else:
             moments = [slot.of(parameters) for slot in self._moments]

@@ -61,6 +61,7 @@ class Properties:
             slot = Slot(0.0, None)
         else:
             slot = Slot(value, len(self.variables))
+            least = value if minimum is not None and value < minimum else minimum  # what the model has may stay
             self.variables.append(
                 Variable(
                     name,
@@ -68,7 +69,7 @@ class Properties:
                     Variability.FIXED,
                     unit,
                     start=value,
-                    minimum=minimum,
+                    minimum=least,
                     description=description,
                 )
             )

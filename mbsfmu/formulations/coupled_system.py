@@ -214,6 +214,12 @@ class CoupledSystem(System):
             for part, offset in ((part, self._offset("parameters", index)) for index, part in enumerate(self.parts))
             for smaller, greater in part.orderings
         )
+        bodies = [tensor.body for part in self.parts for tensor in part.tensors]
+        self.tensors = tuple(
+            replace(tensor, body=f"{name}.{tensor.body}") if bodies.count(tensor.body) > 1 else tensor
+            for name, part in zip(self._part_names, self.parts, strict=True)
+            for tensor in part.tensors
+        )
         self.limited = tuple(
             self._named(index, variable) for index, part in enumerate(self.parts) for variable in part.limited
         )
@@ -427,6 +433,11 @@ class CoupledSystem(System):
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return y of all parts."""
         return _join(p.evaluate_outputs(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def inertia_tensors(self, parameters: Array) -> Array:
+        """Return the tensors of all parts."""
+        slices = self._slices(parameters, "parameters")
+        return _join(part.inertia_tensors(each) for part, each in zip(self.parts, slices, strict=True))
 
     def start_limits(self, instant: Instant) -> Array:
         """Return values and limits of all parts."""

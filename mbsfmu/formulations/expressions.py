@@ -207,6 +207,11 @@ class SystemExpressions:
         return {part: expression(value) for part, value in named.items()}
 
     @cached_property
+    def inertia_tensors(self) -> ca.SX:
+        """Inertia tensors that must be such as bodies have."""
+        return expression(self.system.inertia_tensors(self._instant.parameters))
+
+    @cached_property
     def start_limits(self) -> ca.SX:
         """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
         return expression(self.system.start_limits(self._instant))

@@ -231,6 +231,11 @@ class SystemFunctions:
         return self.traced("start", list(self.expressions.start.values()))
 
     @cached_property
+    def inertia_tensors(self) -> TracedFunction:
+        """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
+        return self.traced("inertia_tensors", [self.expressions.inertia_tensors])
+
+    @cached_property
     def start_limits(self) -> TracedFunction:
         """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
         return self.traced("start_limits", [self.expressions.start_limits])

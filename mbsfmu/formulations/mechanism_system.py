@@ -34,7 +34,7 @@ from mbsfmu.formulations.mechanism_variables import (
     reaction_variables,
     stack,
 )
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import Instant, System, Tensor
 from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.variables import Causality, Variable
@@ -78,6 +78,8 @@ class MechanismSystem(System):
         self.references = topology.references
         self._turning = [joint for joint in self._kinematics.joints if joint.reference is not None]
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
+        self._changeable = [each for each in self._masses if each.may_be_impossible]
+        self.tensors = tuple(Tensor(each.body.name, each.rod) for each in self._changeable)
         self.inputs, self._input_of_force = input_variables(self._forces)
         self.parameters = tuple(properties.variables)
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
@@ -181,6 +183,13 @@ class MechanismSystem(System):
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         velocities = self._kinematics.velocities(frames, instant.velocities)
         return Motion(instant.coordinates, instant.velocities, frames, velocities)
+
+    def inertia_tensors(self, parameters: Array) -> Array:
+        """Return the tensors about the centres of mass in the bodies' axes, shape (6 k,)."""
+        if not self._changeable:
+            return np.zeros(0)
+        tensors = (each.inertia(parameters) for each in self._changeable)
+        return np.concatenate([each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors])
 
     def closure(self, instant: Instant) -> Array:
         """Return the violation Φ of the cut joints in m and rad, shape (number of constraints,)."""

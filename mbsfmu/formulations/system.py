@@ -11,6 +11,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
+from mbsfmu.model.inertia import missing_in
 from mbsfmu.variables import Variable
 
 
@@ -45,6 +46,22 @@ class Instant:
     momenta: Array
 
 
+@dataclass(frozen=True)
+class Tensor:
+    """The inertia tensor of a body, which parameters decide.
+
+    Attributes
+    ----------
+    body
+        Name of the body.
+    rod
+        Whether one of its principal moments may be zero.
+    """
+
+    body: str
+    rod: bool
+
+
 class System(ABC):
     """Equations of motion with loop constraints, and first-order equations, in one form.
 
@@ -74,6 +91,8 @@ class System(ABC):
         system at rest where it starts.
     orderings
         Pairs of parameters' indices: the second must be greater than the first.
+    tensors
+        Inertia tensors that must be such as bodies have; see `inertia_tensors`.
     limited
         Variables that must lie between limits where the system starts; see `start_limits`.
     references
@@ -98,6 +117,7 @@ class System(ABC):
     constraint_units: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
+    tensors: tuple[Tensor, ...] = ()
     limited: tuple[Variable, ...] = ()
     references: int = 0
     steep: tuple[int, ...] = ()
@@ -134,6 +154,10 @@ class System(ABC):
     @abstractmethod
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
+
+    def inertia_tensors(self, parameters: Array) -> Array:  # noqa: ARG002
+        """Return Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each of `tensors` in kg m², shape (6 k,)."""
+        return np.zeros(0)
 
     def start_limits(self, instant: Instant) -> Array:  # noqa: ARG002
         """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
@@ -243,7 +267,7 @@ class System(ABC):
         Raises
         ------
         InputError
-            When one is not greater than another as `orderings` demands.
+            When one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
         """
         for smaller, greater in self.orderings:
             if not parameters[greater] > parameters[smaller]:
@@ -251,6 +275,13 @@ class System(ABC):
                 raise InputError(
                     f"{variable.name} is {parameters[greater]:g} {variable.unit}; "
                     f"it must be greater than {self.parameters[smaller].name}, {parameters[smaller]:g}"
+                )
+        for tensor, values in zip(self.tensors, self.inertia_tensors(parameters).reshape(-1, 6).tolist(), strict=True):
+            if missing := missing_in(values, rod=tensor.rod):
+                moments, products = (", ".join(f"{each:g}" for each in part) for part in (values[:3], values[3:]))
+                raise InputError(
+                    f"the moments of inertia of body '{tensor.body}' are ({moments}), the products of inertia "
+                    f"({products}) kg.m2; {missing}"
                 )
 
     def instant(self, vector: Callable[[str, int], Array]) -> Instant:

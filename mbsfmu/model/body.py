@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from mbsfmu.data import Data, FrozenMap, FrozenMapping
+from mbsfmu.model.inertia import ROUND_OFF, missing_in
 from mbsfmu.model.names import GROUND, Name, NonNegative, Positive, Vector
 
 QUANTITY = re.compile(
@@ -20,8 +21,6 @@ QUANTITY = re.compile(
     "(_1|_2|_start|_integral)*"
 )
 """What the variables of a body, and of a joint that may have the same name, are called behind the dot."""
-_ROUND_OFF = 1e-9
-_NO_INERTIA = 1e-14
 
 
 class Point(Data):
@@ -114,17 +113,13 @@ class RigidBody(Body):
         return self
 
     def _check_inertia(self) -> None:
-        if 2 * max(self.inertia) > sum(self.inertia) * (1 + _ROUND_OFF):
-            raise ValueError(f"inertia is {self.inertia}; each moment must be at most the sum of the two others")
-        smallest, middle, largest = np.linalg.eigvalsh(self.inertia_tensor)
-        told = (
-            f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal moments "
-            f"are {smallest:.4g}, {middle:.4g}, {largest:.4g} kg m²"
-        )
-        if largest > (smallest + middle) * (1 + _ROUND_OFF):  # as it is, too, where the smallest is negative
-            raise ValueError(f"{told}; none may be negative, and each must be at most the sum of the two others")
-        if smallest <= _NO_INERTIA * largest and (largest == 0.0 or 0.0 not in self.inertia):
-            raise ValueError(f"{told}; a rod may have none about its axis, which must be one of the body's axes")
+        missing = missing_in((*self.inertia, *self.products_of_inertia), rod=0.0 in self.inertia)
+        if missing:
+            smallest, middle, largest = np.linalg.eigvalsh(self.inertia_tensor)
+            raise ValueError(
+                f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal "
+                f"moments are {smallest:.4g}, {middle:.4g}, {largest:.4g} kg m²; {missing}"
+            )
 
     @property
     def inertia_tensor(self) -> NDArray[np.float64]:
@@ -153,7 +148,8 @@ class Beam(Body):
     mass
         Mass m in kg.
     axial_inertia
-        Moment of inertia about the beam's axis in kg m²; zero suffices where the beam does not spin freely.
+        Moment of inertia about the beam's axis in kg m², at most m L²/6, as of all bodies; zero suffices where the
+        beam does not spin freely.
     """
 
     type: Literal["beam"] = "beam"
@@ -164,6 +160,16 @@ class Beam(Body):
     built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping(
         {"start": Point(), "centre": along(0.5), "end": along(1.0)}
     )
+
+    @model_validator(mode="after")
+    def _physical(self) -> Beam:
+        most = self.mass * self.length**2 / 6.0
+        if self.axial_inertia > most * (1 + ROUND_OFF):
+            raise ValueError(
+                f"axial_inertia is {self.axial_inertia}; with that about its other axes, it must be at most "
+                f"mass length²/6, {most:.4g} kg m²"
+            )
+        return self
 
     @property
     def centre_of_mass(self) -> Point:

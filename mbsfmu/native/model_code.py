@@ -18,6 +18,7 @@ from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.hdca import GROWN, Hdca
 from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.model import inertia
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.implicit import BRIEF, SHORT, ImplicitSolver
@@ -173,6 +174,11 @@ class _ModelCode:
             "BALANCED_PARTS": len(initialization.balanced_parts),
             "FEEDS": len(initialization.feeds),
             "ORDERINGS": len(system.orderings),
+            "TENSORS": len(system.tensors),
+            "TENSOR_ROUND_OFF": _number(inertia.ROUND_OFF),
+            "NO_INERTIA": _number(inertia.NO_INERTIA),
+            "ALLOWED": _string(inertia.ALLOWED),
+            "ALLOWED_OF_RODS": _string(inertia.ALLOWED_OF_RODS),
             "LIMITED": len(system.limited),
             "MOST_COORDINATES": max(len(each.coordinates) for each in everything),
             "MOST_CONSTRAINTS": max(len(each.system.constraints) for each in everything),
@@ -239,7 +245,8 @@ class _ModelCode:
     def _other_functions(self) -> Iterable[TracedFunction]:
         """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
         functions, formulation, given = self._functions, self._simulation.formulation, self._functions.expressions
-        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions, functions.start_limits)
+        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions)
+        yield from (functions.inertia_tensors, functions.start_limits)
         if functions.reactions_open:
             yield functions.reaction_play
         if self._placed:
@@ -343,6 +350,8 @@ class _ModelCode:
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
         orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
+        tensors = (f"{{{_string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
+        yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         yield f"static const char *const limited_names[] = {_strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {_strings(each.unit for each in system.limited)};"
         rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)

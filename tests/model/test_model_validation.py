@@ -108,7 +108,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "principal moment below zero": (
         changed("bodies", 0, {**RIGID, "inertia": [1.0, 1.0, 1.0], "products_of_inertia": [1.5, 0.0, 0.0]}),
-        ("'crank'", "(1.5, 0.0, 0.0)", "principal moments are -0.5, 1, 2.5", "none may be negative"),
+        ("'crank'", "(1.5, 0.0, 0.0)", "principal moments are -0.5, 1, 2.5", "no principal moment may be negative"),
     ),
     "principal moment above the sum of the others": (
         changed("bodies", 0, {**RIGID, "inertia": [1.0, 1.0, 1.0], "products_of_inertia": [0.6, 0.0, 0.0]}),

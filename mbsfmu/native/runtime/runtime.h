@@ -76,6 +76,12 @@ typedef struct {
     int smaller, greater;
 } Ordering;
 
+/* A body whose inertia tensor the parameters decide; a rod may have a principal moment of zero. */
+typedef struct {
+    const char *body;
+    int rod;
+} Tensor;
+
 typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR } SignalKind;
 
 /* The signal that an input follows until it is set. */

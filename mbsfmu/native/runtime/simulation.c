@@ -116,14 +116,57 @@ static int balance_part(Instance *instance, const Assembly *assembly) {
     return 1;
 }
 
+static const char *unit_of_parameter(int index) {
+    int k = 0;
+    while (variables[k].kind != PARAMETER || variables[k].index != index) k++;
+    return variables[k].unit;
+}
+
 static int check_orderings(Instance *instance) {
     for (int k = 0; k < ORDERINGS; k++) {
         const double smaller = instance->state.parameters[orderings[k].smaller];
         const double greater = instance->state.parameters[orderings[k].greater];
         if (greater > smaller) continue;
         return fail(
-            instance, "%s is %g; it must be greater than %s, %g", parameter_names[orderings[k].greater], greater,
-            parameter_names[orderings[k].smaller], smaller
+            instance, "%s is %g %s; it must be greater than %s, %g", parameter_names[orderings[k].greater], greater,
+            unit_of_parameter(orderings[k].greater), parameter_names[orderings[k].smaller], smaller
+        );
+    }
+    return 1;
+}
+
+/* Whether a symmetric matrix, with a shift added to its diagonal, has positive pivots only. */
+static int positive_definite(const double *matrix, double shift) {
+    const double xy = matrix[3], xz = matrix[4], first = matrix[0] + shift;
+    if (!(first > 0.0)) return 0;
+    const double second = matrix[1] + shift - xy / first * xy, coupled = matrix[5] - xy / first * xz;
+    if (!(second > 0.0)) return 0;
+    return matrix[2] + shift - xz / first * xz - coupled / second * coupled > 0.0;
+}
+
+/* What holds of the inertia tensors of all bodies, but not of this one, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz; NULL for one that
+ * a body can have: as `missing_in` of mbsfmu/model/inertia.py. */
+static const char *missing_in(const double *tensor, int rod) {
+    const double trace = tensor[0] + tensor[1] + tensor[2];
+    double moments[6];
+    for (int k = 0; k < 6; k++) moments[k] = k < 3 ? 0.5 * trace - tensor[k] : -tensor[k];
+    if (!positive_definite(moments, TENSOR_ROUND_OFF * trace)) return ALLOWED;
+    return rod || positive_definite(tensor, -NO_INERTIA * trace) ? NULL : ALLOWED_OF_RODS;
+}
+
+static int check_tensors(Instance *instance) {
+    double values[ROOM(6 * TENSORS)];
+    Parts parts = instance->parts;
+    parts.parameters = instance->state.parameters;
+    inertia_tensors(&parts, values);
+    for (int k = 0; k < TENSORS; k++) {
+        const double *tensor = values + 6 * k;
+        const char *missing = missing_in(tensor, tensors[k].rod);
+        if (!missing) continue;
+        return fail(
+            instance,
+            "the moments of inertia of body '%s' are (%g, %g, %g), the products of inertia (%g, %g, %g) kg.m2; %s",
+            tensors[k].body, tensor[0], tensor[1], tensor[2], tensor[3], tensor[4], tensor[5], missing
         );
     }
     return 1;
@@ -172,7 +215,7 @@ static void tell_changed_velocities(Instance *instance, const Parts *parts) {
 static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
-    if (!check_orderings(instance)) return 0;
+    if (!check_orderings(instance) || !check_tensors(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import Annotated, Any, LiteralString, Self
+from typing import Annotated, Any, ClassVar, LiteralString, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+LARGEST = 1e50
+"""Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
 
 _MOST_MEANT, _MOST_LISTED = 3, 20
 _NEAR = 0.7
@@ -19,7 +22,7 @@ class DataError(ValueError):
 
 
 class Data(BaseModel):
-    """Base of everything that describes a model: frozen, unknown fields refused, finite numbers only.
+    """Base of everything that describes a model: frozen, unknown fields refused, finite numbers up to `LARGEST` only.
 
     Frozen to the bottom: collections are tuples and `FrozenMap`.
 
@@ -33,11 +36,22 @@ class Data(BaseModel):
         frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants", validate_default=True
     )
 
+    largest: ClassVar[float] = LARGEST
+    """Largest magnitude of the numbers in the fields."""
+
     def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
             raise DataError(_sentence(type(self), fields, _first(error.errors()))) from None
+
+    @model_validator(mode="after")
+    def _within_reach(self) -> Self:
+        for name in type(self).model_fields:
+            for place, number in _numbers(getattr(self, name)):
+                if abs(number) > self.largest:
+                    raise ValueError(f"{name}{place} is {number:g}; its magnitude must be at most {self.largest:g}")
+        return self
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
         """Return the data with some fields replaced, checked as if it were made anew.
@@ -75,6 +89,20 @@ class Data(BaseModel):
         if not isinstance(data, dict):
             raise DataError(f"{cls.__name__}: {_shortened(repr(data))} is not an object with named fields")
         return cls(**data)
+
+
+def _numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers in a field of plain data, each with its place there."""
+    if isinstance(value, float):
+        yield "", value
+    elif isinstance(value, tuple):
+        for index, each in enumerate(value):
+            for place, number in _numbers(each):
+                yield f"[{index}]{place}", number
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            for place, number in _numbers(each):
+                yield f".{key}{place}", number
 
 
 def word(pattern: str, allowed: LiteralString) -> AfterValidator:

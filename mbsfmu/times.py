@@ -54,6 +54,20 @@ def count_steps(begin: float, end: float, most: float) -> float:
     return max(1.0, float(math.ceil(count)) if math.isfinite(count) else count)
 
 
+def check_experiment(start: float, stop: float | None) -> None:
+    """Check when an importer says that a run begins and ends, in s.
+
+    Raises
+    ------
+    InputError
+        When a time is not finite, or the run ends before it begins.
+    """
+    if not math.isfinite(start):
+        raise InputError(f"the start time is {start:g} s; it must be a finite number")
+    if stop is not None and not (math.isfinite(stop) and stop > start):
+        raise InputError(f"the stop time is {stop:g} s; it must be a finite number above the start time, {start:g} s")
+
+
 def check_step(time: float, step: float, internal: float) -> None:
     """Check that a step from a time can be made.
 
@@ -67,8 +81,11 @@ def check_step(time: float, step: float, internal: float) -> None:
     Raises
     ------
     InputError
-        When the step is not positive, is lost in the resolution of time, or asks for too much work.
+        When a time is not finite, or the step is not positive, lost in the resolution of time, or asks for too much
+        work.
     """
+    if not math.isfinite(time):
+        raise InputError(f"the step begins at t = {time:g} s; it must be a finite number")
     _check_length("step", step, time)
     _check_internal("step", step, internal)
 
@@ -137,7 +154,7 @@ def check_span(start: float, stop: float, step: float) -> None:
 
 def _check_length(what: str, length: float, time: float) -> None:
     if not (length > 0.0 and math.isfinite(length)):
-        raise InputError(f"the {what} is {length:g} s; it must be positive")
+        raise InputError(f"the {what} is {length:g} s; it must be positive and finite")
     least = RESOLVED_STEP * resolution(time, time + length)
     if length < least:
         raise InputError(

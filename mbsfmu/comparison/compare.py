@@ -128,7 +128,7 @@ def _check(model: CoupledModel, steps: Sequence[float], algorithms: Sequence[str
         parted(name)
     for what, value in (*(("step", step) for step in steps), ("accuracy", accuracy)):
         if not (value > 0 and math.isfinite(value)):
-            raise InputError(f"the {what} is {value:g}; it must be positive")
+            raise InputError(f"the {what} is {value:g}; it must be positive and finite")
     if not steps or not algorithms:
         raise InputError("a comparison needs at least one step and one algorithm")
     for what, values in (("step", steps), ("algorithm", algorithms)):

@@ -288,7 +288,7 @@ def _tolerances(
 def _check_positive(tolerances: Mapping[str, float | None]) -> None:
     for what, value in tolerances.items():
         if value is not None and not (value > 0.0 and math.isfinite(value)):
-            raise InputError(f"the {what} is {value:g}; it must be positive")
+            raise InputError(f"the {what} is {value:g}; it must be positive and finite")
 
 
 def _check_control(control: str, instances: Mapping[str, Instance]) -> None:

@@ -6,6 +6,8 @@ import base64
 import importlib
 import json
 import logging
+import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -19,10 +21,15 @@ from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import opened, sealed
-from mbsfmu.times import OVERSHOOT
+from mbsfmu.times import OVERSHOOT, check_experiment
 from mbsfmu.variables import Causality, Variability
 
 UNIT_FILE = "unit.json"
+FAILURES = (InputError, SimulationError, ValueError, ArithmeticError)
+"""What ends a call with a reason for its caller."""
+REFERENCES = 2**32
+"""How many value references there are: pythonfmu gives those of the upper half as negative numbers."""
+_EXPERIMENT = "experiment"
 _DAMAGED = "damaged"  # what a state that cannot be read has instead of all else
 
 Result = TypeVar("Result")
@@ -57,6 +64,8 @@ class SavedSlave(Data):
         Values that were refused and not mended yet: the reasons by the variables' names.
     """
 
+    largest: ClassVar[float] = sys.float_info.max  # importers may name any stop time
+
     identity: str
     unit: str
     initializing: bool
@@ -71,6 +80,10 @@ class UnitSlave(Fmi2Slave):
     """A co-simulation slave; the class in an FMU derives from it and adds nothing.
 
     The unit is made by the factory that `unit.json` among the resources names.
+
+    pythonfmu's binary makes fmi2Fatal of every exception, after which further calls, even those that free the instance,
+    may end the process; it has no way to return fmi2Error. What is refused goes to the log instead, what should be read
+    is not a number, and steps are discarded. Only an initialization that fails is fatal.
     """
 
     log_categories = LOG_CATEGORIES
@@ -103,7 +116,6 @@ class UnitSlave(Fmi2Slave):
                     variable.name,
                     causality=Fmi2Causality[variable.causality.value],
                     variability=Fmi2Variability[variable.variability.value],
-                    getter=self._getter(variable.name),
                 ),
                 nested=False,
             )
@@ -117,22 +129,73 @@ class UnitSlave(Fmi2Slave):
         logger.addHandler(forwarder)
         try:
             return call()
-        except (InputError, SimulationError, ValueError) as error:
+        except FAILURES as error:
             self.log(str(error), Fmi2Status.error)
             raise
         finally:
             logger.removeHandler(forwarder)
 
-    def _getter(self, name: str) -> Callable[[], float]:
-        return lambda: self._guarded(lambda: self._get(name))
+    def get_real(self, vrs: list[int]) -> list[float]:
+        """Return values; from the first on that cannot be had, whose reason goes to the log, they are no numbers."""
+        values = [math.nan] * len(vrs)
+
+        def read() -> None:
+            for place, reference in enumerate(vrs):
+                values[place] = self._get(self._name(reference))
+
+        self._attempted(read)
+        return values
+
+    def get_integer(self, vrs: list[int]) -> list[int]:
+        """Return zeros, with an error in the log: there are no such variables."""
+        self._refuse("Integer", vrs)
+        return [0] * len(vrs)
+
+    def get_boolean(self, vrs: list[int]) -> list[bool]:
+        """Return falsehoods, with an error in the log: there are no such variables."""
+        self._refuse("Boolean", vrs)
+        return [False] * len(vrs)
+
+    def get_string(self, vrs: list[int]) -> list[str]:
+        """Return empty texts, with an error in the log: there are no such variables."""
+        self._refuse("String", vrs)
+        return [""] * len(vrs)
+
+    def set_integer(self, vrs: list[int], values: list[int]) -> None:  # noqa: ARG002
+        """Refuse: there are no such variables."""
+        self._refused |= self._refuse("Integer", vrs)
+
+    def set_boolean(self, vrs: list[int], values: list[bool]) -> None:  # noqa: ARG002
+        """Refuse: there are no such variables."""
+        self._refused |= self._refuse("Boolean", vrs)
+
+    def set_string(self, vrs: list[int], values: list[str]) -> None:  # noqa: ARG002
+        """Refuse: there are no such variables."""
+        self._refused |= self._refuse("String", vrs)
+
+    def _refuse(self, kind: str, references: list[int]) -> dict[str, str]:
+        """Put into the log that there is no variable of a type; return that as what is refused, if it was asked for."""
+        if not references:
+            return {}
+        reason = f"there is no {kind} variable with value reference {references[0] % REFERENCES}"
+        self.log(reason, Fmi2Status.error)
+        return {kind: reason}
+
+    def _name(self, reference: int) -> str:
+        if reference not in self.vars:
+            raise InputError(f"there is no Real variable with value reference {reference % REFERENCES}")
+        return self.vars[reference].name
 
     def set_real(self, vrs: list[int], values: list[float]) -> None:
-        """Set all values, or none where one is refused.
+        """Set all values, or none where one is refused: then steps are refused until good values are set."""
+        given: dict[str, float] = {}
 
-        The binary makes fmi2Fatal of an exception here, after which the importer may not even free the instance. The
-        reason goes to the log at once, and steps are refused until good values are set.
-        """
-        given = {self.vars[reference].name: value for reference, value in zip(vrs, values, strict=True)}
+        def find() -> None:
+            given.update(zip(map(self._name, vrs), values, strict=True))
+
+        if reason := self._attempted(find):
+            self._refused["Real"] = reason
+            return
         reasons = [why for name, value in given.items() if (why := self._attempted(lambda: self._check(name, value)))]  # noqa: B023 - called at once
         for name, value in given.items():
             self._refused.pop(name, None)
@@ -146,7 +209,7 @@ class UnitSlave(Fmi2Slave):
         """Run a call that may be refused; return the reason, which is in the log then."""
         try:
             self._guarded(call)
-        except (InputError, ValueError) as error:
+        except FAILURES as error:
             return str(error)
         return None
 
@@ -166,16 +229,31 @@ class UnitSlave(Fmi2Slave):
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
         """Take the start and stop time in s, and the relative tolerance of solvers that choose their steps."""
-        self._start_time, self._stop_time = start_time, stop_time
-        reason = None if tolerance is None else self._attempted(lambda: self.unit.set_tolerance(tolerance))
-        self._refused |= {"tolerance": reason} if reason else {}
+        self._refused.pop(_EXPERIMENT, None)
+
+        def set_up() -> None:
+            if self._initializing or self._running:
+                raise InputError("the experiment can only be set up before initialization")
+            check_experiment(start_time, stop_time)
+            if tolerance is not None:
+                self.unit.set_tolerance(tolerance)
+            self._start_time, self._stop_time, self._fresh = start_time, stop_time, False
+
+        if reason := self._attempted(set_up):
+            self._refused[_EXPERIMENT] = reason
 
     def enter_initialization_mode(self) -> None:
         """Parameters and start values can be set from here on, outputs are computed when asked for."""
-        self._initializing = True
+        if self._initializing or self._running:
+            self.log("initialization mode is entered from the start only", Fmi2Status.error)
+        else:
+            self._initializing = True
 
     def exit_initialization_mode(self) -> None:
         """Find the consistent start."""
+        if not self._initializing:
+            self.log("initialization mode was not entered", Fmi2Status.error)
+            return
         self._guarded(self._start)
         self._initializing, self._running = False, True
 
@@ -188,13 +266,15 @@ class UnitSlave(Fmi2Slave):
         """Advance; a step that cannot be made is discarded with its reason in the log."""
         try:
             self._guarded(lambda: self._do_step(current_time, step_size))
-        except (InputError, SimulationError, ValueError):
+        except FAILURES:
             return False
         return True
 
     def _do_step(self, current_time: float, step_size: float) -> None:
         for reason in (*self._refused.values(), *filter(None, [self._refused_state])):
             raise InputError(f"the step is refused: {reason}")
+        if not self._running:
+            raise InputError("a step needs an initialized unit that is not terminated")
         end = current_time + step_size
         if self._stop_time is not None and end > self._stop_time + OVERSHOOT * step_size:
             raise InputError(f"the step ends at {end:.12g} s, after the stop time of {self._stop_time:.12g} s")

@@ -9,6 +9,7 @@ from pathlib import Path
 import casadi as ca
 
 from mbsfmu import times
+from mbsfmu.data import LARGEST
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
@@ -193,6 +194,7 @@ class _ModelCode:
             "RELATIVE_TOLERANCE": _number(relative),
             "ABSOLUTE_TOLERANCE": _number(absolute),
             "SMALLEST_STEP": _number(STEP.minimum or 0.0),
+            "LARGEST": _number(LARGEST),
             "SAME_TIME": _number(times.SAME_TIME),
             "NEIGHBOURS": _number(times.NEIGHBOURS),
             "RESOLVED_STEP": _number(times.RESOLVED_STEP),

@@ -133,7 +133,7 @@ class Simulation:
             When it is not positive.
         """
         if not (relative > 0 and math.isfinite(relative)):
-            raise InputError(f"the tolerance is {relative:g}; it must be positive")
+            raise InputError(f"the tolerance is {relative:g}; it must be positive and finite")
         if isinstance(self.solver, AdaptiveSolver):
             self._set_tolerances(self._tolerances * (relative / self._tolerances[0]))
 
@@ -205,7 +205,7 @@ class Simulation:
         Raises
         ------
         InputError
-            When the mechanism cannot be assembled with the parameters that are set.
+            When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds.
         """
         start = self.initialization.run(self._parameters)
         functions = self.functions
@@ -234,7 +234,10 @@ class Simulation:
         self._effective = self._inputs.over(self._passed)(time)
         functions.inputs[:] = self._effective
         check_limits(functions)
-        self._state = self.formulation.consistent(self.formulation.prepared(state))
+        state = self.formulation.consistent(self.formulation.prepared(state))
+        if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
+            raise InputError("the start is not finite; check the parameters")
+        self._state = state
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mbsfmu.data import DataError
+from mbsfmu.data import LARGEST, DataError
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats, SystemFunctions
@@ -179,15 +179,18 @@ def check_value(variable: Variable, value: float) -> float:
     Raises
     ------
     InputError
-        When it is not finite or out of the variable's range.
+        When it is not finite, too large to compute with, or out of the variable's range.
     """
     number = float(value)
     if not np.isfinite(number):
         raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
     low, high = variable.minimum, variable.maximum
+    given = f"{variable.name} = {number:g}" + ("" if variable.unit == "1" else f" {variable.unit}")
     if (low is not None and number < low) or (high is not None and number > high):
         allowed = f"at least {low:g}" if high is None else f"at most {high:g}"
         if low is not None and high is not None:
             allowed = f"between {low:g} and {high:g}"
-        raise InputError(f"{variable.name} = {number:g} {variable.unit} is refused: it must be {allowed}")
+        raise InputError(f"{given} is refused: it must be {allowed}")
+    if abs(number) > LARGEST:
+        raise InputError(f"{given} is refused: its magnitude must be at most {LARGEST:g}")
     return number

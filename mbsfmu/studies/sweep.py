@@ -116,7 +116,7 @@ def sweep(
     references = _resolved(model, vary or {})
     end = model.stop_time if stop is None else stop
     if not (end > 0 and math.isfinite(end)):
-        raise InputError(f"the stop time is {end:g} s; it must be positive")
+        raise InputError(f"the stop time is {end:g} s; it must be positive and finite")
     coupled = "algorithm" in chosen
     if errors and not coupled:
         raise InputError("errors are those of coupled runs; name at least one algorithm")
@@ -129,7 +129,7 @@ def sweep(
     backend = BACKENDS[0] if backend is None else backend
     internal = min(map(float, chosen.get("step", [model.step]))) if internal_step is None else internal_step
     if not (internal > 0 and math.isfinite(internal)):
-        raise InputError(f"the internal step is {internal:g} s; it must be positive")
+        raise InputError(f"the internal step is {internal:g} s; it must be positive and finite")
     inner: dict[str, Any] = {"step": internal} | (
         {} if newton_tolerance is None else {"newton_tolerance": newton_tolerance}
     )
@@ -238,7 +238,7 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
         checked_rule(solver)
     for step in chosen.get("step", ()):
         if not (float(step) > 0 and math.isfinite(float(step))):
-            raise InputError(f"the step is {float(step):g} s; it must be positive")
+            raise InputError(f"the step is {float(step):g} s; it must be positive and finite")
     return {"formulation": [next(iter(FORMULATIONS))], **chosen}
 
 

@@ -122,6 +122,18 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         changed("bodies", 0, {**RIGID, "inertia": [0.5, 0.5, 1.0], "products_of_inertia": [0.5, 0.0, 0.0]}),
         ("'crank'", "1, 1 kg m²", "a rod may have none about its axis, which must be one of the body's axes"),
     ),
+    "mass beyond all bounds": (
+        changed("bodies", 0, "mass", 1e300),
+        ("'crank'", "mass is 1e+300; its magnitude must be at most 1e+50"),
+    ),
+    "axis beyond all bounds": (
+        changed("joints", 0, "axis", [0.0, 0.0, -1e300]),
+        ("'A'", "axis[2] is -1e+300; its magnitude must be at most 1e+50"),
+    ),
+    "point beyond all bounds": (
+        changed("ground", {"O": [1e51, 0.0, 0.0]}),
+        ("ground.O[0] is 1e+51; its magnitude must be at most 1e+50",),
+    ),
     "point named as the centre of mass": (
         changed("bodies", 0, {**RIGID, "points": {"centre": [1.0, 0.0, 0.0]}}),
         ("'crank'", "point 'centre'", "exists already on every RigidBody"),
@@ -376,6 +388,7 @@ def test_system_that_is_neither_is_refused(system: Any) -> None:
         ({"stop_time": 0.0}, ("'machine'", "stop_time is 0.0", "greater than 0")),
         ({"step": -1e-3}, ("'machine'", "step is -0.001", "greater than 0")),
         ({"step": math.inf}, ("'machine'", "step is inf", "finite")),
+        ({"stop_time": 1e60}, ("'machine'", "stop_time is 1e+60; its magnitude must be at most 1e+50")),
         ({"colour": "red"}, ("'machine'", "no field colour", "systems", "signals")),
         ({"connections": [["mechanism.crank.angle"]]}, ("'machine'", "connections[0][1] is missing")),
     ],

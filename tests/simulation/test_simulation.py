@@ -89,6 +89,9 @@ def test_reset_and_parameters() -> None:
     [
         ("valve.command", float("nan"), "valve.command = nan is refused: it must be a finite number"),
         ("boom.mass", -1.0, r"boom.mass = -1 kg is refused: it must be at least"),
+        ("pump.pressure", 1e300, r"pump.pressure = 1e\+300 Pa is refused: its magnitude must be at most 1e\+50"),
+        ("valve.command", -1e51, r"valve.command = -1e\+51 V is refused: its magnitude must be at most 1e\+50"),
+        ("oil.air_content", 0.0, "^oil.air_content = 0 is refused: it must be between 1e-06 and 1$"),
         ("cylinder.length", 1.0, "cylinder.length is computed and cannot be set"),
         ("boom.weight", 1.0, "there is no variable 'boom.weight' in four-bar"),
     ],

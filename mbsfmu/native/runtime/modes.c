@@ -29,13 +29,12 @@ static void destroy(Instance *instance) { free(instance); }
 static Status set_up(Instance *instance, double start, const double *stop, const double *tolerance) {
     State *state = &instance->state;
     if (state->mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
-    if (!all_finite(&start, 1) || (stop && !(all_finite(stop, 1) && *stop > start))) {
-        return REFUSE(
-            "the experiment from %g s to %g s is refused: it must end after it starts", start, stop ? *stop : INFINITY
-        );
+    if (!all_finite(&start, 1)) return REFUSE("the start time is %g s; it must be a finite number", start);
+    if (stop && !(all_finite(stop, 1) && *stop > start)) {
+        return REFUSE("the stop time is %g s; it must be a finite number above the start time, %g s", *stop, start);
     }
     if (tolerance && !(*tolerance > 0.0 && all_finite(tolerance, 1))) {
-        return REFUSE("the tolerance is %g; it must be positive", *tolerance);
+        return REFUSE("the tolerance is %g; it must be positive and finite", *tolerance);
     }
     /* Equal steps have no tolerance: their size is the parameter solver.step. */
     const int taken = tolerance && RELATIVE_TOLERANCE > 0.0;
@@ -78,10 +77,10 @@ static Status terminate(Instance *instance) {
 /* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
 static int can_step(Instance *instance, double time, double length) {
     const double least = RESOLVED_STEP * resolution(time, time + length), internal = instance->state.step_size;
-    if (!(length > 0.0) || !all_finite(&length, 1)) {
-        return fail(instance, "the step is %g s; it must be positive", length);
-    }
     if (!all_finite(&time, 1)) return fail(instance, "the step begins at t = %g s; it must be a finite number", time);
+    if (!(length > 0.0) || !all_finite(&length, 1)) {
+        return fail(instance, "the step is %g s; it must be positive and finite", length);
+    }
     if (length < least) {
         return fail(
             instance, "the step of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",

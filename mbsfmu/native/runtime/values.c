@@ -73,6 +73,7 @@ static double *place_of(State *state, const Variable *variable) {
 /* Whether a variable may take a value now; says why not. */
 static Status check_value(Instance *instance, const Variable *variable, double value) {
     State *state = &instance->state;
+    const char *space = strcmp(variable->unit, "1") ? " " : "", *unit = *space ? variable->unit : "";
     if (!variable->settable) return REFUSE("%s is computed and cannot be set", variable->name);
     if (!all_finite(&value, 1)) return REFUSE("%s = %g is refused: it must be a finite number", variable->name, value);
     if (value < variable->minimum || value > variable->maximum) {
@@ -84,7 +85,12 @@ static Status check_value(Instance *instance, const Variable *variable, double v
         } else {
             snprintf(allowed, sizeof allowed, "between %g and %g", variable->minimum, variable->maximum);
         }
-        return REFUSE("%s = %g %s is refused: it must be %s", variable->name, value, variable->unit, allowed);
+        return REFUSE("%s = %g%s%s is refused: it must be %s", variable->name, value, space, unit, allowed);
+    }
+    if (!(fabs(value) <= LARGEST)) {
+        return REFUSE(
+            "%s = %g%s%s is refused: its magnitude must be at most %g", variable->name, value, space, unit, LARGEST
+        );
     }
     /* Some hosts send all parameters in every step; what changes nothing is no error. */
     const int fixed = variable->kind != INPUT && !variable->tunable;

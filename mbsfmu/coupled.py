@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hydraulics import Circuit
+from mbsfmu.actuator_lines import check_actuators
 from mbsfmu.data import Data, DataError, FrozenMap, meant, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
@@ -17,6 +18,7 @@ from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.identity import Origin
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
@@ -91,29 +93,12 @@ class CoupledModel(Data):
         for reference in self.signals:
             if (name := reference.partition(".")[0]) not in self.systems:
                 raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
-        self._check_actuators()
+        if self.connections or self.signals:
+            wiring = Wiring(dict(self._parts(absolute=False)), self.connections)
+            for reference in self.signals:
+                wiring.free_input(reference)
+        check_actuators(self.systems, self.connections, self.signals)
         return self
-
-    def _check_actuators(self) -> None:
-        """Refuse actuators that are moved without all of their motion, or push what does not move them.
-
-        Such a model runs, and is wrong: friction and the flows that a piston makes go by the velocity, the chambers
-        and the end stops by the length.
-        """
-        driven = {*self.signals, *(target for _, target in self.connections)}
-        read = {source for source, _ in self.connections}
-        for system, data in self.systems.items():
-            for actuator in data.actuators if isinstance(data, Circuit) else ():
-                name = f"{system}.{actuator.name}"
-                motion = [f"{name}.{each}" for each in actuator.motion]
-                missing = [each for each in motion if each not in driven]
-                if missing and (len(missing) < len(motion) or f"{name}.{actuator.effort}" in read):
-                    told = " and ".join(f"'{each}'" for each in missing)
-                    raise DataError(
-                        f"nothing drives {told}, though {actuator.type} '{name}' is part of a machine: "
-                        f"connect its {', its '.join((actuator.effort, *actuator.motion[:-1]))} "
-                        f"and its {actuator.motion[-1]}"
-                    )
 
     # -- files ----------------------------------------------------------------------------------------------
 
@@ -147,7 +132,7 @@ class CoupledModel(Data):
         Raises
         ------
         DataError
-            When a connection does not fit.
+            When connections close an algebraic loop, or one carries what depends on accelerations.
         """
         return CoupledSystem(self.name, dict(self._parts(absolute)), self.connections)
 

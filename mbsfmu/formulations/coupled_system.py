@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 import numpy as np
 
-from mbsfmu.data import DataError, meant
+from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.wiring import Wire, Wiring
 from mbsfmu.variables import Causality, Variable
-
-
-@dataclass(frozen=True)
-class Wire:
-    """A connection between variables of two parts, by their indices.
-
-    Attributes
-    ----------
-    source, target
-        Indices of the parts.
-    output
-        Index in the readings of the source (outputs, coordinates, velocities, states, in this order).
-    input
-        Index of the target's input.
-    """
-
-    source: int
-    output: int
-    target: int
-    input: int
-
-
-@dataclass(frozen=True)
-class Feed:
-    """A calculated parameter of one part that is a parameter of another one.
-
-    Attributes
-    ----------
-    source, name
-        Index of the part that calculates it, and its name there.
-    target, parameter
-        Index of the part that takes it, and the index of its parameter.
-    """
-
-    source: int
-    name: str
-    target: int
-    parameter: int
 
 
 class CoupledSystem(System):
@@ -88,51 +51,14 @@ class CoupledSystem(System):
         self.name = name
         self._part_names = tuple(parts)
         self.parts = tuple(parts.values())
-        self._readings = [_readings(part) for part in self.parts]
         self._connections = tuple(connections)
-        self._wires: list[Wire] = []
-        self.feeds: list[Feed] = []
-        for source, target in self._connections:
-            self._connect(source, target)
+        self._wiring = Wiring(parts, self._connections)
+        self.feeds = self._wiring.feeds
         self._kept: Kept[list[Instant]] = Kept()
         self._levels = self._sorted_wires()
         self._name_variables()
 
     # -- structure ------------------------------------------------------------------------------------------
-
-    def _find(self, reference: str) -> tuple[int, str]:
-        part, _, variable = reference.partition(".")
-        if part not in self._part_names or not variable:
-            raise DataError(f"connection: '{reference}' names no system; {meant(part, self._part_names)}")
-        return self._part_names.index(part), variable
-
-    def _connect(self, source: str, target: str) -> None:
-        (from_part, output), (to_part, entry) = self._find(source), self._find(target)
-        calculated = {variable.name: variable for variable, _ in self.parts[from_part].balances}
-        parameters = [variable.name for variable in self.parts[to_part].parameters]
-        inputs = [variable.name for variable in self.parts[to_part].inputs]
-        readings = [variable.name for variable in self._readings[from_part]]
-        if output in calculated and entry in parameters:
-            index = parameters.index(entry)
-            feed = Feed(from_part, output, to_part, index)
-            given, taken = calculated[output], self.parts[to_part].parameters[index]
-            taken_already = any((each.target, each.parameter) == (to_part, index) for each in self.feeds)
-            self.feeds.append(feed)
-        elif output in readings and entry in inputs:
-            wire = Wire(from_part, readings.index(output), to_part, inputs.index(entry))
-            given = self._readings[from_part][wire.output]
-            taken = self.parts[to_part].inputs[wire.input]
-            taken_already = any((each.target, each.input) == (to_part, wire.input) for each in self._wires)
-            self._wires.append(wire)
-        else:
-            if output not in (known := [*readings, *calculated]):
-                raise DataError(f"connection: there is no output '{source}'; {meant(output, known)}")
-            takes = inputs if output in readings else parameters
-            raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {meant(entry, takes)}")
-        if taken_already:
-            raise DataError(f"connection: '{target}' is driven twice")
-        if given.unit != taken.unit:
-            raise DataError(f"connection: '{source}' is in {given.unit}, but '{target}' is in {taken.unit}")
 
     def _sorted_wires(self) -> list[list[Wire]]:
         """Return the wires by level: what those of one level carry depends on inputs of lower levels alone.
@@ -144,7 +70,8 @@ class CoupledSystem(System):
         """
         graph: dict[Wire, list[Wire]] = {}
         traced = [SystemExpressions(part) for part in self.parts]
-        for wire in self._wires:
+        wires = self._wiring.wires
+        for wire in wires:
             outputs = self.parts[wire.source].outputs
             if wire.output >= len(outputs):
                 graph[wire] = []
@@ -155,28 +82,21 @@ class CoupledSystem(System):
                     f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
                 )
             needed = source.depends(source.outputs, "inputs")[wire.output]
-            graph[wire] = [each for each in self._wires if each.target == wire.source and needed[each.input]]
+            graph[wire] = [each for each in wires if each.target == wire.source and needed[each.input]]
         try:
             order = list(TopologicalSorter(graph).static_order())
         except CycleError as error:
-            loop = " → ".join(self._readings[wire.source][wire.output].name for wire in error.args[1])
+            loop = " → ".join(self._wiring.source(wire).name for wire in error.args[1])
             raise DataError(f"connections close an algebraic loop: {loop}") from None
         depth: dict[Wire, int] = {}
         for wire in order:
             depth[wire] = 1 + max((depth[each] for each in graph[wire]), default=0)
         return [
-            [wire for wire in self._wires if depth[wire] == level]
-            for level in range(1, 1 + max(depth.values(), default=0))
+            [wire for wire in wires if depth[wire] == level] for level in range(1, 1 + max(depth.values(), default=0))
         ]
 
     def _name_variables(self) -> None:
-        driven = {(wire.target, self.parts[wire.target].inputs[wire.input].name) for wire in self._wires}
-        self._inputs = [
-            (index, entry)
-            for index, part in enumerate(self.parts)
-            for entry, variable in enumerate(part.inputs)
-            if (index, variable.name) not in driven
-        ]
+        self._inputs = self._wiring.free
         kinds = (
             "coordinates",
             "velocities",
@@ -247,11 +167,7 @@ class CoupledSystem(System):
         DataError
             When it is no input, or driven by a connection.
         """
-        part, name = self._find(reference)
-        free = {(index, self.parts[index].inputs[entry].name) for index, entry in self._inputs}
-        if (part, name) not in free:
-            known = [f"{self._part_names[index]}.{variable}" for index, variable in sorted(free)]
-            raise DataError(f"'{reference}' is no input that a signal can drive; {meant(reference, known)}")
+        part, name = self._wiring.free_input(reference)
         return f"{self._part_names[part]}.{name}" if name in self._ambiguous else name
 
     def settable(self) -> dict[str, Variable]:
@@ -461,11 +377,6 @@ class CoupledSystem(System):
 
 def _join(vectors: Iterable[Array]) -> Array:
     return np.concatenate(list(vectors))
-
-
-def _readings(part: System) -> Sequence[Variable]:
-    """List what can be read from a part without knowing accelerations."""
-    return [*part.outputs, *part.coordinates, *part.velocities, *part.states]
 
 
 def _read(part: System, instant: Instant) -> Array:

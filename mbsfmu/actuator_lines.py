@@ -1,0 +1,99 @@
+"""The lines of hydraulic actuators: effort and motion are those of one thing of a mechanism.
+
+Such a model runs otherwise, and is wrong: friction and the flows that a piston makes go by the velocity, the chambers
+and the end stops by the length, and the work that the oil does is force times velocity. An effort may drive further
+things beside the one that moves the actuator, such as those of a copy of the machine: these work without oil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from hydraulics import Circuit
+from mbsfmu.data import DataError
+from mbsfmu.model.force import JointDrive
+from mbsfmu.model.mechanism import Mechanism
+
+Connections = Sequence[tuple[str, str]]
+Systems = Mapping[str, Mechanism | Circuit]
+
+
+def check_actuators(systems: Systems, connections: Connections, signals: Collection[str]) -> None:
+    """Check that actuators which are part of a machine have all lines, and from what they push.
+
+    Parameters
+    ----------
+    systems
+        Mechanisms and circuits by name.
+    connections
+        Pairs of `system.variable`, source and target, of variables that are there.
+    signals
+        Inputs that follow signals, as `system.variable`.
+
+    Raises
+    ------
+    DataError
+        When a line is missing or goes elsewhere; the sentence names the lines.
+    """
+    for system, data in systems.items():
+        for actuator in data.actuators if isinstance(data, Circuit) else ():
+            name = f"{system}.{actuator.name}"
+            thing = f"{actuator.type} '{name}'"
+            effort, motion = f"{name}.{actuator.effort}", [f"{name}.{each}" for each in actuator.motion]
+            _check_missing(thing, effort, motion, connections, signals)
+            _check_crossed(thing, effort, motion, systems, connections)
+
+
+def _check_missing(
+    thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Collection[str]
+) -> None:
+    """Refuse an actuator that is moved without all of its motion, or pushes what does not move it."""
+    driven = {*signals, *(target for _, target in connections)}
+    missing = [each for each in motion if each not in driven]
+    pushes = any(source == effort for source, _ in connections)
+    if missing and (len(missing) < len(motion) or pushes):
+        told = " and ".join(f"'{each}'" for each in missing)
+        words = [_last(each) for each in (effort, *motion)]
+        raise DataError(
+            f"nothing drives {told}, though {thing} is part of a machine: "
+            f"connect its {', its '.join(words[:-1])} and its {words[-1]}"
+        )
+
+
+def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Systems, connections: Connections) -> None:
+    """Refuse an actuator whose motion is of two things, or of one that it does not push."""
+    sources = {target: source for source, target in connections}
+    moved = {each: sources[each] for each in motion if each in sources}
+    if not moved:
+        return
+    told = " and ".join(f"its {_last(each)} from '{source}'" for each, source in moved.items())
+    if len(moved) < len(motion):
+        others = " and ".join(f"its {_last(each)}" for each in motion if each not in moved)
+        raise DataError(f"{thing} has {told}, but {others} from a signal; the motion must be of one thing")
+    movers = {_owner(source) for source in moved.values()}
+    if len(movers) > 1:
+        raise DataError(f"{thing} has {told}; the motion must be of one thing")
+    pushed = [target for source, target in connections if source == effort]
+    if pushed and not movers & {_moved_by(target, systems) for target in pushed}:
+        drives = " and ".join(f"'{target}'" for target in pushed)
+        raise DataError(f"{thing} drives {drives}, but has {told}; what it drives must be what moves it")
+
+
+def _moved_by(target: str, systems: Systems) -> str:
+    """Return whose motion an input changes: an actuator's own, or of a drive in a joint that of the body."""
+    system, _, force = _owner(target).partition(".")
+    data = systems[system]
+    if isinstance(data, Mechanism):
+        for drive in data.forces:
+            if isinstance(drive, JointDrive) and drive.name == force:
+                body = data.topology.body_of_joint(drive.joint)
+                return f"{system}.{force if body is None else data.topology.bodies[body].name}"
+    return f"{system}.{force}"
+
+
+def _owner(reference: str) -> str:
+    return reference.rpartition(".")[0]
+
+
+def _last(reference: str) -> str:
+    return reference.rpartition(".")[2]

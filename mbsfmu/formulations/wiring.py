@@ -1,0 +1,147 @@
+"""Connections between the variables of several systems, by their indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mbsfmu.data import DataError, meant
+from mbsfmu.formulations.system import System
+from mbsfmu.variables import Variable
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A connection between variables of two parts, by their indices.
+
+    Attributes
+    ----------
+    source, target
+        Indices of the parts.
+    output
+        Index in the readings of the source (outputs, coordinates, velocities, states, in this order).
+    input
+        Index of the target's input.
+    """
+
+    source: int
+    output: int
+    target: int
+    input: int
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A calculated parameter of one part that is a parameter of another one.
+
+    Attributes
+    ----------
+    source, name
+        Index of the part that calculates it, and its name there.
+    target, parameter
+        Index of the part that takes it, and the index of its parameter.
+    """
+
+    source: int
+    name: str
+    target: int
+    parameter: int
+
+
+class Wiring:
+    """The connections of systems, which name what is there and fit.
+
+    Parameters
+    ----------
+    parts
+        Systems by name.
+    connections
+        Pairs (`part.variable`, `part.variable`): source and target.
+
+    Attributes
+    ----------
+    wires
+        Connections from readings to inputs.
+    feeds
+        Connections from calculated parameters to parameters.
+    free
+        Indices of part and input of the inputs that no connection drives.
+
+    Raises
+    ------
+    DataError
+        When a connection names what is not there, drives something twice, or joins different units.
+    """
+
+    def __init__(self, parts: Mapping[str, System], connections: Iterable[tuple[str, str]]) -> None:
+        self._names = tuple(parts)
+        self._parts = tuple(parts.values())
+        self._readings = [_readings(part) for part in self._parts]
+        self.wires: list[Wire] = []
+        self.feeds: list[Feed] = []
+        for source, target in connections:
+            self._connect(source, target)
+        driven = {(wire.target, wire.input) for wire in self.wires}
+        self.free = [
+            (index, entry)
+            for index, part in enumerate(self._parts)
+            for entry in range(len(part.inputs))
+            if (index, entry) not in driven
+        ]
+
+    def _connect(self, source: str, target: str) -> None:
+        (from_part, output), (to_part, entry) = self._find(source), self._find(target)
+        calculated = {variable.name: variable for variable, _ in self._parts[from_part].balances}
+        parameters = [variable.name for variable in self._parts[to_part].parameters]
+        inputs = [variable.name for variable in self._parts[to_part].inputs]
+        readings = [variable.name for variable in self._readings[from_part]]
+        if output in calculated and entry in parameters:
+            index = parameters.index(entry)
+            feed = Feed(from_part, output, to_part, index)
+            given, taken = calculated[output], self._parts[to_part].parameters[index]
+            taken_already = any((each.target, each.parameter) == (to_part, index) for each in self.feeds)
+            self.feeds.append(feed)
+        elif output in readings and entry in inputs:
+            wire = Wire(from_part, readings.index(output), to_part, inputs.index(entry))
+            given, taken = self.source(wire), self._parts[to_part].inputs[wire.input]
+            taken_already = any((each.target, each.input) == (to_part, wire.input) for each in self.wires)
+            self.wires.append(wire)
+        else:
+            if output not in (known := [*readings, *calculated]):
+                raise DataError(f"connection: there is no output '{source}'; {meant(output, known)}")
+            takes = inputs if output in readings else parameters
+            raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {meant(entry, takes)}")
+        if taken_already:
+            raise DataError(f"connection: '{target}' is driven twice")
+        if given.unit != taken.unit:
+            raise DataError(f"connection: '{source}' is in {given.unit}, but '{target}' is in {taken.unit}")
+
+    def _find(self, reference: str) -> tuple[int, str]:
+        part, _, variable = reference.partition(".")
+        if part not in self._names or not variable:
+            raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
+        return self._names.index(part), variable
+
+    def source(self, wire: Wire) -> Variable:
+        """Return the variable that a wire reads."""
+        return self._readings[wire.source][wire.output]
+
+    def free_input(self, reference: str) -> tuple[int, str]:
+        """Return the part, by its index, and the name there of an input given as `part.variable`.
+
+        Raises
+        ------
+        DataError
+            When it is no input, or driven by a connection.
+        """
+        part, name = self._find(reference)
+        free = {(index, self._parts[index].inputs[entry].name) for index, entry in self.free}
+        if (part, name) not in free:
+            known = [f"{self._names[index]}.{variable}" for index, variable in sorted(free)]
+            raise DataError(f"'{reference}' is no input that a signal can drive; {meant(reference, known)}")
+        return part, name
+
+
+def _readings(part: System) -> Sequence[Variable]:
+    """List what can be read from a part without knowing accelerations."""
+    return [*part.outputs, *part.coordinates, *part.velocities, *part.states]

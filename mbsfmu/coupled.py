@@ -20,6 +20,7 @@ from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.identity import Origin
+from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
@@ -143,6 +144,7 @@ class CoupledModel(Data):
             part.name = name
             yield name, part
 
+    @heeding_interruptions()
     def simulation(self, *, compiled: bool = True, **options: Any) -> Simulation:
         """Make a monolithic simulation in process.
 
@@ -183,6 +185,7 @@ class CoupledModel(Data):
             result[system][variable] = whole.get(source if source in names else source.partition(".")[2])
         return result
 
+    @heeding_interruptions()
     def simulation_of(self, name: str, *, starts: Mapping[str, float] | None = None, **options: Any) -> Simulation:
         """Make a simulation of one system alone, to be coupled from outside.
 

@@ -14,6 +14,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
+from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.simulation.simulation import Simulation
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
+@heeding_interruptions()
 def export(
     model: CoupledModel,
     directory: str | os.PathLike[str],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,4 +69,13 @@ def all_or_none(files: list[Path]) -> Iterator[None]:
         for file in files:
             with contextlib.suppress(OSError):
                 file.unlink()
+        raise
+
+
+def remove_folder(path: str | os.PathLike[str]) -> None:
+    """Remove a folder with what is in it; an interruption counts when it is gone."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except KeyboardInterrupt:
+        shutil.rmtree(path, ignore_errors=True)
         raise

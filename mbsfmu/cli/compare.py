@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from mbsfmu.cli.model_argument import find_model
@@ -15,10 +18,10 @@ from mbsfmu.cli.options import (
     refuse_same_files,
     words,
 )
-from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.output import log_to_stderr, to_the_end, told, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.comparison import CHOICES, Comparison, compare
+from mbsfmu.comparison import CHOICES, Comparison, ComparisonInterrupted, compare
 from mbsfmu.errors import SimulationError
 from mbsfmu.exporting import BACKENDS
 
@@ -58,7 +61,7 @@ def command(
     """
     log_to_stderr(quiet)
     refuse_same_files(report, json_file, inputs=[model])
-    with progress_bar("comparing", quiet) as progress:
+    with progress_bar("comparing", quiet) as progress, _keep_runs(report, json_file):
         comparison = compare(
             find_model(model),
             steps=steps,
@@ -71,14 +74,32 @@ def command(
             stability=stability,
             progress=progress,
         )
-    write_json(json_file, comparison.to_dict())
-    if report:
-        from mbsfmu.report import write_report  # noqa: PLC0415 - its plots take longest to load, and few need them
-
-        write_report(comparison.to_dict(curves=True), report)
+    _write(comparison, report, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):
         raise SimulationError("every coupled run diverged; take smaller steps")
+
+
+@contextmanager
+def _keep_runs(report: str | None, json_file: str | None) -> Iterator[None]:
+    """Write the runs that were done until a comparison was interrupted, and say so."""
+    try:
+        yield
+    except ComparisonInterrupted as ended:
+        files = " and ".join(filter(None, (report, json_file)))
+        if files and ended.comparison.runs:
+            _write(ended.comparison, report, json_file)
+            told(f"{files}: {len(ended.comparison.runs)} of {ended.wanted} runs are there")
+        raise
+
+
+def _write(comparison: Comparison, report: str | None, json_file: str | None) -> None:
+    with to_the_end():
+        write_json(json_file, comparison.to_dict())
+        if report:
+            from mbsfmu.report import write_report  # noqa: PLC0415 - its plots take longest to load, and few need them
+
+            write_report(comparison.to_dict(curves=True), report)
 
 
 def _print_comparison(comparison: Comparison) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.options import assignment, common_options, option_of, output_file, refuse_same_files, words
-from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
+from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate
 from mbsfmu.cosim.algorithms import AITKEN, ALGORITHMS, JACOBIANS
@@ -94,20 +94,21 @@ def command(
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
     refuse_same_files(output, json_file, inputs=[*source, *read])
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
-    with progress_bar("stepping", quiet) as progress, keep_recorded(output):
-        result = cosimulate(
-            source[0] if len(source) == 1 else [Path(each) for each in source],
-            algorithm=algorithm,
-            extrapolation=extrapolation,
-            order=order,
-            rates=rates,
-            connections=connect,
-            inputs=inputs,
-            progress=progress,
-            **settings,
+    with progress_bar("stepping", quiet) as progress:
+        result = recorded(
+            lambda: cosimulate(
+                source[0] if len(source) == 1 else [Path(each) for each in source],
+                algorithm=algorithm,
+                extrapolation=extrapolation,
+                order=order,
+                rates=rates,
+                connections=connect,
+                inputs=inputs,
+                progress=progress,
+                **settings,
+            ),
+            output,
         )
-    if output:
-        result.to_file(output)
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
     lengths = (

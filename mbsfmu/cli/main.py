@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -41,7 +42,11 @@ class _Commands(click.Group):
 
 
 def main() -> None:
-    """Run the command line: exit status 0 done, 1 the work failed, 2 the call or the input was wrong."""
+    """Run the command line: exit status 0 done, 1 the work failed, 2 the call or the input was wrong.
+
+    What the system ends (SIGTERM) is interrupted as by Ctrl-C: results are kept, and what was unpacked is removed.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -59,6 +64,8 @@ def main() -> None:
         _fail(f"{error.filename}: {reason(error)}" if error.filename else reason(error), 2)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(message: str, status: int) -> NoReturn:

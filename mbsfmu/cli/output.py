@@ -8,13 +8,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import numpy as np
 
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.files import complete_file
+from mbsfmu.trajectory import Trajectory
+
+Recorded = TypeVar("Recorded", bound=Trajectory)
 
 
 def log_to_stderr(quiet: bool) -> None:
@@ -41,22 +44,47 @@ def _once() -> Callable[[logging.LogRecord], bool]:
     return is_new
 
 
-@contextmanager
-def keep_recorded(output: str | None) -> Iterator[None]:
-    """Write what was recorded until a run failed or was interrupted, and say so.
-
-    What the system ends (SIGTERM) is interrupted too: rows are kept, and what was unpacked is removed.
-    """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def recorded(run: Callable[[], Recorded], output: str | None) -> Recorded:
+    """Make a run and write its rows; what was recorded until it failed or was interrupted is written too, and told."""
     try:
-        yield
+        result = run()
     except (RunError, RunInterrupted) as ended:
         if output:
-            ended.result.to_file(output)
-            click.echo(f"mbsfmu: {output} has what was recorded until {ended.result.time[-1]:.9g} s", err=True)
+            with to_the_end():
+                ended.result.to_file(output)
+            told(f"{output} has what was recorded until {ended.result.time[-1]:.9g} s")
         raise
+    if output:
+        with to_the_end():
+            result.to_file(output)
+    return result
+
+
+def told(sentence: str) -> None:
+    """Say on stderr what a command has to say whether it is quiet or not."""
+    click.echo(f"mbsfmu: {sentence}", err=True)
+
+
+@contextmanager
+def to_the_end() -> Iterator[None]:
+    """Let what writes results end before an interruption counts; the second one counts at once."""
+    before = signal.getsignal(signal.SIGINT)
+    waiting = False
+
+    def wait(*_: object) -> None:
+        nonlocal waiting
+        if waiting:
+            raise KeyboardInterrupt
+        waiting = True
+        told("the results are still being written; interrupt once more to lose them")
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def write_json(path: str | None, data: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from mbsfmu.cli.options import (
     output_file,
     refuse_same_files,
 )
-from mbsfmu.cli.output import keep_recorded, log_to_stderr, write_json
+from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.simulation.factory import TOLERANCE, make_simulation
 from mbsfmu.simulation.solvers import solver_names
@@ -71,10 +71,8 @@ def command(
         penalty=penalty,
         newton_tolerance=newton_tolerance,
     )
-    with progress_bar("simulating", quiet) as progress, keep_recorded(output):
-        result = simulation.run(stop, progress=progress)
-    if output:
-        result.to_file(output)
+    with progress_bar("simulating", quiet) as progress:
+        result = recorded(lambda: simulation.run(stop, progress=progress), output)
     summary = result.summary()
     write_json(json_file, summary)
     facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}

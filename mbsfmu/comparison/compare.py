@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.comparison.choices import USUAL, parted
-from mbsfmu.comparison.comparison import ACCURACY, Comparison, gather_curves
+from mbsfmu.comparison.comparison import ACCURACY, Comparison, ComparisonInterrupted, gather_curves
 from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import Run, Task, make_run
@@ -21,7 +21,7 @@ from mbsfmu.comparison.stability import StabilityLimit, stability_limit
 from mbsfmu.cosim.algorithms import ITERATED
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
-from mbsfmu.executors import Shares, local_executor, run_all
+from mbsfmu.executors import CallsInterrupted, Shares, local_executor, run_all
 from mbsfmu.exporting import export
 from mbsfmu.variables import Causality
 
@@ -75,6 +75,8 @@ def compare(
         When a word or number is wrong, or the model has only one system.
     SimulationError
         When the monolithic run fails.
+    ComparisonInterrupted
+        When it is interrupted after the monolithic run; it has the runs that were done.
     """
     _check(model, steps, algorithms, accuracy)
     workers = min(os.cpu_count() or 1, len(steps) * len(algorithms)) if workers is None else workers
@@ -85,20 +87,23 @@ def compare(
     result = simulation.run(stop)
     spent = clock.process_time() - begin
     outputs = {v.name: v.unit for v in simulation.variables if v.causality is Causality.OUTPUT}
-    with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name, local_executor(workers) as executor:
-        folder = Path(name)
-        package = export(model, folder, layout="separate", backend=backend, **options)[-1]
-        reference = folder / "reference.npz"
-        Reference(result.time, {output: result[output] for output in outputs}).save(reference)
-        tasks = [
-            Task(package, reference, algorithm, step, float(result.time[-1]))
-            for algorithm in algorithms
-            for step in sorted(steps, reverse=True)
-        ]
-        shares = Shares(progress, len(tasks) + (len(algorithms) if stability else 0))
-        runs = run_all(executor, make_run, tasks, shares)
-        limits = _limits(executor, tasks, runs, shares) if stability else {}
-    return Comparison(
+    wanted = [(algorithm, step) for algorithm in algorithms for step in sorted(steps, reverse=True)]
+    runs: list[Run] = []
+    limits: dict[str, StabilityLimit] = {}
+    interrupted = False
+    try:
+        with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name, local_executor(workers) as executor:
+            folder = Path(name)
+            package = export(model, folder, layout="separate", backend=backend, **options)[-1]
+            reference = folder / "reference.npz"
+            Reference(result.time, {output: result[output] for output in outputs}).save(reference)
+            tasks = [Task(package, reference, *each, float(result.time[-1])) for each in wanted]
+            shares = Shares(progress, len(tasks) + (len(algorithms) if stability else 0))
+            runs = run_all(executor, make_run, tasks, shares)
+            limits = _limits(executor, tasks, runs, shares) if stability else {}
+    except CallsInterrupted as ended:
+        runs, interrupted = runs or ended.outcomes, True
+    made = Comparison(
         model.name,
         model.description,
         result.formulation,
@@ -110,6 +115,9 @@ def compare(
         accuracy,
         limits,
     )
+    if interrupted:
+        raise ComparisonInterrupted(made, len(wanted))
+    return made
 
 
 def _coupled(runs: Sequence[Run], algorithm: str, internal: float) -> list[Run]:

@@ -84,6 +84,14 @@ class Comparison:
         return {**result, "curves": self.curves} if curves else result
 
 
+class ComparisonInterrupted(KeyboardInterrupt):
+    """A comparison that was interrupted; `comparison` has the runs that were done, of `wanted`."""
+
+    def __init__(self, comparison: Comparison, wanted: int) -> None:
+        super().__init__()
+        self.comparison, self.wanted = comparison, wanted
+
+
 def gather_curves(reference: Trajectory, outputs: Mapping[str, str], runs: list[Run]) -> dict[str, Any]:
     """Return what the report draws, all signals at the same times."""
     times = curve_times(reference.time)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -12,7 +11,7 @@ import fmpy
 from fmpy import fmi2
 
 from mbsfmu.errors import InputError
-from mbsfmu.files import reason
+from mbsfmu.files import reason, remove_folder
 
 
 class Archive:
@@ -99,4 +98,4 @@ class Archive:
 
     def close(self) -> None:
         """Remove the unpacked files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)

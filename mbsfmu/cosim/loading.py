@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.ssp import read_ssp
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
+from mbsfmu.files import remove_folder
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:
@@ -34,7 +34,7 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
             path = found[0]
         if path.suffix == ".ssp":
             folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(remove_folder, folder)
             graph = read_ssp(path, folder)
             if not graph.units:
                 raise InputError(f"{path} has no component; there is nothing to run")

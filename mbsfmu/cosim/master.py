@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ def cosimulate(
         "threads": threads,
     }
     refuse_without_effect(algorithm, control, given_options)
-    with ExitStack() as stack:
+    with _kept_while_closing() as kept, ExitStack() as stack:
         graph = load_graph(source, stack)
         parsed = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         graph = replace(graph, connections=(*graph.connections, *parsed))
@@ -203,7 +203,22 @@ def cosimulate(
         stepping = Stepping(coupling, bonds)
         controller = make_controller(control, stepping, tolerances, history, facts, end - graph.start)
         course = Course(stepping, history, record, facts, driven, texts, graph.start, end, progress)
-        return _run(course, controller, macro, facts, lambda: _result(record, facts, coupling, graph))
+        kept.append(lambda: _result(record, facts, coupling, graph))
+        return _run(course, controller, macro, facts, kept[0])
+
+
+@contextmanager
+def _kept_while_closing() -> Iterator[list[Callable[[], CosimulationResult]]]:
+    """Hand on what was recorded where a run is interrupted outside its steps, as when its units are closed."""
+    kept: list[Callable[[], CosimulationResult]] = []
+    try:
+        yield kept
+    except CosimulationInterrupted:
+        raise
+    except KeyboardInterrupt:
+        if not kept:
+            raise
+        raise CosimulationInterrupted(kept[0]()) from None
 
 
 def _run(

@@ -329,11 +329,11 @@ class Simulation:
                 done = index + 1
                 if progress is not None and index % 100 == 0:
                     progress(index / (len(times) - 1))
+            return result()
         except SimulationError as error:
             raise RunError(str(error), result()) from error
         except KeyboardInterrupt:
             raise RunInterrupted(result()) from None
-        return result()
 
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""

@@ -10,6 +10,7 @@ import time as clock
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,9 @@ def _simulation(model: str, options: str) -> Simulation:
 
 @lru_cache(maxsize=1)
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="mbsfmu-")
+    folder = tempfile.TemporaryDirectory(prefix="mbsfmu-")
+    Finalize(None, folder.cleanup, exitpriority=1)  # where a worker ends, Python's own clean-up is left out
+    return folder
 
 
 def _package(content: bytes) -> Path:

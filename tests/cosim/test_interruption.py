@@ -38,6 +38,18 @@ def test_an_interrupted_run_has_its_first_half(halves_exact: list[Path]) -> None
         np.testing.assert_array_equal(result[name], whole[name][: len(result.time)])
 
 
+def test_a_run_that_is_interrupted_while_its_units_are_closed_is_whole(
+    halves_exact: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mbsfmu.cosim.archive.Archive.close", interrupted)
+    with pytest.raises(CosimulationInterrupted) as ended:
+        cosimulate(halves_exact, connections=CONNECTIONS, step=STEP, stop=0.1)
+    assert ended.value.result.time[-1] == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize("ending", ["interrupted", "failed"])
 def test_the_command_writes_it(
     halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str

@@ -1,0 +1,191 @@
+"""Interruptions: none is lost, what is there is kept, and no process goes on or waits for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+from mbsfmu.cli.output import to_the_end
+from mbsfmu.comparison import ComparisonInterrupted
+from mbsfmu.executors import CallsInterrupted, InlineExecutor, Shares, process_pool, run_all
+from mbsfmu.files import remove_folder
+from mbsfmu.interruption import heeding_interruptions
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def lose() -> None:
+    """As libraries do that clear errors."""
+    with contextlib.suppress(KeyboardInterrupt):
+        interrupt()
+
+
+def turn_into_another_error() -> None:
+    try:
+        interrupt()
+    except KeyboardInterrupt:
+        raise ValueError("something was interrupted") from None
+
+
+@pytest.mark.parametrize("interrupted", [interrupt, lose, turn_into_another_error])
+def test_no_interruption_is_lost(interrupted: Callable[[], None]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        heeding_interruptions()(interrupted)()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_is_not_interrupted_goes_its_way() -> None:
+    assert heeding_interruptions()(math.hypot)(3.0, 4.0) == 5.0
+    with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+        heeding_interruptions()(math.sqrt)(-1.0)
+
+
+def test_interruptions_of_a_simulation_that_is_made_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mbsfmu.coupled.CoupledModel.system", lambda *_, **__: lose())
+    with pytest.raises(KeyboardInterrupt):
+        mbsfmu.models.pendulum(1).simulation(compiled=False)
+
+
+def test_results_are_written_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    written = []
+
+    def write() -> None:
+        with to_the_end():
+            interrupt()
+            written.append("whole")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert written == ["whole"]
+    assert "still being written; interrupt once more" in capsys.readouterr().err
+
+
+def test_a_second_interruption_ends_the_writing() -> None:
+    written = []
+
+    def write() -> None:
+        with to_the_end():
+            interrupt()
+            interrupt()
+            written.append("whole")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert written == []
+
+
+def test_a_folder_goes_though_its_removal_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    removed, calls = os.rmdir, []
+
+    def interrupted_once(*arguments: object, **options: object) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        removed(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "rmdir", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        remove_folder(folder)
+    assert not folder.exists()
+
+
+class _InterruptedLater(InlineExecutor):
+    """Makes two calls; the next one is interrupted."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self._made += 1
+        if self._made > 2:
+            raise KeyboardInterrupt
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_outcomes_that_are_there_are_kept() -> None:
+    with pytest.raises(CallsInterrupted) as ended:
+        run_all(_InterruptedLater(), math.sqrt, [4.0, 9.0, 16.0], Shares(None, 3))
+    assert ended.value.outcomes == [2.0, 3.0]
+
+
+def wait_for(folder: str) -> None:
+    """Wait for minutes, and clean up when it is interrupted."""
+    mark = Path(folder) / str(os.getpid())
+    mark.write_text("waiting")
+    try:
+        time.sleep(300.0)
+    finally:
+        mark.unlink()
+
+
+@pytest.mark.parametrize("all_processes", [False, True])
+def test_workers_end_their_calls_when_interrupted(tmp_path: Path, all_processes: bool) -> None:
+    """As from a terminal, where all processes are interrupted, or from elsewhere; more calls wait than are made."""
+
+    def run() -> None:
+        with process_pool(2) as pool:
+            for _ in range(8):
+                pool.submit(wait_for, str(tmp_path))
+            while len(list(tmp_path.iterdir())) < 2:
+                time.sleep(0.02)
+            for mark in tmp_path.iterdir() if all_processes else ():
+                os.kill(int(mark.name), signal.SIGINT)
+            raise KeyboardInterrupt
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert time.monotonic() - begin < 60.0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_comparison_has_its_runs() -> None:
+    def stop(share: float) -> None:
+        if share > 0.4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ComparisonInterrupted) as ended:
+        mbsfmu.compare(
+            mbsfmu.models.four_bar(), steps=[2e-2, 1e-2], algorithms=["jacobi"], stop=0.1, workers=1, progress=stop
+        )
+    assert ended.value.wanted == 2
+    (run,) = ended.value.comparison.runs
+    assert run.step == 2e-2
+    assert len(ended.value.comparison.to_dict(curves=True)["runs"]) == 1
+
+
+def test_an_interrupted_study_ends_and_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C in a terminal: the command and its workers are interrupted, while rows come in."""
+    arguments = ["sweep", "pendulum-1", "--vary", "link_1.mass=1:2:2000", "--workers", "2", "-o", "rows.parquet"]
+    command = [sys.executable, "-m", "mbsfmu", *arguments]
+    journal = tmp_path / "rows.parquet.journal"
+    with subprocess.Popen(
+        [*command, "--stop", "0.1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not (journal.is_file() and len(journal.read_text().splitlines()) > 20):
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in told
+    assert told.splitlines()[-1] == "mbsfmu: interrupted"
+    assert "the same study goes on from there" in told
+    assert len(journal.read_text().splitlines()) < 2000

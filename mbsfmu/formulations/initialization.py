@@ -130,6 +130,19 @@ class Initialization:
         """The loop equations at the model's own parameters."""
         return find_loop_equations(self.functions, self._start.coordinates)
 
+    @property
+    def lever_arm(self) -> float:
+        """The longest lever arm of a loop in m: how far a distance in it moves with an angle at most."""
+        units = self._system.constraint_units
+        pairs = zip(self.loops.rows, self.loops.scales, strict=True)
+        return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
+
+    def independent_equations(self, functions: SystemFunctions) -> int:
+        """Return how many constraints are independent in the coordinates of a formulation's functions."""
+        if not functions.rows:
+            return 0
+        return len(functions.coordinates) - len(self.functions.coordinates) + self.loops.rank
+
     def run(self, parameters: Floats) -> Start:
         """Return the start for a set of parameters.
 

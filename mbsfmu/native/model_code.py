@@ -158,6 +158,7 @@ class _ModelCode:
             "START_COORDINATES": len(initialization.functions.coordinates),
             "CONSTRAINTS": constraints,
             "RANK": functions.rank,
+            "INDEPENDENT": initialization.independent_equations(functions),
             "ALL_CONSTRAINTS": len(system.constraints),
             "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
             "FREEDOM": freedom,
@@ -356,6 +357,10 @@ class _ModelCode:
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         yield f"static const char *const limited_names[] = {_strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {_strings(each.unit for each in system.limited)};"
+        if simulation.functions.rows:
+            watch = simulation.rank_watch
+            yield f"static const double watched_scales[] = {_numbers(watch.scales.ravel(order='F'))};"
+            yield f"static const char *const watched_joints[] = {_strings(watch.joints)};"
         rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"
 

@@ -13,6 +13,7 @@ import numpy as np
 from mbsfmu.data import meant
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.formulations.change_points import RankWatch
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.initialization import Initialization, check_limits
 from mbsfmu.formulations.state import State
@@ -64,6 +65,8 @@ class Simulation:
         Present time in s.
     initialization, solver, formulation, functions
         What the simulation is made of; the functions are the formulation's.
+    rank_watch
+        Tells where the loop equations lose rank.
     identity, origin
         As given.
     """
@@ -100,6 +103,8 @@ class Simulation:
         }
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
         self._format = StateFormat(self.functions, len(self._table.calculated), identity)
+        rank = initialization.independent_equations(self.functions)
+        self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm)
         self._tolerances = self._present_tolerances
         self._told_undriven = False
         self.reset()
@@ -238,6 +243,7 @@ class Simulation:
         if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
             raise InputError("the start is not finite; check the parameters")
         self._state = state
+        self.rank_watch.begin(time, state)
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
@@ -267,6 +273,7 @@ class Simulation:
                 pass
         except SimulationError:
             self._state, self.time, self._passed, self._effective = before
+            self.rank_watch.forget()
             self._row = None
             raise
 
@@ -368,6 +375,7 @@ class Simulation:
     def _arrive(self, state: State, time: float, inputs: Inputs, same: float) -> None:
         self._state, self.time, self._passed = state, time, time + same
         self._effective = inputs(time)
+        self.rank_watch.follow(time, state)
         self._row = None
 
     def _refresh(self) -> None:
@@ -503,5 +511,6 @@ class Simulation:
         self._calculated = snapshot.calculated
         self._stepped = snapshot.stepped
         self._state = snapshot.state
+        self.rank_watch.forget()
         self._row = None
         self.functions.parameters[:] = self._parameters

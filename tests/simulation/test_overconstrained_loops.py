@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cranks import parallel_cranks
 from overconstrained import (
     SPEED,
     TIMES,
@@ -26,10 +27,9 @@ from scipy.spatial.transform import Rotation
 from slewing import four_bar_directions
 from turning import turned_model
 
-from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, along
+from mbsfmu import CoupledModel
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import Tolerances
-from mbsfmu.model import Point
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
 
@@ -248,35 +248,6 @@ def test_loops_that_open_end_the_run() -> None:
     simulation = slewing_four_bar().simulation(formulation="dca", step=0.02, compiled=False)
     with pytest.raises(SimulationError, match=r"at t = \S+ s the loop has come open by .* at joint C .*stabilisation"):
         simulation.run(12.0)
-
-
-def parallel_cranks(angle: float) -> CoupledModel:
-    """Three parallel cranks that carry a coupler: two cut joints, of whose four equations in the plane three count."""
-    cranks = tuple(
-        RigidBody(
-            name=f"crank_{number}",
-            mass=2.0,
-            inertia=(0.01, 0.2, 0.2),
-            centre=along(0.5),
-            length=1.0,
-            points={"end": along(1.0)},
-        )
-        for number in range(3)
-    )
-    places = {f"p{number}": Point(position=(float(number), 0.0, 0.0)) for number in range(3)}
-    coupler = RigidBody(name="coupler", mass=5.0, inertia=(0.1, 2.0, 2.0), centre=places["p1"], points=places)
-    hinges = [
-        Revolute(name=f"G{number}", parent=f"ground.p{number}", child=f"crank_{number}.origin", angle=angle - 0.5 * pi)
-        for number in range(3)
-    ]
-    hinges.append(Revolute(name="C0", parent="crank_0.end", child="coupler.p0", angle=0.5 * pi - angle))
-    hinges += [
-        Revolute(name=f"C{number}", parent=f"coupler.p{number}", child=f"crank_{number}.end", cut=True)
-        for number in (1, 2)
-    ]
-    ground = {name: point.position for name, point in places.items()}
-    mechanism = Mechanism(ground=ground, bodies=(*cranks, coupler), joints=tuple(hinges))
-    return CoupledModel(name="parallel-cranks", systems={"mechanism": mechanism})
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)

@@ -41,6 +41,15 @@ typedef struct {
     int step_status;                    /* what the last step returned */
 } State;
 
+/* What follows the rank of the loop equations; it decides on nothing but what is told. */
+typedef struct {
+    double time, coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], references[ROOM(REFERENCES)];
+    double size;                        /* least pivot of a minor of Phi_z where it was chosen */
+    int rows[ROOM(INDEPENDENT)], columns[ROOM(INDEPENDENT)], sign;
+    int follows;                        /* whether the next point of the run follows from this one */
+    int told;
+} Watch;
+
 typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
 
 struct Instance {
@@ -49,6 +58,7 @@ struct Instance {
     double memory[MEMORY];
     double *unturned;                   /* references where nothing has turned yet */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
+    Watch watch;
     Known known;                        /* which of these fit the state */
     Logger logger;
     void *environment;                  /* of the logger */

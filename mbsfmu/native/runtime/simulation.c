@@ -263,6 +263,8 @@ static int initialize(Instance *instance) {
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
+    instance->watch.told = instance->watch.follows = 0;
+    follow_rank(instance);
     return 1;
 }
 
@@ -296,10 +298,12 @@ static int simulate(Instance *instance, double end) {
             follow_rates(state, length);
         } else if (!step_functions.advance(instance, state->time, stop)) {
             *state = before;
+            instance->watch.follows = 0;
             instance->known = NOTHING;
             return 0;
         }
         state->time = stop;
+        follow_rank(instance);
         if (SOLVER == TRAPEZOIDAL && length < BRIEF * state->step_size) {
             make_consistent(instance);
         } else {

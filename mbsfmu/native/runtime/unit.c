@@ -11,6 +11,7 @@
 #include "partition.c"
 #include "assembly.c"
 #include "report.h"
+#include "change_points.c"
 #include "simulation.c"
 #include "variation.c"
 #include "reactions.c"

@@ -1,0 +1,164 @@
+"""Change points: configurations on the way in which the loop equations lose rank, whatever the formulation."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf
+
+from mbsfmu.equations.linear import Floats, pivot_columns
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.state import State
+
+logger = logging.getLogger(__name__)
+
+NEAR = 1e-3
+"""Where the last equation stands out of the span of the others by less than this share of the first, rank is lost."""
+KEPT = 0.3
+"""A minor is looked at as long as its least pivot has not fallen below this share of what it was when chosen."""
+HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Minor:
+    """A square part of Φ_z that is not singular as long as the loop equations have their rank, or nearly so.
+
+    Attributes
+    ----------
+    rows, columns
+        Indices of loop equations and coordinates, shapes (r,); the row that stands out least comes last.
+    size
+        Least pivot in magnitude where it was chosen.
+    sign
+        Sign of its determinant there.
+    """
+
+    rows: np.typing.NDArray[np.intp]
+    columns: np.typing.NDArray[np.intp]
+    size: float
+    sign: float
+
+
+class RankWatch:
+    """Looks where the loop equations lose rank between and at the points at which a run is looked at.
+
+    There the sign of every minor of Φ_z changes; that of one is followed. Where it does, the motion between two points
+    is taken from positions and velocities at both, and the rank where the minor vanishes tells change points from
+    points at which other coordinates or equations would have served.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    rank
+        Number of independent loop equations.
+    arm
+        A length in m by which distances are measured.
+
+    Attributes
+    ----------
+    joints
+        Name of the joint that each loop equation belongs to.
+    scales
+        By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n).
+    """
+
+    def __init__(self, functions: SystemFunctions, rank: int, arm: float) -> None:
+        system = functions.system
+        self._functions = functions
+        self._rank = rank
+        self.joints = [system.constraints[row].partition(" (")[0] for row in functions.rows]
+        equations = [arm if system.constraint_units[row] == "m" else 1.0 for row in functions.rows]
+        self.scales = np.divide.outer(equations, [arm if each.unit == "m" else 1.0 for each in system.coordinates])
+        self._told = False
+        self.forget()
+
+    def begin(self, time: float, state: State) -> None:
+        """Start anew with a run; nothing has been told of it."""
+        self._told = False
+        self.forget()
+        self.follow(time, state)
+
+    def forget(self) -> None:
+        """Let the next point be one that does not follow from the last."""
+        self._last: tuple[float, State, Minor] | None = None
+
+    def follow(self, time: float, state: State) -> None:
+        """Look at the next point in s of a run, and tell the first change point in the log."""
+        if not self._rank or self._told:
+            return
+        self._functions.references[:] = state.references
+        found: tuple[float, int] | None = None
+        last = self._last
+        if last is not None and _same(last[1].references, state.references):
+            size, sign = self._minor_at(state.coordinates, last[2])
+            if sign == last[2].sign and size >= KEPT * last[2].size:
+                self._last = time, state, last[2]
+                return
+            if sign != last[2].sign:
+                found = self._between(last, time, state)
+        minor, measure = self._choose(state.coordinates)
+        self._last = time, state, minor
+        if found is None and measure < NEAR:
+            found = time, int(minor.rows[-1])
+        if found is not None:
+            self._tell(*found)
+
+    def _tell(self, time: float, row: int) -> None:
+        self._told = True
+        logger.warning(
+            "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
+            "determine neither the reactions near it nor which way the loop goes on",
+            self._functions.system.name,
+            time,
+            self.joints[row],
+        )
+
+    def _jacobian(self, coordinates: Floats) -> Floats:
+        """Return Φ_z without units."""
+        self._functions.coordinates[:] = coordinates
+        return np.asarray(self._functions.closure()[1] / self.scales)
+
+    def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
+        """Return a minor by pivoting, and the share by which the last equation stands out."""
+        jacobian, rank = self._jacobian(coordinates), self._rank
+        lengths, columns = pivot_columns(jacobian)
+        rows = pivot_columns(jacobian[:, columns[:rank]].T)[1]
+        minor = Minor(rows[:rank], columns[:rank], 0.0, 0.0)
+        return Minor(minor.rows, minor.columns, *self._minor_at(coordinates, minor)), lengths[rank - 1] / lengths[0]
+
+    def _minor_at(self, coordinates: Floats, minor: Minor) -> tuple[float, float]:
+        """Return least pivot and sign of a minor."""
+        place = minor.rows[:, np.newaxis], minor.columns
+        self._functions.coordinates[:] = coordinates
+        factors, pivots, _ = dgetrf(self._functions.closure()[1][place] / self.scales[place])
+        diagonal = factors.diagonal()
+        odd = np.count_nonzero(pivots != np.arange(self._rank)) + np.count_nonzero(diagonal < 0.0)
+        return float(np.min(np.abs(diagonal))), -1.0 if odd % 2 else 1.0
+
+    def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
+        """Return where rank is lost between two points, and the equation that stands out least there."""
+        begin, before, minor = last
+        length = time - begin
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            same = self._minor_at(_along(before, state, length, middle), minor)[1] == minor.sign
+            low, high = (middle, high) if same else (low, middle)
+        chosen, measure = self._choose(_along(before, state, length, low))
+        return (begin + low * length, int(chosen.rows[-1])) if measure < NEAR else None
+
+
+def _same(references: Floats, others: Floats) -> bool:
+    return not references.size or np.array_equal(references, others)
+
+
+def _along(before: State, after: State, length: float, share: float) -> Floats:
+    """Return coordinates at a share of an interval in s, cubic by positions and velocities at its ends."""
+    rest = 1.0 - share
+    moved = length * (rest * before.velocities - share * after.velocities)
+    straight = before.coordinates * rest + after.coordinates * share
+    bend = (rest - share) * (before.coordinates - after.coordinates)
+    return np.asarray(straight + share * rest * (bend + moved))

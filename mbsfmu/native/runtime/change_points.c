@@ -1,0 +1,135 @@
+/* Change points: where the loop equations lose rank between and at the points at which a run is looked at, the sign of
+ * every minor of Phi_z changes; that of one is followed. Where it does, the motion between two points is taken from
+ * positions and velocities at both, and the rank where the minor vanishes tells change points from others. */
+
+#if INDEPENDENT > 0
+
+#define NEAR_CHANGE 1e-3 /* share of the first equation by which the last one stands out where rank is lost */
+#define MINOR_KEPT 0.3   /* a minor is kept while its least pivot has not fallen below this share of the first one */
+#define CHANGE_HALVINGS 40
+
+/* Phi_z at some coordinates. */
+static void jacobian_at(const Parts *parts, const double *coordinates, double *jacobian) {
+    double violation[CONSTRAINTS];
+    COPY(parts->coordinates, coordinates, COORDINATES);
+    step_functions.closure(parts, violation, jacobian);
+}
+
+/* The least pivot of the watched minor at some coordinates, and the sign of its determinant. */
+static double minor_at(const Watch *watch, const Parts *parts, const double *coordinates, int *sign) {
+    double jacobian[CONSTRAINTS * COORDINATES], minor[INDEPENDENT * INDEPENDENT], least = HUGE_VAL;
+    int pivots[INDEPENDENT], odd = 0;
+    jacobian_at(parts, coordinates, jacobian);
+    for (int j = 0; j < INDEPENDENT; j++) {
+        for (int i = 0; i < INDEPENDENT; i++) {
+            const int place = watch->rows[i] + CONSTRAINTS * watch->columns[j];
+            minor[i + INDEPENDENT * j] = jacobian[place] / watched_scales[place];
+        }
+    }
+    *sign = 1;
+    if (!factorize(INDEPENDENT, minor, pivots)) return 0.0;
+    for (int k = 0; k < INDEPENDENT; k++) {
+        const double pivot = minor[(INDEPENDENT + 1) * k];
+        least = smaller(least, fabs(pivot));
+        odd += (pivots[k] != k) + (pivot < 0.0);
+    }
+    *sign = odd % 2 ? -1 : 1;
+    return least;
+}
+
+/* Choose rows and columns by pivoting; returns the share by which the last equation stands out. */
+static double choose_minor(Watch *watch, const Parts *parts, const double *coordinates) {
+    double jacobian[CONSTRAINTS * COORDINATES], factors[CONSTRAINTS * COORDINATES], turned[INDEPENDENT * CONSTRAINTS];
+    double scales[MOST(COORDINATES, CONSTRAINTS)];
+    int order[MOST(COORDINATES, CONSTRAINTS)];
+    jacobian_at(parts, coordinates, jacobian);
+    for (int k = 0; k < CONSTRAINTS * COORDINATES; k++) jacobian[k] /= watched_scales[k];
+    COPY(factors, jacobian, CONSTRAINTS * COORDINATES);
+    const int rank = orthogonalize(CONSTRAINTS, COORDINATES, factors, scales, order, 0.0);
+    const double last = rank < INDEPENDENT ? 0.0 : fabs(factors[(CONSTRAINTS + 1) * (INDEPENDENT - 1)] / factors[0]);
+    for (int k = 0; k < INDEPENDENT; k++) {
+        watch->columns[k] = order[k];
+        for (int i = 0; i < CONSTRAINTS; i++) turned[k + INDEPENDENT * i] = jacobian[i + CONSTRAINTS * order[k]];
+    }
+    orthogonalize(INDEPENDENT, CONSTRAINTS, turned, scales, order, 0.0);
+    for (int k = 0; k < INDEPENDENT; k++) watch->rows[k] = order[k];
+    watch->size = minor_at(watch, parts, coordinates, &watch->sign);
+    return last;
+}
+
+/* Coordinates at a share of the interval since the last point, cubic by positions and velocities at its ends. */
+static void between(const Watch *watch, const State *state, double share, double *coordinates) {
+    const double rest = 1.0 - share, length = state->time - watch->time;
+    for (int j = 0; j < COORDINATES; j++) {
+        const double from = watch->coordinates[j], to = state->coordinates[j];
+        const double moved = length * (rest * watch->velocities[j] - share * state->velocities[j]);
+        coordinates[j] = from * rest + to * share + share * rest * ((rest - share) * (from - to) + moved);
+    }
+}
+
+/* Tell where rank is lost between the last point and the state; returns whether it is. */
+static int lost_between(Watch *watch, const Parts *parts, const State *state, double *time) {
+    double low = 0.0, high = 1.0, coordinates[COORDINATES];
+    for (int k = 0; k < CHANGE_HALVINGS; k++) {
+        const double middle = 0.5 * (low + high);
+        int sign;
+        between(watch, state, middle, coordinates);
+        minor_at(watch, parts, coordinates, &sign);
+        if (sign == watch->sign) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    between(watch, state, low, coordinates);
+    *time = watch->time + low * (state->time - watch->time);
+    return choose_minor(watch, parts, coordinates) < NEAR_CHANGE;
+}
+
+/* Whether the minor of the last point still serves at the state; tells too whether rank was lost between them. */
+static int still_serves(Watch *watch, const Parts *parts, const State *state, int *lost, double *time, int *row) {
+    int sign;
+    if (!watch->follows || memcmp(watch->references, state->references, sizeof watch->references) != 0) return 0;
+    const double size = minor_at(watch, parts, state->coordinates, &sign);
+    if (sign == watch->sign) return size >= MINOR_KEPT * watch->size;
+    *lost = lost_between(watch, parts, state, time);
+    *row = watch->rows[INDEPENDENT - 1];
+    return 0;
+}
+
+/* Look at the state as the next point of the run, and tell the first change point of a run. */
+static void follow_rank(Instance *instance) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    Watch *watch = &instance->watch;
+    double time = state->time;
+    int lost = 0, row = 0;
+    if (watch->told) return;
+    COPY(parts->references, state->references, REFERENCES);
+    if (!still_serves(watch, parts, state, &lost, &time, &row)) {
+        const double last = choose_minor(watch, parts, state->coordinates);
+        if (!lost && last < NEAR_CHANGE) {
+            lost = 1;
+            time = state->time;
+            row = watch->rows[INDEPENDENT - 1];
+        }
+    }
+    watch->follows = 1;
+    watch->time = state->time;
+    COPY(watch->coordinates, state->coordinates, COORDINATES);
+    COPY(watch->velocities, state->velocities, COORDINATES);
+    COPY(watch->references, state->references, REFERENCES);
+    if (!lost) return;
+    watch->told = 1;
+    report(
+        instance, DONE_WITH_WARNING,
+        "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
+        "determine neither the reactions near it nor which way the loop goes on", whole.name, time, watched_joints[row]
+    );
+}
+
+#else
+
+static void follow_rank(Instance *instance) { (void)instance; }
+
+#endif

@@ -1,0 +1,43 @@
+"""What units tell of a run in their log, as runs in process do."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from cranks import parallel_cranks
+from importer import Importer
+
+from mbsfmu.exporting import export
+
+WARNING = 1
+
+
+@pytest.fixture(scope="module")
+def cranks(tmp_path_factory: pytest.TempPathFactory) -> Importer:
+    """Return the unit of two parallel cranks."""
+    folder = tmp_path_factory.mktemp("cranks")
+    model = parallel_cranks(0.9, speed=6.0, count=2)
+    (path,) = export(model, folder, layout="monolithic", formulation="double-step")
+    return Importer(path, folder / "unpacked")
+
+
+def warnings(importer: Importer) -> list[str]:
+    return [message for status, message in importer.messages if status == WARNING]
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.05])
+def test_change_points_are_told_once(cranks: Importer, caplog: pytest.LogCaptureFixture, step: float) -> None:
+    """Also where the unit goes back and passes again."""
+    cranks.messages.clear()
+    slave = cranks.running()
+    saved = slave.getFMUstate()
+    for _ in range(2):
+        slave.setFMUstate(saved)
+        for index in range(round(0.3 / step)):
+            slave.doStep(index * step, step)
+    slave.freeFMUstate(saved)
+    with caplog.at_level(logging.WARNING):
+        parallel_cranks(0.9, speed=6.0, count=2).simulation(compiled=False).run(0.3, output_step=step)
+    (expected,) = (record.getMessage() for record in caplog.records if "change point" in record.getMessage())
+    assert warnings(cranks) == [expected]

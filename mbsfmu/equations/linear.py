@@ -44,6 +44,10 @@ class Factors:
         return np.asarray(dgetri(self._factors, self._pivots)[0])
 
 
+NEXT_TO_ZERO = 1e-14
+"""Diagonal elements of R below this share of the largest count as zero."""
+
+
 class TallFactors:
     """The QR factors of a matrix with more rows than columns: solutions are those of least squares.
 
@@ -58,15 +62,13 @@ class TallFactors:
         Whether a diagonal element of R is zero or next to it; solutions mean nothing then.
     """
 
-    _SMALLEST = 1e-14
-
     def __init__(self, matrix: Floats) -> None:
         columns = matrix.shape[1]
         factors, reflectors, *_ = dgeqrf(matrix)
         self._triangle = factors[:columns]  # of which `dtrtrs` reads the upper half
         self._orthogonal = dorgqr(factors, reflectors)[0]
         pivots = np.abs(self._triangle.diagonal())
-        self.singular = not np.min(pivots, initial=np.inf) > self._SMALLEST * np.max(pivots, initial=0.0)
+        self.singular = not np.min(pivots, initial=np.inf) > NEXT_TO_ZERO * np.max(pivots, initial=0.0)
 
     def solve(self, right: Floats) -> Floats:
         """Return the solution for a vector, shape (n,)."""
@@ -77,7 +79,7 @@ class TallFactors:
         return np.asarray(dtrtrs(self._triangle, self._orthogonal.T)[0])
 
 
-_AS_LONG = 1e-9
+AS_LONG = 1e-9
 """Lengths that differ by less than this share are the same: what is chosen must not be a matter of round-off."""
 
 
@@ -102,7 +104,7 @@ def pivot_columns(matrix: Floats) -> tuple[Floats, NDArray[np.intp]]:
     left = np.ones(matrix.shape[1], dtype=bool)
     for step in range(count):
         sizes = np.where(left, np.sqrt(np.einsum("ij,ij->j", rest, rest)), -1.0)
-        column = int(np.argmax(sizes >= (1.0 - _AS_LONG) * np.max(sizes)))
+        column = int(np.argmax(sizes >= (1.0 - AS_LONG) * np.max(sizes)))
         lengths[step], order[step], left[column] = sizes[column], column, False
         if sizes[column] > 0.0:
             direction = rest[:, column] / sizes[column]

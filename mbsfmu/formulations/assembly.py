@@ -21,8 +21,12 @@ GIVEN = 1e-4
 """Velocities that are given and not zero follow from others only where these move this many times as fast."""
 CHANGED = 1e-6
 """Start velocities that change by more than this share of the largest are told."""
-_STEP_LIMIT = 0.5  # a Gauss–Newton step moves no coordinate further than this in rad or m
-_ITERATIONS = 100
+STEP_LIMIT = 0.5
+"""A Gauss–Newton step moves no coordinate further than this in rad or m …"""
+SMALLEST_SHARE = 1e-3
+"""… and ends the search where this share of it makes nothing better."""
+MOST_ITERATIONS = 100
+"""Gauss–Newton steps after which the violation counts as one that stays."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
@@ -107,12 +111,12 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return coordinates, violation
-    for _ in range(_ITERATIONS):
+    for _ in range(MOST_ITERATIONS):
         step = np.zeros_like(coordinates)
         step[moving] = -np.linalg.lstsq(jacobian[:, moving], violation, rcond=RANK_TOLERANCE)[0]
-        step *= min(1.0, _STEP_LIMIT / max(np.max(np.abs(step)), _STEP_LIMIT))
+        step *= min(1.0, STEP_LIMIT / max(np.max(np.abs(step)), STEP_LIMIT))
         size, share = np.linalg.norm(violation), 1.0
-        while share > 1e-3:
+        while share > SMALLEST_SHARE:
             trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step)
             if np.linalg.norm(trial_violation) < size:
                 break

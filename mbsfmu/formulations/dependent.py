@@ -15,7 +15,10 @@ CLOSED = 5e-14
 """The loops are closed to this violation in m and rad …"""
 ACCEPTED = 1e-10
 """… or, where round-off is larger, to this one."""
-_ITERATIONS = 15
+STAGNATION = 0.5
+"""Share of the violation before above which an iteration no longer gets nearer."""
+MOST_ITERATIONS = 15
+"""Newton iterations after which it is given up."""
 
 
 class DependentCoordinates:
@@ -62,13 +65,13 @@ class DependentCoordinates:
         if not len(dependent):
             return
         last = np.inf
-        for _ in range(_ITERATIONS):
+        for _ in range(MOST_ITERATIONS):
             violation, jacobian = functions.closure()
             size = math.sqrt(violation @ violation)
             factors = factors_of(jacobian.take(dependent, axis=1))
             if factors.singular or not math.isfinite(size):
                 break
-            if size <= CLOSED or (size >= 0.5 * last and size <= ACCEPTED):
+            if size <= CLOSED or (size >= STAGNATION * last and size <= ACCEPTED):
                 inverse = self._lift[dependent] = factors.inverse()
                 self._basis[dependent] = -(inverse @ jacobian.take(self._independent, axis=1))
                 return

@@ -21,7 +21,7 @@ from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.rules.rule import Rule
 
-_RATE_NOMINAL = 1e3
+RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
 
 
@@ -114,7 +114,7 @@ class FirstOrder(Formulation):
         """Return the tolerances of the increments; `unknowns` is their number."""
         n, given = len(self.functions.coordinates), super().limits(unknowns)
         nominal = given.nominal.copy()
-        nominal[n : 2 * n] = _RATE_NOMINAL
+        nominal[n : 2 * n] = RATE_NOMINAL
         return replace(given, nominal=nominal)
 
     def load(self, state: State) -> None:

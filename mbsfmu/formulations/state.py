@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -77,26 +77,24 @@ class State:
         )
 
 
-ARRAYS = tuple(field.name for field in fields(State) if field.name != "partition")
-"""The parts that are arrays, in the order in which they are saved."""
+ARRAYS = {
+    "coordinates": "coordinates",
+    "velocities": "coordinates",
+    "accelerations": "coordinates",
+    "multipliers": "rows",
+    "states": "states",
+    "rates": "states",
+    "integrals": "integrals",
+    "integral_rates": "integrals",
+    "momenta": "coordinates",
+    "momentum_rates": "coordinates",
+    "references": "references",
+    "active": "rows",
+    "history": "history",
+}
+"""The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 
 
 def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:
     """Return the sizes of these arrays for a system."""
-    n, m = len(functions.coordinates), len(functions.rows)
-    states, integrals = len(functions.states), len(functions.integrals)
-    return (
-        n,
-        n,
-        n,
-        m,
-        states,
-        states,
-        integrals,
-        integrals,
-        n,
-        n,
-        len(functions.references),
-        m,
-        len(functions.history),
-    )
+    return tuple(len(getattr(functions, like)) for like in ARRAYS.values())

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 import hydraulics
 from mbsfmu.formulations.formulation import IterationCount
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import content_key
 from mbsfmu.native.compiler import CompilerError, compile_library, has_compiler, kept_library
 from mbsfmu.native.kept import tell_once
-from mbsfmu.native.model_code import LOOP, step_sources
+from mbsfmu.native.model_code import LOOP, identity_source, step_sources
+from mbsfmu.native.shared import LEVELS, STATISTICS
 from mbsfmu.simulation.implicit import BRIEF, ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
@@ -31,11 +32,14 @@ from mbsfmu.simulation.solver import Inputs, substeps
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, runs in process are not compiled."""
-_LEVELS = 3  # position, velocity, acceleration
 _CHUNK = 1000  # internal steps between two looks at the interpreter
 
 _Doubles = ctypes.POINTER(ctypes.c_double)
 _Ints = ctypes.POINTER(ctypes.c_int)
+
+
+class MisfitError(CompilerError):
+    """A library that is of something else than what it is loaded for."""
 
 
 class CompiledLoop:
@@ -47,15 +51,25 @@ class CompiledLoop:
         The compiled `loop.c`.
     simulation
         The simulation that it was made from; it tells the sizes.
+    identity
+        What the library must say that it was made from.
+
+    Raises
+    ------
+    MisfitError
+        When the library was made from something else, or has other sizes.
+    OSError
+        When it cannot be loaded.
     """
 
-    def __init__(self, library: Path, simulation: Simulation) -> None:
+    def __init__(self, library: Path, simulation: Simulation, identity: str) -> None:
         functions = simulation.functions
         self._bounds = np.cumsum((0, *array_sizes(functions))).tolist()
         self._coordinates = len(functions.coordinates)
         self._inputs = len(functions.inputs)
         self._parameters = functions.parameters
         loaded = ctypes.CDLL(str(library))
+        _check(loaded, library, functions, identity)
         loaded.mbsfmu_create.restype = ctypes.c_void_p
         loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]
         self._call = loaded.mbsfmu_steps
@@ -82,7 +96,7 @@ class CompiledLoop:
             choice[state.partition.dependent] = 1
         rows = np.empty((len(steps), len(row)))
         choices = np.empty((len(steps), self._coordinates), dtype=np.intc)
-        statistics = np.zeros(2 + 3 * _LEVELS)
+        statistics = np.zeros(STATISTICS)
         parameters, inputs = np.ascontiguousarray(self._parameters), np.ascontiguousarray(inputs, dtype=float)
         made = self._call(
             self._instance, _pointer(parameters), _pointer(row), choice.ctypes.data_as(_Ints), len(steps),
@@ -96,6 +110,27 @@ class CompiledLoop:
             parts = (values[begin:end] for begin, end in pairwise(self._bounds))
             states.append(State(**dict(zip(ARRAYS, parts, strict=True)), partition=partition))
         return states, statistics
+
+
+def _check(loaded: ctypes.CDLL, library: Path, functions: SystemFunctions, identity: str) -> None:
+    """Make sure that a library is of what it is loaded for: with other sizes it would read and write beyond arrays."""
+    sizes = dict(zip(ARRAYS, array_sizes(functions), strict=True))
+    sizes |= {"inputs": len(functions.inputs), "parameters": len(functions.parameters)}
+    sizes |= {"choices": len(functions.coordinates), "statistics": STATISTICS}
+    try:
+        loaded.mbsfmu_identity.restype = ctypes.c_char_p
+        own = loaded.mbsfmu_identity().decode()
+        room = (ctypes.c_int * len(sizes))()
+        count = loaded.mbsfmu_sizes(room, len(room))
+    except AttributeError:
+        raise MisfitError(f"{library} does not say what it was made from") from None
+    if own != identity:
+        raise MisfitError(f"{library} was made from something else than its name says")
+    if count != len(room):
+        raise MisfitError(f"{library} hands over {count} arrays, not {len(room)}")
+    for (name, size), given in zip(sizes.items(), room, strict=True):
+        if given != size:
+            raise MisfitError(f"{library} has {name} of size {given}, not {size}")
 
 
 def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
@@ -146,7 +181,7 @@ class CompiledImplicitSolver(ImplicitSolver):
             self.statistics.newton_total += int(taken[0])
             self.statistics.newton_max = max(self.statistics.newton_max, int(taken[1]))
             for count, (solutions, total, most) in zip(
-                self.statistics.iterations.values(), taken[2:].reshape(_LEVELS, 3).astype(int).tolist(), strict=False
+                self.statistics.iterations.values(), taken[2:].reshape(LEVELS, 3).astype(int).tolist(), strict=False
             ):
                 count.join(IterationCount(solutions, total, most))
             for after, (_, _, wanted) in zip(states, plan, strict=False):
@@ -183,16 +218,30 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         return
     name = content_key(key, _fingerprint(), *(version(package) for package in ("casadi", "numpy")), LOOP)
     try:
-        library = kept_library(name)
-        if library is None and not has_compiler():
+        loop = _kept_loop(simulation, name)
+        if loop is None and not has_compiler():
             return
-        if library is None:
-            library = compile_library(step_sources(simulation), LOOP, None, key=name, portable=False)
-        loop = CompiledLoop(library, simulation)
+        if loop is None:
+            sources = {**step_sources(simulation), **identity_source(name)}
+            library = compile_library(sources, LOOP, None, key=name, portable=False)
+            loop = CompiledLoop(library, simulation, name)
     except (CompilerError, OSError) as error:
         tell_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
     simulation.solver = CompiledImplicitSolver(solver.formulation, solver.step, solver.statistics, loop=loop)
+
+
+def _kept_loop(simulation: Simulation, name: str) -> CompiledLoop | None:
+    """Return the loop that is kept under a name; one that does not fit is told, and kept no longer."""
+    library = kept_library(name)
+    if library is None:
+        return None
+    try:
+        return CompiledLoop(library, simulation, name)
+    except MisfitError as error:
+        tell_once(f"{error}; it is made anew")
+        library.unlink(missing_ok=True)
+        return None
 
 
 @cache

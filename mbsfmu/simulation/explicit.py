@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHORTER = 0.25
 """What is tried next of a step inside which the equations cannot be evaluated."""
-_SMALLEST_SHARE = 1e-12
+SMALLEST_SHARE = 1e-12
 """Of the interval: a step that must be smaller has failed."""
 
 
@@ -132,7 +132,7 @@ class ExplicitSolver(AdaptiveSolver):
         origin = float(times[0])
         waiting = (times[1:] - origin).tolist()
         begin, end = 0.0, float(times[-1] - origin)
-        smallest = _SMALLEST_SHARE * (end - begin)
+        smallest = SMALLEST_SHARE * (end - begin)
         first_step: float | None = None
         while waiting:
             form = self.formulation.explicit_form(state)

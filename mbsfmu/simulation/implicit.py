@@ -16,6 +16,8 @@ SHORT = 1e-4
 """Steps below this share of the internal step are not solved for …"""
 BRIEF = 0.05
 """… and behind those below this one accelerations are found anew."""
+MOST_ITERATIONS = 10
+"""Newton iterations after which a step counts as failed."""
 
 
 @dataclass
@@ -31,7 +33,7 @@ class ImplicitSolver(Solver):
     """
 
     jacobian: Jacobian = Jacobian.EXACT
-    most_iterations: int = 10
+    most_iterations: int = MOST_ITERATIONS
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ class Solution:
     evaluated: bool
 
 
-_NEGLIGIBLE = 1e-5
+NEGLIGIBLE = 1e-5
 """An increment below this share of its tolerance is left out, which saves an evaluation."""
 
 STAGNATION = 0.5
@@ -82,7 +82,7 @@ def solve(problem: StepProblem, limits: Limits, jacobian: Jacobian, most_iterati
         residual = problem.residual(unknowns)
         increment = factors.solve(-residual)
         following = _size(increment, limits.at(unknowns))
-        if following <= _NEGLIGIBLE:
+        if following <= NEGLIGIBLE:
             return Solution(unknowns, iteration, evaluated=True)
         if following <= 1.0:
             unknowns += increment

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.native import compiler, kept
+from mbsfmu.native import compiled, compiler, kept
 from mbsfmu.native.compiled import CompiledImplicitSolver
+from mbsfmu.native.model_code import step_sources
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05
@@ -119,6 +120,41 @@ def test_a_library_that_does_not_load_leaves_runs_to_the_interpreter(
     assert not is_compiled(simulation)
     assert runs_as_ever(simulation)
     assert len(warnings(caplog)) == 1
+
+
+def test_a_library_of_another_model_is_made_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whole, and loaded without an error, but not what its name says."""
+    assert is_compiled(pendulum())
+    (library,) = folder.iterdir()
+    assert is_compiled(mbsfmu.models.pendulum(2).simulation(step=1e-2))
+    (other,) = set(folder.iterdir()) - {library}
+    content, maker, _ = library.stem.split("-")
+    library.unlink()
+    exchanged = kept.store(content, maker, library.suffix, other.read_bytes())
+    simulation = pendulum()
+    assert is_compiled(simulation)
+    assert runs_as_ever(simulation)
+    assert warnings(caplog) == [f"{exchanged} was made from something else than its name says; it is made anew"]
+    assert not exchanged.exists()
+
+
+def test_a_library_of_other_sizes_is_made_anew(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would read and write beyond the arrays of the model."""
+    larger = step_sources(mbsfmu.models.pendulum(2).simulation(step=1e-2, compiled=False))
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled, "step_sources", lambda _: larger)
+        assert not is_compiled(pendulum())
+    (library,) = folder.iterdir()
+    simulation = pendulum()
+    assert is_compiled(simulation)
+    assert runs_as_ever(simulation)
+    misfit = f"{library} has coordinates of size 2, not 1"
+    assert warnings(caplog) == [
+        f"{misfit}; runs in process are not compiled, CasADi's interpreter makes their steps",
+        f"{misfit}; it is made anew",
+    ]
 
 
 def test_kept_code_is_used_where_there_is_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

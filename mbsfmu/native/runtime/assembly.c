@@ -1,10 +1,5 @@
 /* Putting a system together: start values onto the constraints, forces that keep it at rest. */
 
-#define ASSEMBLED 1e-9     /* largest violation in m and rad at which the loops count as closed */
-#define ASSEMBLY_STEP 0.5  /* a Gauss-Newton step moves no coordinate further than this in rad or m */
-#define ASSEMBLY_ITERATIONS 100
-#define GIVEN 1e-4         /* given velocities follow from others only where these move this many times as fast */
-#define CHANGED 1e-6       /* start velocities that change by more than this share of the largest are told */
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 #define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
 
@@ -43,7 +38,7 @@ static void approach(
         const double size = magnitude(closure->violation, m);
         double share = 1.0;
         int better = 0;
-        for (; share > 1e-3; share *= 0.5) {
+        for (; share > ASSEMBLY_SHARE; share *= 0.5) {
             for (int j = 0, k = 0; j < n; j++) trial[j] = coordinates[j] - (moving[j] ? share * scale * step[k++] : 0.0);
             close_at(assembly, parts, trial, &next);
             if (magnitude(next.violation, m) < size) {

@@ -4,10 +4,6 @@
 
 #if INDEPENDENT > 0
 
-#define NEAR_CHANGE 1e-3 /* share of the first equation by which the last one stands out where rank is lost */
-#define MINOR_KEPT 0.3   /* a minor is kept while its least pivot has not fallen below this share of the first one */
-#define CHANGE_HALVINGS 40
-
 /* Phi_z at some coordinates. */
 static void jacobian_at(const Parts *parts, const double *coordinates, double *jacobian) {
     double violation[CONSTRAINTS];

@@ -1,10 +1,5 @@
 /* Dependent coordinates from independent ones: closing the loops, and the matrices that reduce the equations. */
 
-#define CLOSED 5e-14   /* the loops are closed to this violation in m and rad ... */
-#define ACCEPTED 1e-10 /* ... or, where round-off is larger, to this one */
-#define CLOSING_ITERATIONS 15
-#define NEXT_TO_ZERO 1e-14 /* pivots below this share of the first count as zero */
-#define STEEP 20.0     /* where a dependent coordinate moves this many times as fast, the choice is made anew */
 
 /* The factors of the dependent columns of Phi_z: a square matrix, or where loop equations are redundant one with more
  * rows than columns, whose solutions are those of least squares. */
@@ -71,7 +66,7 @@ static int place(Instance *instance, const int *dependent, const double *coordin
             );
         }
         if (!all_finite(&size, 1) || !factorize_dependent(&factors)) break;
-        if (size <= CLOSED || (size >= 0.5 * last && size <= ACCEPTED)) {
+        if (size <= CLOSED || (size >= CLOSING_STAGNATION * last && size <= ACCEPTED)) {
             reduce(parts, dependent, chosen, jacobian, &factors);
             return 1;
         }

@@ -1,6 +1,5 @@
 /* Explicit Runge-Kutta methods; y ends with the integrals. */
 
-#define SMALLEST_SHARE 1e-12 /* of the interval: a step that must be smaller has failed */
 
 /* Every stage of an explicit method from the lower triangle of its tableau; stages[0] may be there already. */
 static int evaluate_stages(

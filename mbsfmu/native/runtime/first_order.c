@@ -28,7 +28,7 @@ static double tolerance(int unknown) { return unknown < 2 * COORDINATES ? COORDI
 
 static double nominal(int unknown) {
     if (STATES > 0 && unknown >= 2 * COORDINATES) return state_nominals[unknown - 2 * COORDINATES];
-    return unknown < COORDINATES ? 1.0 : 1e3;
+    return unknown < COORDINATES ? 1.0 : RATE_NOMINAL;
 }
 
 /* Set where the step begins, and predict its end. */

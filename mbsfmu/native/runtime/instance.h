@@ -7,12 +7,9 @@
 #include "unit.h"
 
 /* Room for all arguments of the traced functions; see `connect_memory`. */
-#define MEMORY \
-    (ROOM(COORDINATES) * 11 + ROOM(STATES) * 3 + ROOM(INTEGRALS) * 3 + ROOM(INPUTS) * 3 + ROOM(PARAMETERS) * 2 \
-     + ROOM(CONSTRAINTS) * 3 + ROOM(UNKNOWNS) * 3 + ROOM(COORDINATES * FREEDOM) + ROOM(COORDINATES * CONSTRAINTS) \
-     + ROOM(REFERENCES) * 2 + ROOM(CORRECTION_NUMBERS) + ROOM(CONSTRAINTS) + ROOM(START_COORDINATES) * 4 + 2)
-
-#define LEVELS 3 /* position, velocity, acceleration */
+#define ADD(name, size) + ROOM(size)
+enum { MEMORY = 0 ARGUMENTS(ADD) };
+#undef ADD
 
 typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
 
@@ -24,12 +21,10 @@ typedef struct {
     double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */
     double slope_time;                  /* when `inputs` had their values */
     double effective[ROOM(INPUTS)];     /* the inputs that the accelerations are consistent with */
-    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
-    double multipliers[ROOM(CONSTRAINTS)], states[ROOM(STATES)], rates[ROOM(STATES)];
-    double integrals[ROOM(INTEGRALS)], integral_rates[ROOM(INTEGRALS)];
-    double momenta[ROOM(COORDINATES)], momentum_rates[ROOM(COORDINATES)];
-    double active[ROOM(CONSTRAINTS)];   /* ones for loop equations that count, zeros for those that follow from them */
-    double references[ROOM(REFERENCES)]; /* orientations that joints turn from: quaternions w, x, y, z */
+    /* What one step hands over to the next, by the generated list; mbsfmu/formulations/state.py says what each is. */
+#define FIELD(name, size) double name[ROOM(size)];
+    STATE_ARRAYS(FIELD)
+#undef FIELD
     double suggested_step;              /* of solvers that choose their steps */
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
@@ -56,7 +51,7 @@ struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
-    double *unturned;                   /* references where nothing has turned yet */
+    double unturned[ROOM(REFERENCES)];  /* references where nothing has turned yet: quaternions w, x, y, z */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     Watch watch;
     Known known;                        /* which of these fit the state */
@@ -71,49 +66,10 @@ struct Instance {
 static inline void connect_memory(Instance *instance) {
     Parts *parts = &instance->parts;
     double *next = instance->memory;
-#define TAKE(part, size) parts->part = next, next += ROOM(size)
-    TAKE(coordinates, COORDINATES);
-    TAKE(velocities, COORDINATES);
-    TAKE(accelerations, COORDINATES);
-    TAKE(states, STATES);
-    TAKE(integrals, INTEGRALS);
-    TAKE(inputs, INPUTS);
-    TAKE(parameters, PARAMETERS);
-    TAKE(references, REFERENCES);
-    TAKE(momenta, COORDINATES);
-    TAKE(multipliers, CONSTRAINTS);
-    TAKE(active, CONSTRAINTS);
-    TAKE(rates, STATES);
-    TAKE(momentum_rates, COORDINATES);
-    TAKE(unknowns, UNKNOWNS);
-    TAKE(begin, UNKNOWNS);
-    TAKE(begin_rates, UNKNOWNS);
-    TAKE(begin_accelerations, COORDINATES);
-    TAKE(step, 1);
-    TAKE(basis, COORDINATES * FREEDOM);
-    TAKE(lift, COORDINATES * CONSTRAINTS);
-    TAKE(independent_velocities, COORDINATES);
-    TAKE(independent_accelerations, COORDINATES);
-    TAKE(estimates, CONSTRAINTS);
-    TAKE(penalty, 1);
-    TAKE(correction_numbers, CORRECTION_NUMBERS);
-    TAKE(violation, CONSTRAINTS);
-    TAKE(start_coordinates, START_COORDINATES);
-    TAKE(start_velocities, START_COORDINATES);
-    TAKE(d_start_coordinates, START_COORDINATES);
-    TAKE(d_start_velocities, START_COORDINATES);
-    TAKE(integral_rates, INTEGRALS);
-    TAKE(input_rates, INPUTS);
-    TAKE(d_coordinates, COORDINATES);
-    TAKE(d_velocities, COORDINATES);
-    TAKE(d_accelerations, COORDINATES);
-    TAKE(d_states, STATES);
-    TAKE(d_integrals, INTEGRALS);
-    TAKE(d_inputs, INPUTS);
-    TAKE(d_parameters, PARAMETERS);
+#define TAKE(name, size) parts->name = next, next += ROOM(size);
+    ARGUMENTS(TAKE)
 #undef TAKE
     *parts->penalty = PENALTY;
-    instance->unturned = next;
     for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
 }
 

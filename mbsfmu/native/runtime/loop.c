@@ -1,30 +1,37 @@
 /* The steps alone: many of them in one call, for runs in process. */
 #include "steps.c"
 
-#define WIDTH (5 * COORDINATES + CONSTRAINTS + 2 * STATES + 2 * INTEGRALS + REFERENCES + CONSTRAINTS)
+#include "identity.h"
 
-typedef enum { READ, WRITE } Direction;
+#define ADD(name, size) + (size)
+enum { WIDTH = 0 STATE_ARRAYS(ADD) };
+#undef ADD
 
-/* Copy a state from or to a row: z, z', z'', multipliers, x, x', integrals and their rates, p, p', references,
- * loop equations that count. */
-static void copy_row(State *state, double *row, Direction direction) {
-    double *const arrays[] = {
-        state->coordinates, state->velocities, state->accelerations, state->multipliers,
-        state->states, state->rates, state->integrals, state->integral_rates,
-        state->momenta, state->momentum_rates, state->references, state->active,
-    };
-    const int sizes[] = {
-        COORDINATES, COORDINATES, COORDINATES, CONSTRAINTS, STATES, STATES, INTEGRALS, INTEGRALS,
-        COORDINATES, COORDINATES, REFERENCES, CONSTRAINTS,
-    };
-    for (int k = 0; k < (int)(sizeof sizes / sizeof *sizes); k++) {
-        if (direction == READ) {
-            COPY(arrays[k], row, sizes[k]);
-        } else {
-            COPY(row, arrays[k], sizes[k]);
-        }
-        row += sizes[k];
-    }
+/* Take a state from a row of its arrays, one after the other. */
+static void read_row(State *state, const double *row) {
+#define READ(name, size) COPY(state->name, row, size), row += (size);
+    STATE_ARRAYS(READ)
+#undef READ
+}
+
+static void write_row(const State *state, double *row) {
+#define WRITE(name, size) COPY(row, state->name, size), row += (size);
+    STATE_ARRAYS(WRITE)
+#undef WRITE
+}
+
+/* What the library was made from. */
+EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
+
+/* The sizes of all that is handed over, written to at most `room` places: of the arrays of a state, of inputs,
+ * parameters, choices of coordinates and statistics. Returns how many there are. */
+EXPORT int mbsfmu_sizes(int *sizes, int room) {
+#define SIZE_OF(name, size) (size),
+    const int all[] = {STATE_ARRAYS(SIZE_OF) INPUTS, PARAMETERS, COORDINATES, STATISTICS};
+#undef SIZE_OF
+    const int count = (int)(sizeof all / sizeof *all);
+    for (int k = 0; k < count && k < room; k++) sizes[k] = all[k];
+    return count;
 }
 
 EXPORT Instance *mbsfmu_create(void) {
@@ -40,11 +47,11 @@ EXPORT void mbsfmu_destroy(Instance *instance) { free(instance); }
  * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most, followed by iterations of
  * projections. Returns how many steps were made before one failed. */
 EXPORT int mbsfmu_steps(
-    Instance *instance, const double *parameters, double *row, const int *choice, int count, const double *steps,
+    Instance *instance, const double *parameters, const double *row, const int *choice, int count, const double *steps,
     const double *inputs, double *rows, int *choices, double *statistics
 ) {
     State *state = &instance->state;
-    copy_row(state, row, READ);
+    read_row(state, row);
     memcpy(state->dependent, choice, sizeof(int) * COORDINATES);
     COPY(instance->parts.parameters, parameters, PARAMETERS);
     state->newton_total = state->newton_max = 0.0;
@@ -53,7 +60,7 @@ EXPORT int mbsfmu_steps(
     while (made < count) {
         COPY(instance->parts.inputs, inputs + INPUTS * made, INPUTS);
         if (!try_step(instance, steps[made]) || !loops_closed(instance, 0.0)) break;
-        copy_row(state, rows + WIDTH * made, WRITE);
+        write_row(state, rows + WIDTH * made);
         memcpy(choices + COORDINATES * made, state->dependent, sizeof(int) * COORDINATES);
         made++;
     }

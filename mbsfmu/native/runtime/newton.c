@@ -1,10 +1,6 @@
 /* Newton iteration for the equations of a step [Jaiswal2021, eq. 37]. */
 
-#define NEWTON_ITERATIONS 10
-#define NEGLIGIBLE 1e-5 /* an increment below this share of its tolerance is left out and saves an evaluation */
 
-#define STAGNATING 0.5  /* share of the increments before above which an iteration no longer gets nearer */
-#define ROUNDED 1e-10   /* of the magnitudes: increments below it that do not shrink are round-off */
 
 /* The largest increment by its tolerance; infinite where one is not finite. */
 static double size_of(const double *unknowns, const double *increment) {

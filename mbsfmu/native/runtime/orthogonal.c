@@ -1,7 +1,5 @@
 /* Dense systems of any rank, by orthogonal decompositions. Matrices are stored as in linear.c. */
 
-#define RANK_TOLERANCE 1e-8
-#define AS_LONG 1e-9 /* lengths that differ by less than this share are the same: pivots are no matter of round-off */
 
 /* Householder QR with column pivoting, in place; returns the rank: pivots below tolerance * the first count as zero.
  * The reflectors stand below the diagonal, their factors in `scales`. */

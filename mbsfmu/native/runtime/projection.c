@@ -1,11 +1,8 @@
 /* Absolute coordinates: augmented Lagrangian and mass-orthogonal projections [Malczyk2012]. Every iteration lets divide
  * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
 
-#define CORRECTION_ITERATIONS 10
-#define STAGNATION 0.5 /* of the increments before: contradictions of accelerations without projections */
-#define INSIDE 1e-10   /* tolerance of positions inside a step of an explicit method */
 
-static const double correction_tolerances[LEVELS] = {1e-14, 1e-12, 1e-10};
+static const double correction_tolerances[LEVELS] = CORRECTION_TOLERANCES;
 static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
@@ -20,7 +17,7 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     int iteration = 0;
     if (CONSTRAINTS == 0) return 1;
     while (iteration < CORRECTION_ITERATIONS) {
-        if (multipliers && size > STAGNATION * before) break;
+        if (multipliers && size > CONTRADICTION * before) break;
         before = size;
         violations[level](parts);
         correction(parts, increments, pushes);

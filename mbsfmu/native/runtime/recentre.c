@@ -3,7 +3,6 @@
 
 #if REFERENCES > 0
 
-#define STEEP_ANGLE 1.0 /* in rad: beyond it a reference moves to the present orientation */
 
 /* Move the references along where an angle has become large; the motion stays the same. Returns whether they move. */
 static int recentre(Instance *instance) {

@@ -1,7 +1,6 @@
 /* The reduced equations for explicit solvers: y = (z_i, z_i', x, integrals). */
 
 #define SIZE (2 * FREEDOM + STATES + INTEGRALS)
-#define LEAP 0.5 /* share of its way that a dependent coordinate may be off where the loops are closed as before */
 
 /* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {

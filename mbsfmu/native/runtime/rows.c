@@ -1,6 +1,5 @@
 /* Which loop equations count where some follow from others. */
 
-#define WORSE 0.3 /* where the equations in use are this much nearer to dependence than the best, others are chosen */
 
 #define REDUNDANT (RANK < CONSTRAINTS)
 

@@ -31,19 +31,11 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 
-/* The arguments of all traced functions. Matrices are stored column by column. */
+/* The arguments of all traced functions, by the generated list. Matrices are stored column by column. */
 typedef struct {
-    double *coordinates, *velocities, *accelerations, *states, *integrals, *inputs, *parameters; /* an instant */
-    double *references, *momenta;                                              /* and the rest of the instant */
-    double *multipliers, *active, *rates, *momentum_rates;
-    double *unknowns, *begin, *begin_rates, *begin_accelerations, *step;        /* a step of the trapezoidal rule */
-    double *basis, *lift, *independent_velocities, *independent_accelerations;  /* double-step */
-    double *estimates, *penalty;                                               /* penalty */
-    double *correction_numbers, *violation;                                    /* projections */
-    double *start_coordinates, *start_velocities;                              /* of the start system */
-    double *integral_rates, *input_rates;                                      /* derivatives of outputs */
-    double *d_start_coordinates, *d_start_velocities;
-    double *d_coordinates, *d_velocities, *d_accelerations, *d_states, *d_integrals, *d_inputs, *d_parameters;
+#define FIELD(name, size) double *name;
+    ARGUMENTS(FIELD)
+#undef FIELD
 } Parts;
 
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */

@@ -1,6 +1,5 @@
 /* The consistent start, and simulation over intervals in which inputs may jump. */
 
-#define INACCURATE 0.02  /* estimated error of rk4, by magnitudes, beyond which it is told */
 
 /* -- states ------------------------------------------------------------------------------------------------------ */
 
@@ -8,18 +7,9 @@
 static void load(Instance *instance) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    COPY(parts->coordinates, state->coordinates, COORDINATES);
-    COPY(parts->velocities, state->velocities, COORDINATES);
-    COPY(parts->accelerations, state->accelerations, COORDINATES);
-    COPY(parts->multipliers, state->multipliers, CONSTRAINTS);
-    COPY(parts->active, state->active, CONSTRAINTS);
-    COPY(parts->states, state->states, STATES);
-    COPY(parts->rates, state->rates, STATES);
-    COPY(parts->integrals, state->integrals, INTEGRALS);
-    COPY(parts->integral_rates, state->integral_rates, INTEGRALS);
-    COPY(parts->momenta, state->momenta, COORDINATES);
-    COPY(parts->momentum_rates, state->momentum_rates, COORDINATES);
-    COPY(parts->references, state->references, REFERENCES);
+#define LOAD(name, size) COPY(parts->name, state->name, size);
+    STATE_ARRAYS(LOAD)
+#undef LOAD
     COPY(parts->parameters, state->parameters, PARAMETERS);
     COPY(parts->inputs, state->effective, INPUTS);
 }

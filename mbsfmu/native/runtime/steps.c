@@ -4,8 +4,6 @@
 
 #include "steps.h"
 
-#define ROUND_OFF 1e-9   /* in m and rad: what dependent coordinates may be off in any case */
-#define HALVINGS 8       /* how often a step of fixed size that cannot be made is halved */
 
 #include "linear.c"
 #include "orthogonal.c"

@@ -1,0 +1,133 @@
+"""The sizes and choices of one model that all of its C is compiled with."""
+
+from __future__ import annotations
+
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.dca_alm import DcaAlm
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.hdca import Hdca
+from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.native.literals import number, string
+from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import AdaptiveSolver, Solver
+from mbsfmu.simulation.variables import STEP
+
+_FORMULATIONS: dict[type[Formulation], str] = {
+    DoubleStep: "DOUBLE_STEP",
+    Penalty: "PENALTY_BASED",
+    FirstOrder: "FIRST_ORDER",
+    DcaAlm: "PROJECTED",
+}
+
+
+def header_sizes(simulation: Simulation) -> dict[str, object]:
+    """Return sizes, choices and tolerances by their names in C.
+
+    Raises
+    ------
+    InputError
+        When native units have no such solver.
+    """
+    return {**_choices(simulation), **_counts(simulation), **_bounds(simulation), **_tolerances(simulation)}
+
+
+def _choices(simulation: Simulation) -> dict[str, object]:
+    """Return which code is compiled."""
+    formulation, system = simulation.formulation, simulation.functions.system
+    return {
+        "DOUBLE_STEP": 1,
+        "PENALTY_BASED": 2,
+        "FIRST_ORDER": 3,
+        "PROJECTED": 4,
+        "FORMULATION": next(word for kind, word in _FORMULATIONS.items() if isinstance(formulation, kind)),
+        "PLACED": int(system.start_system is not system),
+        "PROJECTIONS": int(isinstance(formulation, DcaAlm) and formulation.projects),
+        "HAMILTONIAN": int(isinstance(formulation, Hdca)),
+        "RESTARTS": int(isinstance(formulation, Hdca) and formulation.restarts),
+        "TRAPEZOIDAL": 1,
+        "RK4": 2,
+        "RK45": 3,
+        "SOLVER": _solver(simulation.solver),
+    }
+
+
+def _solver(solver: Solver) -> str:
+    if isinstance(solver, ImplicitSolver):
+        return "TRAPEZOIDAL"
+    if solver.name not in ("rk4", "rk45"):
+        raise InputError(
+            f"native units have the solvers trapezoidal, rk4 and rk45; '{solver.name}' needs the backend 'python'"
+        )
+    return solver.name.upper()
+
+
+def _counts(simulation: Simulation) -> dict[str, object]:
+    """Return how many there are of what."""
+    functions, formulation, initialization = simulation.functions, simulation.formulation, simulation.initialization
+    system = functions.system
+    coordinates = len(system.coordinates)
+    double_step = isinstance(formulation, DoubleStep)
+    freedom = coordinates - functions.rank if double_step else 0
+    moving = 2 * coordinates if isinstance(formulation, FirstOrder) else freedom if double_step else coordinates
+    return {
+        "COORDINATES": coordinates,
+        "START_COORDINATES": len(initialization.functions.coordinates),
+        "CONSTRAINTS": len(functions.rows),
+        "RANK": functions.rank,
+        "INDEPENDENT": initialization.independent_equations(functions),
+        "ALL_CONSTRAINTS": len(system.constraints),
+        "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
+        "FREEDOM": freedom,
+        "STATES": len(system.states),
+        "UNKNOWNS": moving + len(system.states),
+        "REFERENCES": 4 * system.references,
+        "HISTORY": len(functions.history),
+        "INTEGRALS": len(system.integrals),
+        "INPUTS": len(system.inputs),
+        "PARAMETERS": len(system.parameters),
+        "CALCULATED_PARAMETERS": len(initialization.calculated),
+        "OUTPUTS": len(system.outputs),
+        "REACTIONS": len(system.reactions),
+        "VARIABLES": len(simulation.variables),
+        "SIGNALS": len(simulation.signals),
+        "BALANCED_PARTS": len(initialization.balanced_parts),
+        "FEEDS": len(initialization.feeds),
+        "ORDERINGS": len(system.orderings),
+        "TENSORS": len(system.tensors),
+        "LIMITED": len(system.limited),
+        "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
+    }
+
+
+def _bounds(simulation: Simulation) -> dict[str, object]:
+    """Return the largest sizes among the system that runs and those that are put together at the start."""
+    initialization = simulation.initialization
+    everything = [simulation.functions, initialization.functions]
+    everything += [part.functions for part in initialization.balanced_parts]
+    return {
+        "MOST_COORDINATES": max(len(each.coordinates) for each in everything),
+        "MOST_CONSTRAINTS": max(len(each.system.constraints) for each in everything),
+        "MOST_INPUTS": max(len(each.inputs) for each in everything),
+        "MOST_OUTPUTS": max(len(each.system.outputs) for each in everything),
+        "MOST_INTEGRALS": max(len(each.integrals) for each in everything),
+        "MOST_STATES": max(len(each.states) for each in everything),
+    }
+
+
+def _tolerances(simulation: Simulation) -> dict[str, object]:
+    """Return the numbers that follow from options."""
+    formulation, solver = simulation.formulation, simulation.solver
+    adaptive = isinstance(solver, AdaptiveSolver)
+    return {
+        "OPENING": number(formulation.opening),
+        "REMEDY": string(formulation.remedy),
+        "COORDINATE_TOLERANCE": number(formulation.tolerances.coordinates),
+        "STATE_TOLERANCE": number(formulation.tolerances.states),
+        "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
+        "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
+        "SMALLEST_STEP": number(STEP.minimum or 0.0),
+        "PENALTY": number(float(formulation.equations.penalty[0]) if isinstance(formulation, Penalty) else 0.0),
+    }

@@ -1,0 +1,27 @@
+"""Numbers and texts as C writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def number(value: float) -> str:
+    """Write a number of C with all its digits."""
+    return repr(float(value))
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Write the initial values of an array; C has none of length zero."""
+    return "{" + (", ".join(number(value) for value in values) or "0.0") + "}"
+
+
+def string(text: str) -> str:
+    """Write a string of C; what is not plain ASCII as octal bytes of UTF-8."""
+    plain = (character.isascii() and character.isprintable() and character not in '"\\' for character in text)
+    octal = ("".join(f"\\{byte:03o}" for byte in character.encode()) for character in text)
+    return '"' + "".join(c if is_plain else o for c, is_plain, o in zip(text, plain, octal, strict=True)) + '"'
+
+
+def strings(texts: Iterable[str]) -> str:
+    """Write the initial values of an array of strings."""
+    return "{" + (", ".join(string(text) for text in texts) or '""') + "}"

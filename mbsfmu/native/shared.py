@@ -1,0 +1,191 @@
+"""What C and Python share: constants, and which arrays there are. Both are written here once, and generated into C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+
+from mbsfmu import data, times
+from mbsfmu.equations import charts, linear
+from mbsfmu.formulations import (
+    assembly,
+    change_points,
+    dependent,
+    double_step,
+    first_order,
+    hdca,
+    loop_equations,
+    partition,
+    projection,
+)
+from mbsfmu.formulations.functions import TracedFunction
+from mbsfmu.formulations.state import ARRAYS
+from mbsfmu.model import inertia
+from mbsfmu.native.literals import numbers, string
+from mbsfmu.simulation import classical_runge_kutta, explicit, implicit, newton, solver
+
+CONSTANTS: dict[str, tuple[ModuleType, str]] = {
+    "SAME_TIME": (times, "SAME_TIME"),
+    "NEIGHBOURS": (times, "NEIGHBOURS"),
+    "RESOLVED_STEP": (times, "RESOLVED_STEP"),
+    "MOST_STEPS": (times, "MOST_STEPS"),
+    "OVERSHOOT": (times, "OVERSHOOT"),
+    "LARGEST": (data, "LARGEST"),
+    "TENSOR_ROUND_OFF": (inertia, "ROUND_OFF"),
+    "NO_INERTIA": (inertia, "NO_INERTIA"),
+    "ALLOWED": (inertia, "ALLOWED"),
+    "ALLOWED_OF_RODS": (inertia, "ALLOWED_OF_RODS"),
+    "NEXT_TO_ZERO": (linear, "NEXT_TO_ZERO"),
+    "AS_LONG": (linear, "AS_LONG"),
+    "STEEP_ANGLE": (charts, "STEEP"),
+    "RANK_TOLERANCE": (partition, "RANK_TOLERANCE"),
+    "STEEP": (partition, "STEEP"),
+    "WORSE": (loop_equations, "WORSE"),
+    "ASSEMBLED": (assembly, "CLOSED"),
+    "ASSEMBLY_STEP": (assembly, "STEP_LIMIT"),
+    "ASSEMBLY_SHARE": (assembly, "SMALLEST_SHARE"),
+    "ASSEMBLY_ITERATIONS": (assembly, "MOST_ITERATIONS"),
+    "GIVEN": (assembly, "GIVEN"),
+    "CHANGED": (assembly, "CHANGED"),
+    "CLOSED": (dependent, "CLOSED"),
+    "ACCEPTED": (dependent, "ACCEPTED"),
+    "CLOSING_STAGNATION": (dependent, "STAGNATION"),
+    "CLOSING_ITERATIONS": (dependent, "MOST_ITERATIONS"),
+    "NEAR_CHANGE": (change_points, "NEAR"),
+    "MINOR_KEPT": (change_points, "KEPT"),
+    "CHANGE_HALVINGS": (change_points, "HALVINGS"),
+    "LEAP": (double_step, "LEAP"),
+    "ROUND_OFF": (double_step, "ROUND_OFF"),
+    "RATE_NOMINAL": (first_order, "RATE_NOMINAL"),
+    "GROWN": (hdca, "GROWN"),
+    "CORRECTION_ITERATIONS": (projection, "MOST_ITERATIONS"),
+    "CORRECTION_TOLERANCES": (projection, "TOLERANCES"),
+    "CONTRADICTION": (projection, "STAGNATION"),
+    "INSIDE": (projection, "INSIDE"),
+    "NEWTON_ITERATIONS": (implicit, "MOST_ITERATIONS"),
+    "SHORT": (implicit, "SHORT"),
+    "BRIEF": (implicit, "BRIEF"),
+    "NEGLIGIBLE": (newton, "NEGLIGIBLE"),
+    "STAGNATING": (newton, "STAGNATION"),
+    "ROUNDED": (newton, "ROUND_OFF"),
+    "HALVINGS": (solver, "HALVINGS"),
+    "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
+    "INACCURATE": (classical_runge_kutta, "INACCURATE"),
+}
+"""Names in C of constants that stand in Python, where it is said what they mean."""
+
+LEVELS = len(projection.TOLERANCES)
+"""Levels of a projection: position, velocity, acceleration."""
+STATISTICS = 2 + 3 * LEVELS
+"""Numbers that the compiled loop counts: Newton iterations, sum and most; by level solutions, iterations and most."""
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    # an instant
+    "coordinates": ("COORDINATES",),
+    "velocities": ("COORDINATES",),
+    "accelerations": ("COORDINATES",),
+    "states": ("STATES",),
+    "integrals": ("INTEGRALS",),
+    "inputs": ("INPUTS",),
+    "parameters": ("PARAMETERS",),
+    "references": ("REFERENCES",),
+    "momenta": ("COORDINATES",),
+    # what goes with it
+    "multipliers": ("CONSTRAINTS",),
+    "active": ("CONSTRAINTS",),
+    "rates": ("STATES",),
+    "momentum_rates": ("COORDINATES",),
+    "history": ("HISTORY",),
+    # a step of an implicit rule
+    "unknowns": ("UNKNOWNS",),
+    "begin": ("UNKNOWNS",),
+    "begin_rates": ("UNKNOWNS",),
+    "begin_accelerations": ("COORDINATES",),
+    "begin_history": ("HISTORY",),
+    "step": (),
+    # double-step
+    "basis": ("COORDINATES", "FREEDOM"),
+    "lift": ("COORDINATES", "CONSTRAINTS"),
+    "independent_velocities": ("COORDINATES",),
+    "independent_accelerations": ("COORDINATES",),
+    # penalty and projections
+    "estimates": ("CONSTRAINTS",),
+    "penalty": (),
+    "correction_numbers": ("CORRECTION_NUMBERS",),
+    "violation": ("CONSTRAINTS",),
+    # of the start system
+    "start_coordinates": ("START_COORDINATES",),
+    "start_velocities": ("START_COORDINATES",),
+    "d_start_coordinates": ("START_COORDINATES",),
+    "d_start_velocities": ("START_COORDINATES",),
+    # derivatives by time, and directions of derivatives
+    "integral_rates": ("INTEGRALS",),
+    "input_rates": ("INPUTS",),
+    "d_coordinates": ("COORDINATES",),
+    "d_velocities": ("COORDINATES",),
+    "d_accelerations": ("COORDINATES",),
+    "d_states": ("STATES",),
+    "d_integrals": ("INTEGRALS",),
+    "d_inputs": ("INPUTS",),
+    "d_parameters": ("PARAMETERS",),
+}
+"""The arguments of traced functions, and how many numbers each has at most: products of sizes in the header."""
+_LONG_AS = {
+    "coordinates": "COORDINATES",
+    "rows": "CONSTRAINTS",
+    "states": "STATES",
+    "integrals": "INTEGRALS",
+    "references": "REFERENCES",
+    "history": "HISTORY",
+}
+
+
+def definitions() -> Iterator[str]:
+    """Write the constants and the lists of arrays as macros."""
+    for name, (module, attribute) in CONSTANTS.items():
+        value = getattr(module, attribute)
+        yield f"#define {name} {_literal(value)} /* {module.__name__}.{attribute} */"
+    yield f"#define LEVELS {LEVELS}"
+    yield f"#define STATISTICS {STATISTICS}"
+    arguments = {name: " * ".join(sizes) or "1" for name, sizes in ARGUMENTS.items()}
+    yield _list("ARGUMENTS", arguments)
+    yield _list("STATE_ARRAYS", {name: _LONG_AS[like] for name, like in ARRAYS.items()})
+
+
+def _literal(value: float | str | Mapping[str, float]) -> str:
+    if isinstance(value, Mapping):
+        return numbers(value.values())
+    return string(value) if isinstance(value, str) else repr(value)
+
+
+def _list(name: str, entries: Mapping[str, str]) -> str:
+    """Write a macro that applies another one to each name with its size."""
+    rows = [f"#define {name}(EACH)", *(f"    EACH({entry}, {size})" for entry, size in entries.items())]
+    return " \\\n".join(rows)
+
+
+def check_arguments(traced: TracedFunction, sizes: Mapping[str, object]) -> None:
+    """Make sure that a traced function finds what it reads and has room for what it writes.
+
+    Parameters
+    ----------
+    traced
+        The function.
+    sizes
+        The header's, by name.
+
+    Raises
+    ------
+    ValueError
+        When an argument is not in the list, or is larger than there.
+    """
+    function = traced.function
+    arguments = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
+    own = function.n_out() - len(traced.into)
+    arguments |= {name: function.numel_out(own + index) for index, name in enumerate(traced.into)}
+    for name, count in arguments.items():
+        room = 1
+        for size in ARGUMENTS.get(name, ("",)):
+            room *= int(str(sizes.get(size, 0)))
+        if count > room:
+            raise ValueError(f"{function.name()} takes {count} numbers of '{name}'; the list of arguments has {room}")

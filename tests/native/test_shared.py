@@ -1,0 +1,72 @@
+"""What C and Python share is written once: constants, and the list of the arguments of traced functions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+from mbsfmu.native import shared
+from mbsfmu.native.model_code import unit_sources
+
+RUNTIME = {file.name: file.read_text() for file in (Path(shared.__file__).parent / "runtime").glob("*.[ch]")}
+
+
+def defined(name: str) -> str:
+    (line,) = [line for line in shared.definitions() if line.startswith(f"#define {name} ")]
+    return line.split("/*", maxsplit=1)[0].removeprefix(f"#define {name} ").strip()
+
+
+@pytest.mark.parametrize("name", shared.CONSTANTS)
+def test_constants_of_python_are_those_of_c(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, attribute = shared.CONSTANTS[name]
+    value = getattr(module, attribute)
+    before = defined(name)
+    if isinstance(value, dict):
+        assert [float(each) for each in before.strip("{}").split(",")] == list(value.values())
+        changed = {key: 3.0 * each for key, each in value.items()}
+    elif isinstance(value, str):
+        assert before == f'"{value}"'
+        changed = value.upper()
+    else:
+        assert float(before) == value
+        changed = 3 * value
+    monkeypatch.setattr(module, attribute, changed)
+    assert defined(name) != before
+
+
+def test_c_defines_no_number_by_itself() -> None:
+    by_hand = {
+        found[1]: file
+        for file, text in RUNTIME.items()
+        for found in re.finditer(r"^#define (\w+) +\(?[-+]?\d[\d.eE+-]*\)? *(?:/\*|$)", text, re.MULTILINE)
+    }
+    assert by_hand == {}
+
+
+def test_every_constant_is_used() -> None:
+    words = set(re.findall(r"\w+", " ".join(RUNTIME.values())))
+    assert [name for name in shared.CONSTANTS if name not in words] == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "sizes", "sentence"),
+    [
+        ("lift", ("COORDINATES",), "takes 6 numbers of 'lift'; the list of arguments has 3"),
+        ("begin_rates", (), "takes 5 numbers of 'begin_rates'; the list of arguments has 1"),
+        ("unknowns", None, "of 'unknowns'; the list of arguments has 0"),
+    ],
+)
+def test_an_argument_without_room_is_noticed(
+    argument: str, sizes: tuple[str, ...] | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its function would read and write beyond the memory of an instance."""
+    simulation = mbsfmu.models.four_bar().simulation(compiled=False)
+    if sizes is None:
+        monkeypatch.delitem(shared.ARGUMENTS, argument)
+    else:
+        monkeypatch.setitem(shared.ARGUMENTS, argument, sizes)
+    with pytest.raises(ValueError, match=sentence):
+        unit_sources(simulation, "{guid}")

@@ -17,7 +17,7 @@ import pytest
 import mbsfmu
 from mbsfmu.cli.output import to_the_end
 from mbsfmu.comparison import ComparisonInterrupted
-from mbsfmu.executors import CallsInterrupted, InlineExecutor, Shares, process_pool, run_all
+from mbsfmu.executors import CallsInterrupted, InlineExecutor, Shares, _call, _Worker, process_pool, run_all
 from mbsfmu.files import remove_folder
 from mbsfmu.interruption import heeding_interruptions
 
@@ -189,3 +189,12 @@ def test_an_interrupted_study_ends_and_goes_on(tmp_path: Path) -> None:
     assert told.splitlines()[-1] == "mbsfmu: interrupted"
     assert "the same study goes on from there" in told
     assert len(journal.read_text().splitlines()) < 2000
+
+
+def test_an_idle_worker_only_takes_no_more_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error where it waits for a call would break its pool."""
+    monkeypatch.setattr(_Worker, "interrupted", False)
+    assert _call(math.sqrt, 4.0) == 2.0
+    _Worker.interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        _call(math.sqrt, 4.0)

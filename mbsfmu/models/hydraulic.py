@@ -151,17 +151,7 @@ def _actuated(
 def four_bar(circuit: str = "friction", *, air_content: float | None = None) -> CoupledModel:
     """Return the hydraulically actuated four-bar mechanism [Jaiswal2021, fig. 4].
 
-    Parameters
-    ----------
-    circuit
-        One of `CIRCUITS`.
-    air_content
-        Air in the oil; that of the named circuit by default, and with 0 the paper's eq. 23.
-
-    Raises
-    ------
-    InputError
-        When there is no such circuit.
+    Its circuit and the errors are those of `actuation`.
     """
     mechanism = Mechanism(
         ground={"O": (0.0, 0.0, 0.0), "E": (0.0, -1.0, 0.0), "G": (0.0, -2.0, 0.0)},
@@ -185,8 +175,8 @@ def four_bar(circuit: str = "friction", *, air_content: float | None = None) -> 
 def quick_return(circuit: str = "friction", *, air_content: float | None = None) -> CoupledModel:
     """Return the hydraulically actuated quick-return mechanism [Jaiswal2021, fig. 5].
 
-    The published start angles are rounded; assembly closes the loops from there. Parameters and errors as for
-    `four_bar`.
+    The published start angles are rounded; assembly closes the loops from there. Its circuit and the errors are those
+    of `actuation`.
     """
     mechanism = Mechanism(
         ground={

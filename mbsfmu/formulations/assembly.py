@@ -19,8 +19,6 @@ CLOSED = 1e-9
 """Largest violation in m and rad at which the loops count as closed."""
 GIVEN = 1e-4
 """Velocities that are given and not zero follow from others only where these move this many times as fast."""
-CHANGED = 1e-6
-"""Start velocities that change by more than this share of the largest are told."""
 STEP_LIMIT = 0.5
 """A Gauss–Newton step moves no coordinate further than this in rad or m …"""
 SMALLEST_SHARE = 1e-3
@@ -70,7 +68,7 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
 def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
     """Return velocities with Φ_z ż = 0, shape (n,).
 
-    Those that are given and not zero are kept as far as the loops let them; where they do not, the log says so.
+    Those that are given and not zero are kept as far as the loops let them.
     """
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
@@ -82,18 +80,6 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     driven = jacobian[:, independent] @ velocities[independent]
     result = velocities.copy()
     result[dependent] = -np.linalg.lstsq(jacobian[:, dependent], driven, rcond=RANK_TOLERANCE)[0]
-    changed = np.where(velocities == 0.0, 0.0, np.abs(result - velocities))
-    worst = int(np.argmax(changed))
-    if changed[worst] > CHANGED * np.max(np.abs(velocities)):
-        variable = functions.system.velocities[worst]
-        logger.warning(
-            "%s: %s starts at %.6g instead of %.6g %s: the start velocities contradict the loops",
-            functions.system.name,
-            variable.name,
-            result[worst],
-            velocities[worst],
-            variable.unit,
-        )
     return result
 
 

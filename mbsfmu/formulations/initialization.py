@@ -10,6 +10,7 @@ import numpy as np
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.formulations.changed_start import tell_changed_start
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
 from mbsfmu.formulations.functions import Floats, SystemFunctions
@@ -136,6 +137,11 @@ class Initialization:
         units = self._system.constraint_units
         pairs = zip(self.loops.rows, self.loops.scales, strict=True)
         return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
+
+    def tell_changes(self, start: Start) -> None:
+        """Say in the log where a start differs from what its parameters say."""
+        self.functions.parameters[:] = start.parameters
+        tell_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
 
     def independent_equations(self, functions: SystemFunctions) -> int:
         """Return how many constraints are independent in the coordinates of a formulation's functions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import asin, atan, cos, pi, radians, sin, tan
+from math import acos, asin, atan, atan2, cos, pi, radians, sin, sqrt, tan
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism, Point, Revolute, RigidBody, along
@@ -104,8 +104,14 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
             name=name, mass=mass, inertia=inertia, centre=along(0.5), length=length, points={"end": along(1.0)}
         )
 
-    def hinge(name: str, parent: str, child: str, degrees: float = 0.0, *, cut: bool = False) -> Revolute:
-        return Revolute(name=name, parent=parent, child=child, axis=(0.0, -1.0, 0.0), angle=radians(degrees), cut=cut)
+    def hinge(name: str, parent: str, child: str, angle: float = 0.0, *, cut: bool = False) -> Revolute:
+        return Revolute(name=name, parent=parent, child=child, axis=(0.0, -1.0, 0.0), angle=angle, cut=cut)
+
+    # Where the coupler is turned back by 70 degrees, its end is this far from the crank's pivot; the rocker reaches it.
+    turned = radians(70.0)
+    reach = sqrt(5.0 + 4.0 * cos(turned))
+    crank = atan2(2.0 * sin(turned), 1.0 + 2.0 * cos(turned)) + acos((reach**2 + 4.0 - 1.5**2) / (4.0 * reach))
+    rocker = pi - acos((4.0 + 1.5**2 - reach**2) / 6.0)
 
     house = RigidBody(
         name="house",
@@ -124,9 +130,9 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
         ),
         joints=(
             Revolute(name="slewing", parent="ground.O", child="house.origin", angle=slew, angular_velocity=speed),
-            hinge("A", "house.rear", "crank.origin", 80.0),
-            hinge("B", "crank.end", "coupler.origin", -70.0),
-            hinge("D", "house.front", "rocker.origin", 100.0),
+            hinge("A", "house.rear", "crank.origin", crank),
+            hinge("B", "crank.end", "coupler.origin", -turned),
+            hinge("D", "house.front", "rocker.origin", rocker),
             hinge("C", "coupler.end", "rocker.end", cut=True),
         ),
     )

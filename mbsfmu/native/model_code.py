@@ -8,6 +8,7 @@ from pathlib import Path
 
 import casadi as ca
 
+from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.expressions import PARTS
@@ -260,6 +261,12 @@ class _ModelCode:
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"
+        start = simulation.initialization
+        for what in ("coordinates", "velocities"):
+            described = (f"{{{string(e.name)}, {string(e.unit)}}}" for e in getattr(start.functions.system, what))
+            yield f"static const StartVariable start_{what}_described[] = {{{', '.join(described) or '{NULL, NULL}'}}};"
+        least = bounds(start.functions.system.coordinates, start.lever_arm)
+        yield f"static const double start_bounds[] = {numbers(least)};"
         if simulation.functions.rows:
             watch = simulation.rank_watch
             yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"

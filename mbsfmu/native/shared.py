@@ -10,6 +10,7 @@ from mbsfmu.equations import charts, linear
 from mbsfmu.formulations import (
     assembly,
     change_points,
+    changed_start,
     dependent,
     double_step,
     first_order,
@@ -46,7 +47,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ASSEMBLY_SHARE": (assembly, "SMALLEST_SHARE"),
     "ASSEMBLY_ITERATIONS": (assembly, "MOST_ITERATIONS"),
     "GIVEN": (assembly, "GIVEN"),
-    "CHANGED": (assembly, "CHANGED"),
+    "CHANGED": (changed_start, "CHANGED"),
     "CLOSED": (dependent, "CLOSED"),
     "ACCEPTED": (dependent, "ACCEPTED"),
     "CLOSING_STAGNATION": (dependent, "STAGNATION"),

@@ -213,6 +213,7 @@ class Simulation:
             When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds.
         """
         start = self.initialization.run(self._parameters)
+        self.initialization.tell_changes(start)
         functions = self.functions
         functions.parameters[:] = self._parameters = start.parameters
         functions.place(start.coordinates, start.velocities)

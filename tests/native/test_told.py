@@ -41,3 +41,19 @@ def test_change_points_are_told_once(cranks: Importer, caplog: pytest.LogCapture
         parallel_cranks(0.9, speed=6.0, count=2).simulation(compiled=False).run(0.3, output_step=step)
     (expected,) = (record.getMessage() for record in caplog.records if "change point" in record.getMessage())
     assert warnings(cranks) == [expected]
+
+
+def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of `G1` contradict the others, its angle and its velocity."""
+    cranks.messages.clear()
+    given = {"crank_1.angle_start": -0.5, "crank_1.angular_velocity_start": 5.0}
+    cranks.running(**given)
+    simulation = parallel_cranks(0.9, speed=6.0, count=2).simulation(compiled=False)
+    for name, value in given.items():
+        simulation.set(name, value)
+    with caplog.at_level(logging.WARNING):
+        simulation.initialize()
+    expected = [record.getMessage() for record in caplog.records if " starts at " in record.getMessage()]
+    assert len(expected) == 2
+    assert "do not close the loops" in expected[0]
+    assert warnings(cranks) == expected

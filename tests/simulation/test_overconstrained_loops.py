@@ -317,3 +317,19 @@ def test_redundant_equations_are_told(formulation: str, caplog: pytest.LogCaptur
     with caplog.at_level("INFO", logger="mbsfmu"):
         bennett().simulation(formulation=formulation, compiled=False)
     assert "3 of 5 loop equations are redundant" in caplog.text
+
+
+def test_start_angles_that_do_not_close_a_loop_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, with the joint, from and to; not what digits leave, and not what closes."""
+    model = bennett()
+    for given, count in ((bennett_angle(1.0) + 1e-4, 0), (bennett_angle(1.0) + 0.1, 1)):
+        caplog.clear()
+        simulation = model.simulation(compiled=False)
+        simulation.set("link_2.angle_start", given)
+        simulation.initialize()
+        told = [each.getMessage() for each in caplog.records if "do not close" in each.getMessage()]
+        assert len(told) == count
+        if count:
+            name = told[0].split()[1]
+            found, parameter = simulation.get(name), simulation.get(f"{name}_start")
+            assert f"{name} starts at {found:.6g} instead of {parameter:.6g} rad: the start values do not" in told[0]

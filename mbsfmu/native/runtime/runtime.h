@@ -68,6 +68,11 @@ typedef struct {
     int smaller, greater;
 } Ordering;
 
+/* A coordinate or velocity of the start, for messages. */
+typedef struct {
+    const char *name, *unit;
+} StartVariable;
+
 /* A body whose inertia tensor the parameters decide; a rod may have a principal moment of zero. */
 typedef struct {
     const char *body;

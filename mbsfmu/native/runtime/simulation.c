@@ -176,28 +176,42 @@ static int check_limits(Instance *instance) {
     return 1;
 }
 
-/* Warn where start velocities that were given had to change, since they contradict the loops. */
-static void tell_changed_velocities(Instance *instance, const Parts *parts) {
-    double coordinates[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
-    double worst = 0.0, largest = 0.0;
-    int changed = 0;
-    whole.start(parts, coordinates, given, states);
-    for (int j = 0; j < whole.coordinates; j++) {
-        const double change = given[j] == 0.0 ? 0.0 : fabs(parts->velocities[j] - given[j]);
-        largest = larger(largest, fabs(given[j]));
-        if (change > worst) {
-            worst = change;
-            changed = j;
+/* Warn where what was given and is not zero changes by more than it may: the one that does so most. */
+static void tell_changed(
+    Instance *instance, const StartVariable *described, const double *given, const double *found, const double *bounds,
+    const char *why
+) {
+    double most = 1.0;
+    int worst = -1;
+    for (int j = 0; j < START_COORDINATES; j++) {
+        const double change = given[j] == 0.0 || bounds[j] == 0.0 ? 0.0 : fabs(found[j] - given[j]) / bounds[j];
+        if (change > most) {
+            most = change;
+            worst = j;
         }
     }
-    if (!(worst > CHANGED * largest)) return;
-    const char *name = "a velocity of the joints";
-    for (int k = 0; k < VARIABLES && !PLACED; k++) {
-        if (variables[k].kind == VELOCITY && variables[k].index == changed) name = variables[k].name;
-    }
+    if (worst < 0) return;
     report(
-        instance, DONE_WITH_WARNING, "%s: %s starts at %.6g instead of %.6g: the start velocities contradict the loops",
-        whole.name, name, parts->velocities[changed], given[changed]
+        instance, DONE_WITH_WARNING, "%s: %s starts at %.6g instead of %.6g %s: %s", whole.name, described[worst].name,
+        found[worst], given[worst], described[worst].unit, why
+    );
+}
+
+/* Warn where the start differs from what the parameters say. */
+static void tell_changed_start(Instance *instance, const Parts *parts) {
+    double given[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    double bounds[ROOM(START_COORDINATES)];
+    whole.start(parts, given, velocities, states);
+    tell_changed(
+        instance, start_coordinates_described, given, parts->coordinates, start_bounds,
+        "the start values do not close the loops"
+    );
+    for (int j = 0; j < START_COORDINATES; j++) {
+        bounds[j] = CHANGED * largest_magnitude(velocities, START_COORDINATES);
+    }
+    tell_changed(
+        instance, start_velocities_described, velocities, parts->velocities, bounds,
+        "the start velocities contradict the loops"
     );
 }
 
@@ -210,7 +224,7 @@ static int initialize(Instance *instance) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
-    tell_changed_velocities(instance, &parts);
+    tell_changed_start(instance, &parts);
     start_at(state, state->time);
     COPY(state->states, parts.states, STATES);
 #if PLACED

@@ -35,6 +35,7 @@ from mbsfmu.formulations.mechanism_variables import (
     stack,
 )
 from mbsfmu.formulations.system import Instant, System, Tensor
+from mbsfmu.model.force import JointDrive, JointSpringDamper
 from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.variables import Causality, Variable
@@ -103,7 +104,9 @@ class MechanismSystem(System):
         )
         self.outputs = output_variables(topology, self._actuators)
         self._tree = topology.tree
-        self.reactions = reaction_variables(topology)
+        own = (JointSpringDamper, JointDrive)
+        driven = {force.joint for force in mechanism.forces if isinstance(force, own)}
+        self.reactions = reaction_variables(topology, driven)
 
     @property
     def _actuators(self) -> list[ActuatorForce]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -204,14 +204,27 @@ def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tupl
     return (*lines, *turns, *centres, *energies)
 
 
-def reaction_variables(topology: Topology) -> tuple[Variable, ...]:
-    """Name the forces and moments that the joints transmit; a free joint transmits nothing."""
+def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tuple[Variable, ...]:
+    """Name the forces and moments that the joints transmit; a free joint transmits nothing.
+
+    Parameters
+    ----------
+    topology
+        Tree and cut joints.
+    driven
+        Names of the joints with springs, dampers or drives of their own.
+    """
     joints = [*(each.joint for each in topology.tree), *topology.cuts]
     where = "on the child at its point of the joint, in the inertial frame"
-    if topology.cuts:
-        where += "; where redundant joints leave it open, of least norm over all joints in N and N m"
+    open_ones = "; where redundant joints leave it open, of least norm over all joints in N and N m"
+    least = open_ones if topology.cuts else ""
+
+    def described(joint: AnyJoint) -> str:
+        own = " (what springs, dampers and drives in the joint exert is part of it)" if joint.name in driven else ""
+        return f"{where}{own}{least}"
+
     return tuple(
-        Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {where}")
+        Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {described(joint)}")
         for joint in joints
         if not isinstance(joint, Free)
         for quantity, unit in (("force", "N"), ("moment", "N.m"))

@@ -33,41 +33,22 @@ static double estimate(const State *state, double step, const double *y, const d
     return most;
 }
 
-/* One step of the classical method of order four; where it fails, two of half its size, up to eight times. */
-static int make_step(Instance *instance, double time, double step, int halvings) {
+/* One step of the classical method of order four. */
+static int attempt(Instance *instance, double time, double step) {
     static const double nodes[] = {0.0, 0.5, 0.5, 1.0};
     static const double weights[] = {0.5, 0.0, 0.5, 0.0, 0.0, 1.0};
     State *state = &instance->state;
     double y[ROOM(SIZE)], k[4][ROOM(SIZE)];
     pack(state, y);
-    int made = evaluate_stages(instance, time, step, y, 4, nodes, weights, k);
-    if (made) {
-        for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
-        made = commit(instance, time + step, step, y);
-    }
-    if (made) {
-        state->error_estimate += estimate(state, step, y, k[3]);
-        return describe(instance);
-    }
-    if (halvings == HALVINGS) {
-        char reason[sizeof instance->reason];
-        memcpy(reason, instance->reason, sizeof reason);
-        return fail(instance, "the step of rk4 at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
-    }
-    state->retries += 1.0;
-    return make_step(instance, time, step / 2, halvings + 1)
-        && make_step(instance, time + step / 2, step / 2, halvings + 1);
+    if (!evaluate_stages(instance, time, step, y, 4, nodes, weights, k)) return 0;
+    for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
+    if (!commit(instance, time + step, step, y)) return 0;
+    state->error_estimate += estimate(state, step, y, k[3]);
+    return describe(instance) ? 1 : -1;
 }
 
-/* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
 static int advance(Instance *instance, double begin_time, double end) {
-    const double count = count_steps(begin_time, end, instance->state.step_size);
-    const double step = (end - begin_time) / count;
-    for (double index = 0.0; index < count; index += 1.0) {
-        const double time = begin_time + index * step;
-        if (!make_step(instance, time, step, 0) || !loops_closed(instance, time + step)) return 0;
-    }
-    return 1;
+    return advance_equally(instance, begin_time, end, attempt, " of rk4");
 }
 
 #else

@@ -4,7 +4,6 @@
 
 #include "steps.h"
 
-
 #include "linear.c"
 #include "orthogonal.c"
 #include "rows.c"
@@ -28,6 +27,9 @@
 #include "double_step.c"
 #else
 #include "reduced_form.c"
+#endif
+#if SOLVER != RK45
+#include "equal_steps.c"
 #endif
 #if SOLVER == TRAPEZOIDAL
 #include "newton.c"

@@ -32,29 +32,14 @@ static int try_step(Instance *instance, double step) {
     return 1;
 }
 
-/* One step; where it fails, two of half its size, up to eight times. */
-static int make_step(Instance *instance, double time, double step, int halvings) {
-    State *state = &instance->state;
+/* One step with the inputs at its end. */
+static int attempt(Instance *instance, double time, double step) {
     inputs_at(instance, time + step, instance->parts.inputs);
     if (try_step(instance, step)) return 1;
-    state->failures += 1.0;
-    if (halvings == HALVINGS) {
-        char reason[sizeof instance->reason];
-        memcpy(reason, instance->reason, sizeof reason);
-        return fail(instance, "the step at t = %.9g s fails even with %.3g s: %.300s", time, step, reason);
-    }
-    state->retries += 1.0;
-    return make_step(instance, time, step / 2, halvings + 1)
-        && make_step(instance, time + step / 2, step / 2, halvings + 1);
+    instance->state.failures += 1.0;
+    return 0;
 }
 
-/* Advance over an interval without jumps of inputs; longer ones than the internal step are divided evenly. */
 static int advance(Instance *instance, double begin_time, double end) {
-    const double count = count_steps(begin_time, end, instance->state.step_size);
-    const double step = (end - begin_time) / count;
-    for (double index = 0.0; index < count; index += 1.0) {
-        const double time = begin_time + index * step;
-        if (!make_step(instance, time, step, 0) || !loops_closed(instance, time + step)) return 0;
-    }
-    return 1;
+    return advance_equally(instance, begin_time, end, attempt, "");
 }

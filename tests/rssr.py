@@ -11,6 +11,9 @@ DEAD_CENTRES = 2
 """A seed with which a step over a dead centre has stages where the loop cannot be closed."""
 LEAPING = 18
 """A seed with which a large step closes the loop in another way at its end."""
+LEAPING_EQUALLY = 56
+"""A seed with which one of the equal steps of `LEAPING_STEP` seconds does."""
+LEAPING_STEP = 0.125
 
 
 def rssr(seed: int) -> CoupledModel:

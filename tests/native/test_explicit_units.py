@@ -11,7 +11,7 @@ import pytest
 from importer import Importer
 from native_units import Exported, model_of
 from oscillator_in_closed_form import displacement, oscillator
-from rssr import LEAPING, rssr
+from rssr import LEAPING, LEAPING_EQUALLY, LEAPING_STEP, rssr
 
 import mbsfmu
 from mbsfmu.models import slewing_four_bar
@@ -28,6 +28,21 @@ def test_stages_beyond_dead_centres_and_other_assemblies_shorten_the_step(tmp_pa
     found = fmpy.simulate_fmu(str(path), stop_time=stop, step_size=0.05, output_interval=0.05)
     for name in ("crank.angle", "rocker.angle"):
         np.testing.assert_allclose(found[name], expected[name], atol=0.05)
+
+
+def test_step_into_another_assembly_is_halved(tmp_path: Path) -> None:
+    """Equal steps do not shorten by an error: what Newton's iteration finds far away must be seen by itself."""
+    model, stop = rssr(LEAPING_EQUALLY), 1.5
+    tight = {"solver": "dop853", "relative_tolerance": 1e-8, "absolute_tolerance": 1e-8, "step": LEAPING_STEP}
+    expected = model.simulation(compiled=False, **tight).run(stop)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", solver="rk4", step=LEAPING_STEP)
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    for index in range(round(stop / LEAPING_STEP)):
+        slave.doStep(LEAPING_STEP * index, LEAPING_STEP)
+        for name in ("crank.angle", "rocker.angle"):
+            assert importer.get(slave, name) == pytest.approx(expected[name][index + 1], abs=0.05)
+    slave.freeInstance()
 
 
 def test_steps_that_are_too_long_are_told(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from typing import Any
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
-from mbsfmu.fmu.description import Capabilities, ModelDescription, describe
+from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
+from mbsfmu.fmu.fmi2_description import model_description
 from mbsfmu.fmu.slave import UNIT_FILE
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import content_key
@@ -83,11 +84,10 @@ def export_python(
     version = importlib.metadata.version("mbsfmu")
     packages = dict(_packages())
     behaviour = content_key(factory, arguments, packages)
-    description = describe(unit, Capabilities(needs_execution_tool), f"mbsfmu {version}", behaviour)
-    made_from = {"factory": factory, "arguments": arguments, "identity": description.guid}
-    return write_archive(
-        target, chain(common_files(unit, description, icon), _files(description, made_from), packages.items())
-    )
+    description = describe(unit, Capabilities(needs_tool=needs_execution_tool), f"mbsfmu {version}", behaviour)
+    made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}
+    common = common_files(unit, model_description(description), icon)
+    return write_archive(target, chain(common, _files(description, made_from), packages.items()))
 
 
 def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
@@ -117,11 +117,11 @@ def _packages() -> Iterator[tuple[str, bytes]]:
                 yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
 
 
-def _files(description: ModelDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
+def _files(description: UnitDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
     yield from _licences("pythonfmu")
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
-    module = f"slave_{description.guid.strip('{}').replace('-', '')}"
-    name = f"Slave{description.model_identifier}"
+    module = f"slave_{description.identity.strip('{}').replace('-', '')}"
+    name = f"Slave{description.identifier}"
     yield "resources/slavemodule.txt", module
     yield f"resources/{module}.py", _SLAVE.format(name=name)
     yield f"resources/{UNIT_FILE}", json.dumps(made_from, indent=1)
@@ -129,12 +129,12 @@ def _files(description: ModelDescription, made_from: dict[str, Any]) -> Iterator
     for file in sorted(binaries.rglob("*")):
         if file.suffix in _BINARY_SUFFIXES:
             platform = file.parent.relative_to(binaries).as_posix()
-            yield f"binaries/{platform}/{description.model_identifier}{file.suffix}", file.read_bytes()
+            yield f"binaries/{platform}/{description.identifier}{file.suffix}", file.read_bytes()
 
 
-def common_files(unit: Unit, description: ModelDescription, icon: bytes | None) -> Iterator[tuple[str, bytes | str]]:
+def common_files(unit: Unit, description: bytes, icon: bytes | None) -> Iterator[tuple[str, bytes | str]]:
     """Yield name and content of the files that every unit has, whatever runs it."""
-    yield "modelDescription.xml", description.xml
+    yield "modelDescription.xml", description
     if icon is not None:
         yield "model.png", icon
     yield "documentation/index.html", _documentation(unit)

@@ -12,6 +12,9 @@ from mbsfmu.formulations.partition import RANK_TOLERANCE
 
 logger = logging.getLogger(__name__)
 
+UNBALANCED = 1e-9
+"""Share of the largest load, or of one N or N m, above which a load that stays is told."""
+
 
 def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
     """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
@@ -71,7 +74,7 @@ def balance(functions: SystemFunctions) -> list[float]:
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     left = np.max(np.abs(matrix @ forces - right), initial=0.0)
-    if left > 1e-9 * max(np.max(np.abs(rest)), 1.0):
+    if left > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
         logger.warning(
             "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
             system.name,

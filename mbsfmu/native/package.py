@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from mbsfmu.fmu.description import Capabilities, describe
+from mbsfmu.fmu.fmi2_description import model_description
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.identity import content_key
 from mbsfmu.native.compiler import PLATFORMS, compile_library
@@ -16,10 +17,10 @@ from mbsfmu.native.model_code import LOOP, UNIT, identity_source, unit_sources
 from mbsfmu.simulation.simulation import Simulation
 
 CAPABILITIES = Capabilities(
-    needsExecutionTool=False,
-    canInterpolateInputs=True,
-    maxOutputDerivativeOrder=1,
-    providesDirectionalDerivative=True,
+    needs_tool=False,
+    takes_slopes=True,
+    gives_rates=True,
+    gives_derivatives=True,
 )
 
 
@@ -66,13 +67,14 @@ def export_native(
     for name in LOOP:
         texts.pop(name)
     behaviour = content_key(sorted(texts.items()))
-    description = describe(simulation, CAPABILITIES, tool, behaviour, source_files=list(UNIT) if sources else [])
-    texts |= identity_source(description.guid)
+    description = describe(simulation, CAPABILITIES, tool, behaviour)
+    texts |= identity_source(description.identity)
     libraries = {platform: compile_library(texts, UNIT, platform).read_bytes() for platform in platforms}
-    identifier = description.model_identifier
+    identifier = description.identifier
     binaries = (
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
         for platform, library in libraries.items()
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
-    return write_archive(target, chain(common_files(simulation, description, icon), binaries, added))
+    common = common_files(simulation, model_description(description, list(UNIT) if sources else []), icon)
+    return write_archive(target, chain(common, binaries, added))

@@ -46,6 +46,14 @@ def test_c_defines_no_number_by_itself() -> None:
     assert by_hand == {}
 
 
+def test_c_compares_with_no_number_of_its_own() -> None:
+    """But where Python leaves it to SciPy or NumPy, whose limits depend on the matrix or the interval."""
+    theirs = {("explicit.c", "1e-3"), ("reactions.c", "1e-12"), ("saddle.c", "1e-15")}
+    code = {file: re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) for file, text in RUNTIME.items()}
+    found = {(file, text) for file in code for text in re.findall(r"\b\d[\d.]*e[-+]?\d+", code[file])}
+    assert found == theirs
+
+
 def test_every_constant_is_used() -> None:
     words = set(re.findall(r"\w+", " ".join(RUNTIME.values())))
     assert [name for name in shared.CONSTANTS if name not in words] == []

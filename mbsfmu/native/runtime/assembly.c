@@ -169,5 +169,5 @@ static double balance(const Assembly *assembly, const Parts *parts, double *forc
         for (int column = 0; column < count; column++) sum += matrix[k + freedom * column] * forces[column];
         if (fabs(sum) > left) left = fabs(sum);
     }
-    return left > 1e-9 * MOST(largest_magnitude(rest, n), 1.0) ? left : 0.0;
+    return left > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0) ? left : 0.0;
 }

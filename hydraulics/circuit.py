@@ -146,9 +146,8 @@ class Circuit(Data):
         nodes = self.volume_nodes
         for node in self.initial_pressures:
             if node not in nodes:
-                raise DataError(
-                    f"initial_pressures: there is no volume at a node '{node}'; there are volumes at {', '.join(nodes)}"
-                )
+                known = f"volumes at {', '.join(nodes)}" if nodes else "none"
+                raise DataError(f"initial_pressures: there is no volume at a node '{node}'; there are {known}")
         actuators = {actuator.name: actuator for actuator in self.actuators}
         for node in nodes:
             if node not in self.initial_pressures:

@@ -45,6 +45,17 @@ class Data(BaseModel):
         except ValidationError as error:
             raise DataError(_sentence(type(self), fields, _first(error.errors()))) from None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truths(cls, data: Any) -> Any:
+        """Refuse true and false for numbers, which pydantic takes for 1 and 0."""
+        for name, field in cls.model_fields.items():
+            value = data.get(name) if isinstance(data, Mapping) and field.annotation is not bool else None
+            for each in _elements(value):
+                if isinstance(each, bool):
+                    raise ValueError(f"{name} has the value {str(each).lower()}; it must be no truth value")
+        return data
+
     @model_validator(mode="after")
     def _within_reach(self) -> Self:
         for name in type(self).model_fields:
@@ -89,6 +100,16 @@ class Data(BaseModel):
         if not isinstance(data, dict):
             raise DataError(f"{cls.__name__}: {_shortened(repr(data))} is not an object with named fields")
         return cls(**data)
+
+
+def _elements(value: Any) -> Iterator[Any]:
+    """Yield a value, or what is in it where it is a list or has lists by name."""
+    lists = value.values() if isinstance(value, Mapping) else (value,)
+    for each in lists:
+        if isinstance(each, list | tuple):
+            yield from each
+        elif each is value:
+            yield value
 
 
 def _numbers(value: Any) -> Iterator[tuple[str, float]]:

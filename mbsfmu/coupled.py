@@ -48,6 +48,11 @@ AnySystem = Annotated[
 ]
 
 
+_NO_TEXT = r"\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
+Text = Annotated[str, word(f"[^{_NO_TEXT}]*", "a text has no control characters and no halves of characters")]
+"""What descriptions of units can hold: characters of XML."""
+
+
 class CoupledModel(Data):
     """Systems and the connections between their variables: written once, simulated, exported, co-simulated.
 
@@ -76,16 +81,16 @@ class CoupledModel(Data):
     """
 
     name: Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_-]*", "a name has letters, digits, _ and -, a letter or _ first")]
-    description: str = ""
+    description: Text = ""
     systems: FrozenMap[Name, AnySystem]
     connections: tuple[tuple[str, str], ...] = ()
     signals: FrozenMap[str, AnySignal] = {}
     stop_time: Annotated[float, Field(gt=0)] = 10.0
     step: Annotated[float, Field(gt=0)] = 1e-3
-    version: str = "1.0"
-    author: str = ""
-    copyright: str = ""
-    license: str = ""
+    version: Text = "1.0"
+    author: Text = ""
+    copyright: Text = ""
+    license: Text = ""
 
     @model_validator(mode="after")
     def _has_systems(self) -> Self:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -27,6 +28,8 @@ class StepSignal(Data):
     initial
         Value before the first time.
     """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
 
     type: Literal["steps"] = "steps"
     times: tuple[float, ...]
@@ -75,6 +78,8 @@ class LinearSignal(Data):
     values
         Values at these times, in the unit of the input.
     """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
 
     type: Literal["linear"] = "linear"
     times: tuple[float, ...]

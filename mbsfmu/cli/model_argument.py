@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hydraulics import Circuit
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import DataError, meant
 from mbsfmu.errors import InputError
@@ -21,7 +22,7 @@ def find_model(argument: str) -> CoupledModel:
     Parameters
     ----------
     argument
-        A built-in name, `model.json`, or `file.py:factory`. A file may hold a mechanism alone.
+        A built-in name, `model.json`, or `file.py:factory`. A file may hold a mechanism or a circuit alone.
 
     Raises
     ------
@@ -41,6 +42,8 @@ def _as_model(data: Any, name: str) -> CoupledModel:
     if isinstance(data, dict) and "bodies" in data:
         mechanism = Mechanism.from_dict(data)
         return CoupledModel(name=name, systems={"mechanism": mechanism})
+    if isinstance(data, dict) and "components" in data:
+        return CoupledModel(name=name, systems={"circuit": Circuit.from_dict(data)})
     return CoupledModel.from_dict(data)
 
 

@@ -22,7 +22,7 @@ from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, undri
 from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
-from mbsfmu.cosim.notes import tell_notes, tell_undriven
+from mbsfmu.cosim.notes import tell_crossed, tell_notes, tell_undriven
 from mbsfmu.cosim.result import (
     CosimulationError,
     CosimulationInterrupted,
@@ -195,7 +195,8 @@ def cosimulate(
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
         facts.undriven = undriven_inputs(graph, instances, {*values, *given})
-        tell_undriven(facts)
+        tell_undriven(facts, graph.connections)
+        tell_crossed(facts, graph.connections, instances)
         tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
         history = coupling.history()
         bonds = find_bonds(exchange, exchange.connections)

@@ -3,24 +3,76 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.result import Facts
 
 logger = logging.getLogger(__name__)
 
+_UNDRIVEN = ": each keeps its start value, or follows a signal inside its unit"
+_EFFORTS = ("N", "N.m")
+_MOTIONS = ("m", "m/s", "rad", "rad/s")
 _GROWING = ", and may grow where inputs are extrapolated"
 
 
-def tell_undriven(facts: Facts) -> None:
-    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake."""
-    if facts.undriven:
-        told = names_of(facts.undriven)
-        logger.info("nothing drives %s: each keeps its start value, or follows a signal inside its unit", told)
+def tell_undriven(facts: Facts, connections: Sequence[Connection]) -> None:
+    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake.
+
+    Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
+    """
+    components = {_component(".".join(end)) for each in connections for end in (each.source, each.target)}
+    forgotten = [name for name in facts.undriven if _component(name) in components]
+    usual = [name for name in facts.undriven if name not in forgotten]
+    if forgotten:
+        parts = names_of(sorted({_component(name) for name in forgotten}))
+        facts.tell(f"nothing drives {names_of(forgotten)}, though other variables of {parts} are connected{_UNDRIVEN}")
+    if usual:
+        logger.info("nothing drives %s%s", names_of(usual), _UNDRIVEN)
+
+
+def tell_crossed(facts: Facts, connections: Sequence[Connection], instances: Mapping[str, Instance]) -> None:
+    """Tell of components whose efforts and motions are connected crosswise, such as those of two cylinders.
+
+    Component g pushes component t, but is moved by another one that is pushed by someone else. With units of a stranger
+    it may be meant, as in controllers that are coupled.
+
+    Parameters
+    ----------
+    facts
+        Take what is told.
+    connections
+        The connections.
+    instances
+        The units by name.
+    """
+    pushes: set[tuple[str, str]] = set()
+    moved: dict[tuple[str, str], list[str]] = {}
+    for each in connections:
+        unit = instances[each.source[0]].variables[each.source[1]].unit
+        ends = _component(".".join(each.source)), _component(".".join(each.target))
+        if unit in _EFFORTS:
+            pushes.add(ends)
+        elif unit in _MOTIONS:
+            moved.setdefault(ends[::-1], []).append(str(each))
+    pushed = {target for _, target in pushes}
+    for (pusher, mover), lines in moved.items():
+        own = [target for source, target in sorted(pushes) if source == pusher]
+        if own and mover in pushed and mover not in own:
+            facts.tell(
+                f"{pusher} pushes {names_of(own)}, but is moved by {mover}, which something else pushes: "
+                f"{names_of(lines)}; are connections crossed?"
+            )
+
+
+def _component(name: str) -> str:
+    """Return the unit with the component that a variable belongs to: `circuit.cylinder` of `circuit.cylinder.force`."""
+    return name.rpartition(".")[0]
 
 
 def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:

@@ -171,9 +171,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         When it is no JSON; the sentence says where.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_doubles)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{Path(path).name} is not a JSON file: {error}") from None
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_without_doubles)
+    except DataError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "a number has thousands of digits" if "integer string" in str(error) else error
+        raise DataError(f"{Path(path).name} is not a JSON file: {why}") from None
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

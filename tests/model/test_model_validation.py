@@ -122,6 +122,15 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         changed("bodies", 0, {**RIGID, "inertia": [0.5, 0.5, 1.0], "products_of_inertia": [0.5, 0.0, 0.0]}),
         ("'crank'", "1, 1 kg m²", "a rod may have none about its axis, which must be one of the body's axes"),
     ),
+    "truth for a mass": (
+        changed("bodies", 0, "mass", True),
+        ("'crank'", "mass has the value true; it must be no truth"),
+    ),
+    "truth for a coordinate": (
+        changed("ground", {"O": [0.0, False, 0.0]}),
+        ("ground has the value false; it must be no truth value",),
+    ),
+    "huge whole number": (changed("bodies", 0, "mass", 10**400), ("'crank'", "mass is 1000", "a valid number")),
     "mass beyond all bounds": (
         changed("bodies", 0, "mass", 1e300),
         ("'crank'", "mass is 1e+300; its magnitude must be at most 1e+50"),
@@ -364,6 +373,26 @@ def test_file_that_holds_no_object_is_refused(model: type[Mechanism | CoupledMod
     refused(lambda: model.from_file(path), model.__name__, "not an object")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "recursion"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "recursion"),
+        ('{"name": ' + "1" * 5000 + "}", "a number has thousands of digits"),
+    ],
+)
+def test_file_that_no_reader_takes_names_the_file(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text(text)
+    refused(lambda: CoupledModel.from_file(path), "machine.json is not a JSON file", words)
+
+
+def test_file_of_an_editor_that_marks_its_encoding_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(coupled()), encoding="utf-8-sig")
+    assert CoupledModel.from_file(path) == CoupledModel.from_dict(coupled())
+
+
 def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.json"):
         CoupledModel.from_file(tmp_path / "none.json")
@@ -388,6 +417,8 @@ def test_system_that_is_neither_is_refused(system: Any) -> None:
         ({"stop_time": 0.0}, ("'machine'", "stop_time is 0.0", "greater than 0")),
         ({"step": -1e-3}, ("'machine'", "step is -0.001", "greater than 0")),
         ({"step": math.inf}, ("'machine'", "step is inf", "finite")),
+        ({"description": "a\x00b"}, ("'machine'", r"description is 'a\x00b'; a text has no control characters")),
+        ({"author": "\ud800"}, ("'machine'", r"author is '\ud800'; a text has no control characters")),
         ({"stop_time": 1e60}, ("'machine'", "stop_time is 1e+60; its magnitude must be at most 1e+50")),
         ({"colour": "red"}, ("'machine'", "no field colour", "systems", "signals")),
         ({"connections": [["mechanism.crank.angle"]]}, ("'machine'", "connections[0][1] is missing")),

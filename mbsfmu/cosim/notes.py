@@ -55,11 +55,11 @@ def tell_crossed(facts: Facts, connections: Sequence[Connection], instances: Map
     moved: dict[tuple[str, str], list[str]] = {}
     for each in connections:
         unit = instances[each.source[0]].variables[each.source[1]].unit
-        ends = _component(".".join(each.source)), _component(".".join(each.target))
+        source, target = (_component(".".join(end)) for end in (each.source, each.target))
         if unit in _EFFORTS:
-            pushes.add(ends)
+            pushes.add((source, target))
         elif unit in _MOTIONS:
-            moved.setdefault(ends[::-1], []).append(str(each))
+            moved.setdefault((target, source), []).append(str(each))
     pushed = {target for _, target in pushes}
     for (pusher, mover), lines in moved.items():
         own = [target for source, target in sorted(pushes) if source == pusher]

@@ -185,8 +185,11 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         file = Path(path)
         if not file.is_file():
             raise InputError(f"there is no file {file}")
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            lines = [line for line in csv.reader(stream) if line]
+        try:
+            with file.open(newline="", encoding="utf-8-sig") as stream:
+                lines = [line for line in csv.reader(stream) if line]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"{file} is no CSV file: {error}") from None
         if len(lines) < 2:
             raise InputError(f"{file} is no table: it needs a header and at least one line of numbers")
         names, units = zip(*(_parted(cell) for cell in lines[0]), strict=True)

@@ -176,7 +176,7 @@ def test_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -
 
 
 def test_folder_that_is_not_there_is_an_os_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(OSError, match=r"there is no folder .*nowhere"):
         trajectory().to_csv(tmp_path / "nowhere" / "run.csv")
     assert list(tmp_path.iterdir()) == []
 
@@ -258,3 +258,9 @@ def test_signal_is_added_once() -> None:
     assert made.unit("sum") == "N"
     with pytest.raises(InputError, match="there is a signal 'sum' already"):
         made.add("sum", np.zeros(3), "N")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"table\.csv is no CSV file"):
+        Trajectory.from_file(tmp_path / "table.csv")

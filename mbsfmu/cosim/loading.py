@@ -23,7 +23,8 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     Raises
     ------
     InputError
-        When a folder holds no package or several, a package no component, or two FMU files have one name.
+        When a folder holds no package or several, a package no component or stands beside others, or two FMU files have
+        one name.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
@@ -43,6 +44,9 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     files = [Path(each) for each in source]
     if not files:
         raise InputError("no FMU is given; there is nothing to run")
+    for file in files:
+        if file.suffix == ".ssp":
+            raise InputError(f"{file} is a package of units that stands alone; give it alone, or FMU files")
     units = {file.stem: file for file in files}
     if len(units) < len(files):
         raise InputError("two FMU files have the same name; the units of a run need different ones")

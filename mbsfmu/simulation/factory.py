@@ -35,6 +35,7 @@ from mbsfmu.simulation.solvers import (
 )
 
 FORMULATIONS: dict[str, type[Formulation]] = {each.name: each for each in (DoubleStep, Penalty, Dca, Hdca, DcaAlm)}
+_SMALLEST_RELATIVE = 1e-13
 _SMALLEST_NEWTON, _LARGEST_NEWTON = 1e-15, 1e-4
 TOLERANCE = 1e-6
 """Relative and absolute tolerance of adaptive solvers, where nothing is said."""
@@ -130,6 +131,7 @@ def make_simulation(
     relative_tolerance = TOLERANCE if relative_tolerance is None else relative_tolerance
     absolute_tolerance = TOLERANCE if absolute_tolerance is None else absolute_tolerance
     _check_positive({"step": step, "relative tolerance": relative_tolerance, "absolute tolerance": absolute_tolerance})
+    _check_resolved(relative_tolerance)
     _check_newton(solver, rule, newton_tolerance)
     _check_constraints(kind, stabilisation, penalty, projections)
     projections = _projects(kind, solver, projections)
@@ -251,6 +253,13 @@ def _check_positive(values: Mapping[str, float]) -> None:
     for what, value in values.items():
         if not value > 0:
             raise InputError(f"the {what} is {value:g}; it must be positive")
+
+
+def _check_resolved(relative_tolerance: float) -> None:
+    if relative_tolerance < _SMALLEST_RELATIVE:
+        raise InputError(
+            f"the relative tolerance is {relative_tolerance:g}; it must be at least {_SMALLEST_RELATIVE:g}, round-off"
+        )
 
 
 def _check_newton(solver: str, rule: Rule | None, tolerance: float | None) -> None:

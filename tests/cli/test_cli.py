@@ -191,6 +191,8 @@ def field():
         (["simulate"], "Missing argument 'MODEL'"),
         (["fly"], "there is no command 'fly'; there are compare"),
         (["cosim", "none.ssp"], "there is no file none.ssp"),
+        (["cosim", "none.ssp", "a.fmu"], "none.ssp is a package of units that stands alone; give it alone"),
+        (["simulate", "four-bar", "--projections"], "projections = True has no effect with the formulation 'double-st"),
         (["compare", "pendulum-2"], "there is nothing to couple"),
         (["compare", "four-bar", "--steps", "a,b"], "is no list of numbers"),
         (["cosim", "none.ssp", "--rates", "a"], "is no list of units and whole numbers such as a=4,b=1"),

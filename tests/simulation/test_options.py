@@ -48,6 +48,10 @@ def test_either_choice_needs_its_formulation(
         ({"step": np.inf}, "the step is inf; it must be finite"),
         ({"relative_tolerance": "small"}, "the relative tolerance is 'small'; it must be a number"),
         ({"newton_tolerance": True}, "the Newton tolerance is True; it must be a number"),
+        (
+            {"formulation": "dca", "solver": "rk45", "relative_tolerance": 1e-20},
+            "the relative tolerance is 1e-20; it must be at least 1e-13, round-off",
+        ),
         ({"formulation": 3}, "there is no formulation '3'; there are double-step"),
         ({"solver": ["rk4"]}, r"there is no solver '\['rk4'\]'; there are trapezoidal"),
         ({"formulation": "penalty", "stabilisation": 0.0}, "stabilisation is for the formulations 'dca', 'hdca'"),

@@ -149,6 +149,28 @@ class CircuitEquations:
                 limits += limit
         return _stack(limits)
 
+    def answers(
+        self, component: Component, states: Array, inputs: Array, parameters: Array
+    ) -> dict[str, list[Array | float]]:
+        """Return the numbers that each function of a component gives, by the function's name."""
+        values = self._values(states, inputs, parameters)
+        now = self._moment(component, values)
+        spaces = list(component.volumes(now))
+        inflows = cache(lambda: self._inflows(values))
+        telling = self._moment(component, values, lambda node: inflows()[node])
+        starting = self._first_moment(component, Values((self.parameters, parameters)))
+        beginning = self._first_moment(component, Values((self.inputs, inputs), (self.parameters, parameters)))
+        return {
+            "flows": [flow.flow for flow in component.flows(now)],
+            "displacements": list(component.displacements(now).values()),
+            "volumes": [number for space in spaces for number in space[1:] if number is not None],
+            "held_pressures": list(component.held_pressures(now).values()),
+            "rates": list(component.rates(now).values()),
+            "evaluate_outputs": list(component.evaluate_outputs(telling).values()),
+            "initial_states": list(component.initial_states(starting).values()),
+            "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],
+        }
+
     @property
     def orderings(self) -> tuple[tuple[int, int], ...]:
         """Pairs of parameters' indices, the second of which must be greater."""

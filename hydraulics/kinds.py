@@ -14,7 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from hydraulics.data import Data, DataError, meant
 
-_BUILT_IN = ("hydraulics", "mbsfmu")
+BUILT_IN = ("hydraulics", "mbsfmu")
+"""The packages whose parts are everywhere."""
 _OWN = "a type of your own needs the file that defines it: --parts FILE, or parts=[FILE] in Python"
 
 Part = TypeVar("Part", bound=Data)
@@ -43,20 +44,39 @@ class PartFile(NamedTuple):
 KindKey = tuple[str, str]
 """The family of a kind and the word for it."""
 
-_apart: ContextVar[dict[KindKey, type[Data]] | None] = ContextVar("kinds of a file that is loaded", default=None)
+
+class _Loading(NamedTuple):
+    module: str
+    file: PartFile
+    kinds: dict[KindKey, type[Data]]
+
+
+_loading: ContextVar[_Loading | None] = ContextVar("the file that is loaded", default=None)
 _given: ContextVar[Mapping[KindKey, type[Data]]] = ContextVar("kinds that were given", default={})  # noqa: B039
 _files: WeakKeyDictionary[type[Data], PartFile] = WeakKeyDictionary()
+_keys: WeakKeyDictionary[type[Data], KindKey] = WeakKeyDictionary()
 
 
 @contextmanager
-def kept_apart() -> Iterator[dict[KindKey, type[Data]]]:
-    """Collect the kinds that are defined within; other code of the process does not see them."""
-    collected: dict[KindKey, type[Data]] = {}
-    token = _apart.set(collected)
+def kept_apart(module: str, file: PartFile) -> Iterator[dict[KindKey, type[Data]]]:
+    """Collect the kinds that a module defines while its file is run; other code of the process does not see them.
+
+    Raises
+    ------
+    DataError
+        When the file is being run already: it uses its own parts where it defines them.
+    """
+    known = _loading.get()
+    if known is not None and known.file == file:
+        raise DataError(
+            f'{file.path} runs a model where it is to define parts; put that below `if __name__ == "__main__":`'
+        )
+    loading = _Loading(module, file, {})
+    token = _loading.set(loading)
     try:
-        yield collected
+        yield loading.kinds
     finally:
-        _apart.reset(token)
+        _loading.reset(token)
 
 
 @contextmanager
@@ -71,7 +91,7 @@ def given_kinds(kinds: Mapping[KindKey, type[Data]]) -> Iterator[None]:
 
 def is_built_in(kind: type[Data]) -> bool:
     """Tell whether a class is of these packages."""
-    return kind.__module__.partition(".")[0] in _BUILT_IN
+    return kind.__module__.partition(".")[0] in BUILT_IN
 
 
 def file_of(kind: type[Data]) -> PartFile | None:
@@ -79,10 +99,26 @@ def file_of(kind: type[Data]) -> PartFile | None:
     return _files.get(kind)
 
 
+def key_of(kind: type[Data]) -> KindKey | None:
+    """Return the family of a class and its word there; None where it is no kind of any family."""
+    return _keys.get(kind)
+
+
+def kinds_in(file: PartFile) -> dict[KindKey, type[Data]]:
+    """Return the kinds that were imported from a file as it is."""
+    return {
+        (family.family, word): kind for family in FAMILIES for word, kind in family.known() if _files.get(kind) == file
+    }
+
+
 def place_of(kind: type[Data]) -> str:
     """Say where a class is defined: its file, or its module where that has none."""
     file = file_of(kind)
     return kind.__module__ if file is None else file.path
+
+
+FAMILIES: list[Kinds[Any]] = []
+"""All families of parts."""
 
 
 class Kinds(Generic[Part]):
@@ -97,6 +133,11 @@ class Kinds(Generic[Part]):
     def __init__(self, family: str) -> None:
         self.family = family
         self._known: dict[str, type[Part]] = {}
+        FAMILIES.append(self)
+
+    def known(self) -> list[tuple[str, type[Part]]]:
+        """Return the words and classes of what is built in or was imported."""
+        return list(self._known.items())
 
     def add(self, kind: type[Part]) -> None:
         """Register a class under its `type`.
@@ -107,17 +148,20 @@ class Kinds(Generic[Part]):
             When it has no type of its own, or another class has it already.
         """
         word = self.word(kind)
-        module = sys.modules.get(kind.__module__)
-        path = getattr(module, "__file__", None)
-        if path is not None and not is_built_in(kind):
-            _files[kind] = PartFile(str(path), Path(path).read_text(encoding="utf-8"))
-        apart = _apart.get()
-        self._refuse_second(kind, word, self._known.get(word), replaceable=apart is not None)
-        if apart is None:
-            self._known[word] = kind
+        key = (self.family, word)
+        loading = _loading.get()
+        if loading is not None and loading.module == kind.__module__:
+            _files[kind] = loading.file
+            self._refuse_second(kind, word, self._known.get(word), replaceable=True)
+            self._refuse_second(kind, word, loading.kinds.get(key))
+            loading.kinds[key] = kind
         else:
-            self._refuse_second(kind, word, apart.get((self.family, word)))
-            apart[self.family, word] = kind
+            path = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+            if path.is_file() and not is_built_in(kind):
+                _files[kind] = PartFile(str(path.resolve()), path.read_text(encoding="utf-8"))
+            self._refuse_second(kind, word, self._known.get(word))
+            self._known[word] = kind
+        _keys[kind] = key
 
     def word(self, kind: type[Part]) -> str:
         """Return the word for a class, its `type`.
@@ -149,17 +193,23 @@ class Kinds(Generic[Part]):
 
     def words(self) -> list[str]:
         """Return the words of all kinds that data may mean here."""
-        given = [word for family, word in (*_given.get(), *(_apart.get() or {})) if family == self.family]
+        given = [word for kinds in self._nearer() for family, word in kinds if family == self.family]
         return list(dict.fromkeys([*self._known, *given]))
 
     def find(self, word: object) -> type[Part] | None:
         """Return the class of a word; None where there is none."""
         if not isinstance(word, str):
             return None
-        for kinds in (_apart.get() or {}, _given.get()):
+        for kinds in self._nearer():
             if (self.family, word) in kinds:
                 return kinds[self.family, word]  # pyright: ignore[reportReturnType] - of this family
         return self._known.get(word)
+
+    @staticmethod
+    def _nearer() -> list[Mapping[KindKey, type[Data]]]:
+        """Return the kinds that are seen here alone, those of a file that is loaded first."""
+        loading = _loading.get()
+        return [*([] if loading is None else [loading.kinds]), _given.get()]
 
     def made(self, data: Any) -> Any:
         """Make the part that a dictionary describes; give back all else as it is: the check of a field."""

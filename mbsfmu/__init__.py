@@ -34,6 +34,7 @@ from mbsfmu.model import (
     Universal,
     along,
 )
+from mbsfmu.part_files import load_parts
 from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 
@@ -101,6 +102,7 @@ __all__ = [
     "compare",
     "cosimulate",
     "export",
+    "load_parts",
     "models",
     "sweep",
     "validate",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -24,6 +25,7 @@ from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
+from mbsfmu.part_files import Parts, load_parts, read_part_file
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS, make_simulation, refuse_unknown_options
 from mbsfmu.simulation.simulation import Simulation
@@ -109,17 +111,27 @@ class CoupledModel(Data):
     # -- files ----------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+    def from_file(cls, path: str | os.PathLike[str], *, parts: Iterable[str | os.PathLike[str]] = ()) -> Self:
         """Read a model from a JSON file.
+
+        Parameters
+        ----------
+        path
+            The file. It never makes code run.
+        parts
+            Python files that define parts of the model, as components of a user's own; they are run.
 
         Raises
         ------
         DataError
             When the file is no JSON, or what it says is no model.
+        InputError
+            When a file of parts cannot be run.
         OSError
             When the file cannot be read.
         """
-        return cls.from_dict(read_json(path))
+        with load_parts(parts).given():
+            return cls.from_dict(read_json(path))
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file."""
@@ -174,7 +186,8 @@ class CoupledModel(Data):
         simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
         if compiled:
             # Signals and the step are given to compiled code: they do not enter it.
-            compile_in_process(simulation, ({**self.to_dict(), "signals": None}, {**options, "step": None}))
+            made_from = {**self.to_dict(), "signals": None}, {**options, "step": None}, Parts.of(self).texts
+            compile_in_process(simulation, made_from)
         return simulation
 
     def starts(self, **options: Any) -> dict[str, dict[str, float]]:
@@ -228,7 +241,11 @@ class CoupledModel(Data):
     def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         described = {
             "name": name,
-            "content": (self.model_dump(mode="json", include={"systems", "connections", "signals"}), name),
+            "content": (
+                self.model_dump(mode="json", include={"systems", "connections", "signals"}),
+                name,
+                Parts.of(self).texts,
+            ),
             "origin": Origin(self.version, self.author, self.copyright, self.license or _UNLICENSED),
             "description": self.description,
             "stop_time": self.stop_time,
@@ -246,16 +263,21 @@ def _absolute(options: Mapping[str, Any]) -> bool:
     return formulation is not None and formulation.absolute
 
 
-def unit_from_dict(arguments: dict[str, Any]) -> Simulation:
+def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Simulation:
     """Make the simulation that an exported unit is.
 
     Parameters
     ----------
     arguments
         `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
-        whole; `starts`: start values of a system alone; `options`: as for `CoupledModel.simulation`.
+        whole; `starts`: start values of a system alone; `options`: as for `CoupledModel.simulation`; `parts`: names of
+        the files that define parts of it.
+    folder
+        Where the files of parts are; None where what they define is given already.
     """
-    model = CoupledModel.from_dict(arguments["model"])
+    files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
+    with Parts.from_files(files).given():
+        model = CoupledModel.from_dict(arguments["model"])
     if arguments["system"] is None:
         return model.simulation(compiled=False, **arguments["options"])
     return model.simulation_of(arguments["system"], starts=arguments["starts"], **arguments["options"])

@@ -17,6 +17,7 @@ from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
+from mbsfmu.part_files import Parts
 from mbsfmu.simulation.simulation import Simulation
 
 LAYOUTS = ("separate", "monolithic", "both")
@@ -128,9 +129,13 @@ def export(
     options = {key: value for key, value in given.items() if value is not None}
     starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
     units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
+    parts = Parts.of(model)
+    files = parts.alone() if backend == "python" else {}
     for system in wanted:
         arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
-        units[system] = (unit_from_dict(arguments), arguments)
+        arguments["parts"] = list(files)
+        with parts.given():
+            units[system] = (unit_from_dict(arguments), arguments)
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
     paths: list[Path] = []
     with all_or_none(paths):
@@ -142,7 +147,7 @@ def export(
                 path = export_native(unit, wanted[system], platforms=for_platforms, **given)
             else:
                 given = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
-                path = export_python(unit, _FACTORY, arguments, wanted[system], **given)
+                path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **given)
             paths.append(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))

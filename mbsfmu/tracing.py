@@ -8,12 +8,17 @@ that a planar mechanism costs planar prices.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
+
+_lock = threading.RLock()
 
 Scalar = Any  # a casadi.SX of shape 1 x 1, or a Python number that was folded
 
@@ -128,6 +133,24 @@ _UFUNCS: dict[np.ufunc, np.ufunc] = {
     },
 }
 _WHERE = _elementwise(ca.if_else, 3)
+_BY_OPERATORS = {np.negative, np.positive, np.square, np.reciprocal, np.conjugate}
+"""Those that NumPy's own loops over objects do by operators of the scalars."""
+_TRACED = ", ".join(sorted(f"np.{ufunc.__name__}" for ufunc in (*_UFUNCS, np.square)))
+
+
+class TracingError(TypeError):
+    """Code does with a symbol what can be done with numbers alone: a clause that says what it does."""
+
+
+_BRANCHES = (
+    "branches on a value (if, and, or, not, while, max, min), which numbers alone have; "
+    "take np.where, np.maximum, np.minimum, np.logical_and"
+)
+_NUMBERS = (
+    "makes a number of a value (float, int, a function of math, an array of floats, a NumPy function that knows no "
+    "symbols); take arithmetic and NumPy's functions of arrays as np.sin, np.where, np.stack"
+)
+_IN_PLACE = "writes in place; equations are pure functions, new values get names of their own, or np.where, np.stack"
 
 
 class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
@@ -136,10 +159,12 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Apply a NumPy ufunc element by element."""
         if kwargs.get("out") is not None or method == "at":
-            return NotImplemented  # equations are pure functions: nothing is written in place
+            raise TracingError(_IN_PLACE)
         plain = [_plain(value) for value in inputs]
         if ufunc is np.matmul and method == "__call__":
             return _wrap(_matrix_product(*plain))
+        if ufunc not in _UFUNCS and ufunc not in _BY_OPERATORS:
+            raise TracingError(f"calls np.{ufunc.__name__}, which has no derivative here; there are {_TRACED}")
         return _wrap(getattr(_UFUNCS.get(ufunc, ufunc), method)(*plain, **kwargs))
 
     def __array_function__(
@@ -151,13 +176,73 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
         if func is np.clip:
             value, minimum, maximum = args
             return np.minimum(np.maximum(value, minimum), maximum)
-        return _wrap(super().__array_function__(func, types, args, kwargs))
+        try:
+            return _wrap(super().__array_function__(func, types, args, kwargs))
+        except TracingError:
+            raise
+        except TypeError as error:
+            raise TracingError(f"calls np.{func.__name__} as symbols do not allow: {error}") from error
 
     def __getitem__(self, key: Any) -> Any:
         return _wrap(super().__getitem__(key))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
+
+    # What numbers alone can do. CasADi gives NaN as the number of a symbol, without a word.
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not sys._getframe(1).f_globals.get("__name__", "").startswith("numpy."):  # np.roll fills what it has made
+            raise TracingError(_IN_PLACE)
+        super().__setitem__(key, value)
+
+    def __bool__(self) -> bool:
+        return bool(self._number(_BRANCHES))
+
+    def __float__(self) -> float:
+        return float(self._number(_NUMBERS))
+
+    def __int__(self) -> int:
+        return int(self._number(_NUMBERS))
+
+    def item(self, *place: Any) -> Any:
+        """Return an element as a number, where it has become one."""
+        return _wrap(super().item(*place))._number(_NUMBERS)
+
+    def tolist(self) -> Any:
+        """Return numbers, where all elements have become such."""
+        return [each.tolist() for each in self] if self.ndim else self._number(_NUMBERS)
+
+    def _number(self, otherwise: str) -> Any:
+        """Return what has become a number.
+
+        Raises
+        ------
+        TracingError
+            When it has not.
+        """
+        element = self.view(np.ndarray).item()
+        if isinstance(element, ca.SX):
+            raise TracingError(otherwise)
+        return element
+
+
+@contextmanager
+def no_number_of_symbols() -> Iterator[None]:
+    """Refuse within that NumPy makes numbers of symbols, as where an array of numbers is given one."""
+    number = ca.SX.__float__
+
+    def number_of_constants(symbol: ca.SX) -> float:
+        if not symbol.is_constant():
+            raise TracingError(_NUMBERS)
+        return number(symbol)
+
+    with _lock:
+        setattr(ca.SX, "__float__", number_of_constants)  # noqa: B010
+        try:
+            yield
+        finally:
+            setattr(ca.SX, "__float__", number)  # noqa: B010
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import (
     common_options,
     formulation_option,
@@ -27,7 +27,7 @@ from mbsfmu.exporting import BACKENDS
 
 
 @click.command("compare")
-@click.argument("model")
+@model_argument
 @formulation_option
 @newton_option
 @option_of(compare, "--backend", f"One of {', '.join(BACKENDS)}.")
@@ -41,6 +41,7 @@ from mbsfmu.exporting import BACKENDS
 @common_options
 def command(
     model: str,
+    parts: tuple[str, ...],
     formulation: str | None,
     newton_tolerance: float | None,
     backend: str,
@@ -60,10 +61,10 @@ def command(
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
     """
     log_to_stderr(quiet)
-    refuse_same_files(report, json_file, inputs=[model])
+    refuse_same_files(report, json_file, inputs=[model, *parts])
     with progress_bar("comparing", quiet) as progress, _keep_runs(report, json_file):
         comparison = compare(
-            find_model(model),
+            find_model(model, parts),
             steps=steps,
             algorithms=algorithms,
             formulation=formulation,

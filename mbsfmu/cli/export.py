@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import common_options, drift_options, formulation_option, newton_option, option_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
@@ -13,7 +13,7 @@ from mbsfmu.native.compiler import PLATFORMS
 
 
 @click.command("export")
-@click.argument("model")
+@model_argument
 @click.option("-o", "--output", default=".", show_default=True, help="Folder for the files.")
 @option_of(export, "--layout", f"One of {', '.join(LAYOUTS)}.")
 @formulation_option
@@ -31,6 +31,7 @@ from mbsfmu.native.compiler import PLATFORMS
 @common_options
 def command(
     model: str,
+    parts: tuple[str, ...],
     output: str,
     layout: str,
     formulation: str | None,
@@ -58,7 +59,7 @@ def command(
     """
     log_to_stderr(quiet)
     paths = export(
-        find_model(model),
+        find_model(model, parts),
         output,
         layout=layout,
         backend=backend,

@@ -4,38 +4,55 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+import click
 
 from hydraulics import Circuit
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import DataError, meant
 from mbsfmu.errors import InputError
+from mbsfmu.identity import content_key
 from mbsfmu.model.mechanism import Mechanism, read_json
 from mbsfmu.models import built_in
+from mbsfmu.part_files import load_parts
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def find_model(argument: str) -> CoupledModel:
+def model_argument(command: Command) -> Command:
+    """Add the model, and the files that define parts of it."""
+    help_text = "Python file that defines parts of the model, as components of your own; once for each file."
+    command = click.option("--parts", multiple=True, metavar="FILE", help=help_text)(command)
+    return click.argument("model")(command)
+
+
+def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
     """Return the model that an argument means.
 
     Parameters
     ----------
     argument
         A built-in name, `model.json`, or `file.py:factory`. A file may hold a mechanism or a circuit alone.
+    parts
+        Files that define parts.
 
     Raises
     ------
     InputError, DataError
         When there is no such thing, or it is no model.
     """
-    if argument.endswith(".json"):
-        if not Path(argument).is_file():
-            raise InputError(f"there is no file {argument}")
-        return _as_model(read_json(argument), Path(argument).stem)
-    if ".py" in argument:
-        return _from_factory(argument)
-    return built_in(argument)
+    with load_parts(parts).given():
+        if argument.endswith(".json"):
+            if not Path(argument).is_file():
+                raise InputError(f"there is no file {argument}")
+            return _as_model(read_json(argument), Path(argument).stem)
+        if ".py" in argument:
+            return _from_factory(argument)
+        return built_in(argument)
 
 
 def _as_model(data: Any, name: str) -> CoupledModel:
@@ -70,11 +87,15 @@ def _from_factory(argument: str) -> CoupledModel:
 
 
 def _loaded(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    file = Path(path).resolve()
+    # Under a name of its own, for it may have that of another module; classes look there for what annotations name.
+    name = f"model_{content_key(str(file))[:16]}"
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(Path(path).resolve().parent))
+    sys.path.insert(0, str(file.parent))
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever a user's file raises

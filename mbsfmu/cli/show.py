@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import common_options, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
@@ -25,19 +25,26 @@ _MOST_TIMES = 20
 
 
 @click.command("show")
-@click.argument("model")
+@model_argument
 @click.option("--variables", is_flag=True, help="List inputs, outputs and parameters.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
 @common_options
-def command(model: str, variables: bool, json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
+def command(
+    model: str,
+    parts: tuple[str, ...],
+    variables: bool,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
     """Show what MODEL is made of, and its variables with their units.
 
     \b
     Example: mbsfmu show four-bar --variables
     """
     log_to_stderr(quiet)
-    refuse_same_files(json_file, inputs=[model])
-    found = find_model(model)
+    refuse_same_files(json_file, inputs=[model, *parts])
+    found = find_model(model, parts)
     content = _content(found)
     write_json(json_file, content)
     say(f"{found.name}: {found.description}" if found.description else found.name)

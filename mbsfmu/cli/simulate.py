@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import (
     common_options,
     drift_options,
@@ -22,7 +22,7 @@ from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("simulate")
-@click.argument("model")
+@model_argument
 @formulation_option
 @click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
@@ -36,6 +36,7 @@ from mbsfmu.trajectory import SUFFIXES
 @common_options
 def command(
     model: str,
+    parts: tuple[str, ...],
     formulation: str | None,
     step: float | None,
     stop: float | None,
@@ -58,8 +59,8 @@ def command(
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model])
-    simulation = find_model(model).simulation(
+    refuse_same_files(output, json_file, inputs=[model, *parts])
+    simulation = find_model(model, parts).simulation(
         formulation=formulation,
         solver=solver,
         step=step,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import assignment, common_options, newton_option, numbers, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
@@ -22,7 +22,7 @@ from mbsfmu.studies.points import parse_values
 
 
 @click.command("sweep")
-@click.argument("model")
+@model_argument
 @click.option("--vary", multiple=True, help="name=1,2,3 or name=low:high:count[:log]; any number of times.")
 @click.option("--formulation", callback=words, help="Formulations: a,b.")
 @click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
@@ -42,6 +42,7 @@ from mbsfmu.studies.points import parse_values
 @common_options
 def command(
     model: str,
+    parts: tuple[str, ...],
     vary: tuple[str, ...],
     formulation: list[str] | None,
     algorithm: list[str] | None,
@@ -70,7 +71,7 @@ def command(
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model])
+    refuse_same_files(output, json_file, inputs=[model, *parts])
     if scheduler is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
@@ -90,7 +91,7 @@ def command(
         raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         table = sweep(
-            find_model(model),
+            find_model(model, parts),
             parameters,
             settings=settings,
             output=output,

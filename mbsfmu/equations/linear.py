@@ -27,11 +27,15 @@ class Factors:
     """
 
     def __init__(self, matrix: Floats) -> None:
-        self._factors, self._pivots, info = dgetrf(matrix)
-        self.singular = info != 0
+        self.singular = False
+        if len(matrix):  # LAPACK refuses to factor nothing, as is there of a circuit without a mechanism
+            self._factors, self._pivots, info = dgetrf(matrix)
+            self.singular = info != 0
 
     def solve(self, right: Floats) -> Floats:
         """Return the solution for a vector, shape (n,), or for each column of a matrix, shape (n, k)."""
+        if not len(right):
+            return right
         if right.ndim == 1:
             return np.asarray(dgetrs(self._factors, self._pivots, right)[0])
         result = np.empty(right.shape)

@@ -17,7 +17,7 @@ import os
 import stat
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.fmi2_description import model_description
-from mbsfmu.fmu.slave import UNIT_FILE
+from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import content_key
 
@@ -48,6 +48,7 @@ def export_python(
     arguments: dict[str, Any],
     path: str | os.PathLike[str],
     *,
+    files: Mapping[str, str],
     needs_execution_tool: bool = True,
     icon: bytes | None = None,
     force: bool = False,
@@ -59,9 +60,12 @@ def export_python(
     unit
         The unit, for the description.
     factory, arguments
-        `package.module:function`, and the JSON-like dictionary that it makes the unit from.
+        `package.module:function`, and the JSON-like dictionary that it makes the unit from; it gets the folder of the
+        files as well.
     path
         The file to write.
+    files
+        What else it takes along, text by name.
     needs_execution_tool
         What the description says about it; true is the truth, some importers refuse it.
     icon
@@ -83,6 +87,7 @@ def export_python(
     refuse_to_overwrite(target, force)
     version = importlib.metadata.version("mbsfmu")
     packages = dict(_packages())
+    packages |= {f"resources/{FILES}/{name}": text.encode() for name, text in files.items()}
     behaviour = content_key(factory, arguments, packages)
     description = describe(unit, Capabilities(needs_tool=needs_execution_tool), f"mbsfmu {version}", behaviour)
     made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}

@@ -25,6 +25,8 @@ from mbsfmu.times import OVERSHOOT, check_experiment
 from mbsfmu.variables import Causality, Variability
 
 UNIT_FILE = "unit.json"
+FILES = "parts"
+"""Folder in the resources of the files that the unit's factory asks for."""
 FAILURES = (InputError, SimulationError, ValueError, ArithmeticError)
 """What ends a call with a reason for its caller."""
 REFERENCES = 2**32
@@ -334,4 +336,4 @@ def load_unit(resources: Path) -> tuple[Unit, str]:
     data = json.loads((resources / UNIT_FILE).read_text(encoding="utf-8"))
     module, _, function = data["factory"].partition(":")
     factory = getattr(importlib.import_module(module), function)
-    return factory(data["arguments"]), data["identity"]
+    return factory(data["arguments"], resources / FILES), data["identity"]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from hydraulics import Circuit, CircuitEquations, Quantity
+from hydraulics.kinds import is_built_in
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import Instant, System, starts
+from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.variables import Causality, Variability, Variable
 
 _MAGNITUDES = {"Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
+
+_POINTS = 4
+"""At how many points beside the start users' parts are tried."""
 
 
 class CircuitSystem(System):
@@ -38,6 +45,25 @@ class CircuitSystem(System):
         self.outputs = tuple(
             _variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in self._equations.outputs
         )
+
+        for component in circuit.components:
+            if not is_built_in(type(component)):
+                owner = f"{component.type} '{component.name}'"
+                check_part(owner, type(component), partial(self._equations.answers, component), self._points)
+
+    def _points(self) -> list[tuple[Array, Array, Array]]:
+        """Return states, inputs and parameters: those at the start, and some about them."""
+        generator = np.random.default_rng(0)
+
+        def about(values: Array, variables: tuple[Variable, ...]) -> Array:
+            magnitudes = np.array([variable.nominal or 1.0 for variable in variables])
+            return values + magnitudes * generator.uniform(-1.0, 1.0, len(values))
+
+        parameters, inputs = starts(self.parameters), starts(self.inputs)
+        states = self._equations.initial_states(parameters)
+        near = (parameters * generator.uniform(0.95, 1.05, len(parameters)) for _ in range(_POINTS))
+        others = [(about(states, self.states), about(inputs, self.inputs), each) for each in near]
+        return [(states, inputs, parameters), *others]
 
     def residual(self, instant: Instant) -> Array:  # noqa: ARG002
         """Return nothing: a circuit has no coordinates."""

@@ -20,6 +20,7 @@ from mbsfmu.comparison.run import lost_output
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.part_files import Parts
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies.points import Point
@@ -34,8 +35,8 @@ class Study:
 
     Attributes
     ----------
-    model
-        The model as JSON.
+    model, parts
+        The model as JSON, and the parts of users that it is made of.
     names
         For each varied parameter `system.variable`, its name in the whole.
     outputs
@@ -51,6 +52,7 @@ class Study:
     """
 
     model: str
+    parts: Parts
     names: Mapping[str, str]
     outputs: tuple[str, ...]
     packages: Mapping[str, bytes]
@@ -69,7 +71,9 @@ class Study:
             return {"status": "failed", "message": str(error)}
 
     def _monolithic(self, point: Point) -> Row:
-        _simulation(self.model, json.dumps(point.settings))  # made before the clock starts: that is for all points
+        _simulation(
+            self.model, self.parts, json.dumps(point.settings)
+        )  # made before the clock starts: that is for all points
         begin = clock.process_time()
         result = self._simulate(point, point.settings)
         spent = clock.process_time() - begin
@@ -77,7 +81,7 @@ class Study:
         return row | self._final(result)
 
     def _simulate(self, point: Point, options: Mapping[str, Any]) -> Result:
-        simulation = _simulation(self.model, json.dumps(options))
+        simulation = _simulation(self.model, self.parts, json.dumps(options))
         simulation.reset()
         for name, value in point.values.items():
             simulation.set(self.names[name], value)
@@ -136,8 +140,9 @@ def _finite(value: float | None) -> float | None:
 
 
 @lru_cache(maxsize=4)
-def _simulation(model: str, options: str) -> Simulation:
-    return CoupledModel.from_dict(json.loads(model)).simulation(**json.loads(options))
+def _simulation(model: str, parts: Parts, options: str) -> Simulation:
+    with parts.given():
+        return CoupledModel.from_dict(json.loads(model)).simulation(**json.loads(options))
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import Shares
 from mbsfmu.exporting import BACKENDS, export
+from mbsfmu.part_files import Parts
 from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS
 from mbsfmu.simulation.solvers import checked_rule
 from mbsfmu.studies.journal import KEY, Journal
@@ -142,6 +143,8 @@ def sweep(
         "version": version("mbsfmu"), "model": model.to_dict(), "stop": end, "errors": errors, "backend": backend,
         "inner": inner if coupled else None,
     }  # fmt: skip
+    parts = Parts.of(model)
+    content |= {"parts": parts.texts} if parts.files else {}
     points = make_points(values, chosen, content)
     if output is not None and Path(output).suffix.lower() != ".parquet":
         raise InputError(f"{output} is refused as the file of a study: its name must end in .parquet")
@@ -163,6 +166,7 @@ def sweep(
     outputs = {each.name: each.unit for each in simulation.variables if each.causality is Causality.OUTPUT}
     study = Study(
         json.dumps(model.to_dict()),
+        parts,
         {name: settable[name].name for name in values},
         tuple(outputs),
         _packages(model, chosen["formulation"], backend, inner) if coupled and left else {},

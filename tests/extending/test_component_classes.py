@@ -28,7 +28,7 @@ from hydraulics import (
     Tank,
     orifice_flow,
 )
-from hydraulics.kinds import given_kinds, kept_apart
+from hydraulics.kinds import PartFile, given_kinds, kept_apart
 
 
 class Leak(Component):
@@ -242,7 +242,7 @@ def test_a_class_that_is_defined_anew_replaces_the_old_one() -> None:
 
 
 def test_kinds_that_are_kept_apart_are_seen_where_they_are_given() -> None:
-    with kept_apart() as kinds:
+    with kept_apart(__name__, PartFile(__file__, "")) as kinds:
 
         class Hidden(Hose):
             type: Literal["test-hidden"] = "test-hidden"

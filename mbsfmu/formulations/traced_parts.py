@@ -1,0 +1,97 @@
+"""Checks of users' parts: their equations can be traced, and mean the same as they do with numbers."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.data import Data, DataError
+from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
+from mbsfmu.tracing import TracingError, expression, no_number_of_symbols, symbols
+
+_LIBRARIES = ("hydraulics", "mbsfmu", "numpy", "casadi", "pydantic")
+_AGREEMENT = 1e-9
+"""Relative difference of what symbols and numbers give that round-off may make."""
+
+Answer = TypeVar("Answer")
+Answers = Callable[..., Mapping[str, Sequence[Array | float]]]
+
+
+def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[[], Sequence[Sequence[Array]]]) -> None:
+    """Refuse a part whose equations symbols cannot go through, or whose answers are others with symbols.
+
+    Parameters
+    ----------
+    owner
+        Type and name of the part.
+    kind
+        Its class.
+    answers
+        Returns what each of its functions gives, by the function's name; takes arrays of numbers or of symbols.
+    points
+        Tells where symbols are to give what numbers give: for each point, the arguments of `answers`.
+
+    Raises
+    ------
+    InputError
+        When the part fails, with the line where it does.
+    """
+    with np.errstate(all="ignore"):
+        places = _answered(owner, kind, points)
+        numbers = [_answered(owner, kind, lambda place=place: answers(*place)) for place in places]
+        made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(places[0])]
+        with no_number_of_symbols():
+            traced = _answered(owner, kind, lambda: answers(*(array for _, array in made)))
+    for name, expected in traced.items():
+        stacked = ca.vertcat(ca.SX(0, 1), *(expression(value) for value in expected))
+        function = ca.Function("answer", [vector for vector, _ in made], [stacked])
+        for point, given in zip(places, numbers, strict=True):
+            symbolic = np.asarray(function(*point)).ravel()
+            numeric = np.array([float(value) for value in given[name]])
+            largest = np.maximum(np.abs(symbolic), np.abs(numeric)) if symbolic.shape == numeric.shape else 0.0
+            agree = symbolic.shape == numeric.shape and np.all(
+                (np.abs(symbolic - numeric) <= _AGREEMENT * largest)
+                | (np.isnan(symbolic) & np.isnan(numeric))
+                | (symbolic == numeric)
+            )
+            if not agree:
+                raise InputError(
+                    f"{owner} is refused: {name} of {_place(kind)} gives {_told(numeric)} with numbers and "
+                    f"{_told(symbolic)} when it is traced; equations follow from what they are given alone"
+                )
+
+
+def _answered(owner: str, kind: type[Data], call: Callable[[], Answer]) -> Answer:
+    """Call functions of a part; tell where they fail."""
+    try:
+        return call()
+    except (DataError, InputError):
+        raise
+    except Exception as error:  # whatever a user's function raises
+        # NumPy says of some that they are no numbers in words of its own.
+        known = next((each for each in (error, error.__cause__) if isinstance(each, TracingError)), None)
+        reason = f"raises {type(error).__name__}: {' '.join(str(error).split())}" if known is None else str(known)
+        raise InputError(f"{owner} is refused: {_line(error, kind)} {reason}") from error
+
+
+def _line(error: BaseException, kind: type[Data]) -> str:
+    """Say in which line of a user's an error happened."""
+    folders = tuple(str(Path(str(module.__file__)).parent) for module in map(__import__, _LIBRARIES))
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(folders)]
+    if not own:
+        return f"a function of {_place(kind)}"
+    return f"{own[-1].filename}, line {own[-1].lineno} (`{own[-1].line}`),"
+
+
+def _place(kind: type[Data]) -> str:
+    return kind.__name__
+
+
+def _told(values: Array) -> str:
+    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"

@@ -138,6 +138,13 @@ class Initialization:
         pairs = zip(self.loops.rows, self.loops.scales, strict=True)
         return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
 
+    @property
+    def largest_inertia(self) -> float:
+        """The largest element of the mass matrix' diagonal at the model's start, in kg m² or kg; 0 without bodies."""
+        functions = self.functions
+        functions.parameters[:], functions.coordinates[:] = self._start.parameters, self._start.coordinates
+        return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
+
     def tell_changes(self, start: Start) -> None:
         """Say in the log where a start differs from what its parameters say."""
         self.functions.parameters[:] = start.parameters

@@ -23,6 +23,14 @@ from mbsfmu.rules.rule import Rule
 PENALTY = 1e11
 """Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
 
+MOST_STIFFENING = 1e6
+"""The penalty factor is at most so many times the inertia by 4/h²: beyond, round-off of the sum moves it all."""
+
+
+def suitable_penalty(inertia: float, step: float) -> float:
+    """Return the paper's factor, or less where the largest inertia in kg m² or kg is small beside it at a step in s."""
+    return min(PENALTY, MOST_STIFFENING * 4.0 / step**2 * inertia) if inertia > 0.0 else PENALTY
+
 
 class AugmentedEquations:
     """The equations of motion with the penalty system's forces, in all coordinates.

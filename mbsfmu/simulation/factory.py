@@ -18,7 +18,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.hdca import Hdca
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.formulations.penalty import Penalty, suitable_penalty
 from mbsfmu.formulations.system import System
 from mbsfmu.identity import Origin, content_key
 from mbsfmu.rules import Rule, rule_names
@@ -154,7 +154,8 @@ def make_simulation(
     elif kind is DcaAlm:
         chosen = DcaAlm(*basic, projections=projections, stabilisation=stabilisation, **given)
     elif kind is Penalty:
-        chosen = Penalty(*basic, **given)
+        suitable = suitable_penalty(initialization.largest_inertia, step)
+        chosen = Penalty(*basic, penalty=suitable if penalty is None else penalty)
     else:
         chosen = kind(*basic)
     made = make_solver(

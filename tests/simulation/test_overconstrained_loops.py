@@ -333,3 +333,22 @@ def test_start_angles_that_do_not_close_a_loop_are_told(caplog: pytest.LogCaptur
             name = told[0].split()[1]
             found, parameter = simulation.get(name), simulation.get(f"{name}_start")
             assert f"{name} starts at {found:.6g} instead of {parameter:.6g} rad: the start values do not" in told[0]
+
+
+@pytest.mark.parametrize("size", [0.01, 0.1])
+def test_small_linkages_move_as_large_ones(size: float) -> None:
+    """Of the same density, gravity in proportion: penalty forces must not outweigh light bodies by all digits."""
+    data = bennett().to_dict()
+    mechanism = data["systems"]["mechanism"]
+    mechanism["gravity"] = [size * each for each in mechanism["gravity"]]
+    for name, place in mechanism["ground"].items():
+        mechanism["ground"][name] = [size * each for each in place]
+    for body in mechanism["bodies"]:
+        body["length"] *= size
+        body["mass"] *= size**3
+        for kind in ("inertia", "products_of_inertia"):
+            body[kind] = [size**5 * each for each in body[kind]]
+    model = CoupledModel.from_dict(data)
+    result = model.simulation(formulation="penalty", compiled=False).run(TIMES["bennett"][0])
+    assert result["link_1.angle"][-1] == pytest.approx(bennett_reference()[0, 0], abs=5e-6)
+    assert result["link_1.angular_velocity"][-1] == pytest.approx(bennett_reference()[1, 0], rel=1e-4)

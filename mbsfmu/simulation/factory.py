@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
@@ -41,6 +43,9 @@ TOLERANCE = 1e-6
 """Relative and absolute tolerance of adaptive solvers, where nothing is said."""
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
 """How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
+_ROUND_OFF = 1e-3
+"""Of accelerations in rad/s² and m/s², for each rad or m, beyond which a step is told to be too small."""
+_LOGGER = logging.getLogger(__name__)
 
 
 def make_simulation(
@@ -136,6 +141,8 @@ def make_simulation(
     _check_constraints(kind, stabilisation, penalty, projections)
     projections = _projects(kind, solver, projections)
     restart_momenta = _restarts(kind, solver, restart_momenta)
+    if rule is not None and kind in (DoubleStep, Penalty) and system.coordinates:
+        _tell_round_off(solver, step)
     initialization = Initialization(system)
     loops = _every_joint(initialization, system, projections) if kind.absolute else initialization.loops
     functions = SystemFunctions(system, loops)
@@ -201,6 +208,20 @@ def _every_joint(initialization: Initialization, system: System, projections: bo
     redundant = len(initialization.functions.rows) - initialization.loops.rank
     every = len(system.constraints)
     return LoopEquations(tuple(range(every)), every if projections else every - redundant, (1.0,) * every)
+
+
+def _tell_round_off(solver: str, step: float) -> None:
+    """Warn where a step in s is so small that accelerations, differences of positions by its square, are round-off."""
+    round_off = 4.0 * sys.float_info.epsilon / step**2
+    if round_off > _ROUND_OFF:
+        _LOGGER.warning(
+            "with steps of %.3g s accelerations by the solver %s, differences of positions by the square of the step, "
+            "have a round-off of up to %.2g rad/s2 or m/s2 for each rad or m; take larger steps, or the formulation "
+            "dca, hdca or dca-alm, which find them from the equations",
+            step,
+            solver,
+            round_off,
+        )
 
 
 def _jacobian(jacobian: str | None, solver: str, rule: Rule | None) -> Jacobian:

@@ -41,3 +41,19 @@ def test_run_that_ends_a_moment_behind_a_step() -> None:
     for name in ("slewing.moment.z", "B.moment.y", "crank.angular_acceleration"):
         scale = np.max(np.abs(result[name])) + np.max(np.abs(result["slewing.force.z"]))
         assert result[name][-1] == pytest.approx(result[name][-2], abs=1e-4 * scale)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_internal_steps_at_round_off_are_told(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Accelerations hardly change in 200 ns: what they do is round-off, which is as large as is told, or not there."""
+    result = slewing_four_bar().simulation(formulation=formulation, step=1e-8, compiled=False).run(2e-7)
+    spread = np.ptp(result["crank.angular_acceleration"])
+    if formulation in ("double-step", "penalty"):
+        told = float(caplog.text.partition("round-off of up to ")[2].split()[0])
+        assert 0.01 < spread < told
+    else:
+        assert "round-off" not in caplog.text
+        assert spread < 1e-10
+    caplog.clear()
+    slewing_four_bar().simulation(formulation=formulation, step=1e-5, compiled=False)
+    assert "round-off" not in caplog.text

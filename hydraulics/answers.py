@@ -1,4 +1,4 @@
-"""What the functions of components give, checked against what the components have."""
+"""What the functions of parts give, checked against what the parts have."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from hydraulics.component import Component
 from hydraulics.data import DataError, meant
 from hydraulics.fluid import Array
+from hydraulics.part import DynamicPart
 from hydraulics.quantity import Quantity
 
 Answer = TypeVar("Answer")
 
 
 def picked(
-    component: Component, function: str, quantities: Iterable[Quantity], given: Mapping[str, Answer]
+    part: DynamicPart, function: str, quantities: Iterable[Quantity], given: Mapping[str, Answer]
 ) -> list[Answer]:
     """Return what a function gave for each quantity, in their order.
 
@@ -28,12 +29,12 @@ def picked(
     names = [quantity.name for quantity in quantities]
     if sorted(names) != sorted(given):
         told, wanted = (", ".join(sorted(each)) or "nothing" for each in (given, names))
-        raise DataError(f"{component.type} '{component.name}': {function} gives {told}; it must give {wanted}")
+        raise DataError(f"{part.type} '{part.name}': {function} gives {told}; it must give {wanted}")
     return [given[name] for name in names]
 
 
 def in_order(
-    component: Component, function: str, quantities: Iterable[Quantity], given: Mapping[str, Array | float]
+    part: DynamicPart, function: str, quantities: Iterable[Quantity], given: Mapping[str, Array | float]
 ) -> list[Array | float]:
     """Return the numbers that a function gave for each quantity, in their order.
 
@@ -42,11 +43,11 @@ def in_order(
     DataError
         When it gave more or less than these, or arrays of numbers.
     """
-    values = picked(component, function, quantities, given)
+    values = picked(part, function, quantities, given)
     for name, value in given.items():
         if np.shape(value) != ():
             raise DataError(
-                f"{component.type} '{component.name}': {function} gives an array of shape {np.shape(value)} as "
+                f"{part.type} '{part.name}': {function} gives an array of shape {np.shape(value)} as "
                 f"'{name}'; it must be one number"
             )
     return values

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple
 
-from pydantic import BeforeValidator, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny
 
-from hydraulics.data import Data, DataError, Name
+from hydraulics.data import DataError, Name
 from hydraulics.fluid import Array
 from hydraulics.kinds import Kinds
 from hydraulics.moment import Moment
 from hydraulics.parameters import parameter_fields
+from hydraulics.part import DynamicPart
 from hydraulics.quantity import Quantity
 
 COMPONENTS: Kinds[Component] = Kinds("component")
@@ -82,19 +83,12 @@ class Space(NamedTuple):
     bulk_modulus: Array | None = None
 
 
-class Component(Data):
+class Component(DynamicPart, abstract=True):
     """A component of a circuit.
 
     A class that derives from it is data, with fields that say what they are: a `Port`, or a number of the equations,
     as `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `Moment`, with no
     branch on a value and nothing written in place; quantities go by short names, without the component's.
-
-    Attributes
-    ----------
-    type
-        The word by which data call the class; a class sets it as `type: Literal["my-part"] = "my-part"`.
-    name
-        Name of the component.
 
     Raises
     ------
@@ -102,30 +96,22 @@ class Component(Data):
         When a class lacks what its ports or quantities need, at its definition.
     """
 
+    family = COMPONENTS
     stage: ClassVar[Stage] = Stage.LINE
-    type: Any
-    name: Name
-
-    def __init_subclass__(cls, *, abstract: bool = False) -> None:
-        super().__init_subclass__()
 
     @classmethod
-    def __pydantic_init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        """Register a class; one that is a base for others only is `abstract`."""
-        super().__pydantic_init_subclass__(**kwargs)
-        if not abstract:
-            COMPONENTS.word(cls)
-            _check_class(cls)
-            COMPONENTS.add(cls)
+    def pairs(cls) -> tuple[tuple[str, str], ...]:
+        """Return functions that a class has together: what there is, and what gives its values."""
+        return (*super().pairs(), ("limited", "start_limits"))
 
-    @model_validator(mode="after")
-    def _has_distinct_names(self) -> Self:
-        quantities = (*self.states(), *self.inputs(), *self.outputs())
-        names = [*parameter_fields(type(self)), *(quantity.name for quantity in quantities)]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"the name '{name}' is given to more than one of its numbers")
-        return self
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without the functions that its ports need, or with parameters that are no numbers."""
+        _check_ports(cls)
+        super().check_class()
+        for name in parameter_fields(cls):
+            if cls.model_fields[name].annotation is not float:
+                raise DataError(f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float")
 
     # -- what it has ----------------------------------------------------------------------------------------
 
@@ -137,18 +123,6 @@ class Component(Data):
         """Return the nodes at ports of some kinds; at all of them where none is named."""
         found = port_kinds(type(self)).items()
         return tuple(getattr(self, port) for port, kind in found if not kinds or kind in kinds)
-
-    def states(self) -> tuple[Quantity, ...]:
-        """Return its states of first order."""
-        return ()
-
-    def inputs(self) -> tuple[Quantity, ...]:
-        """Return its inputs, with their values where nothing drives them as `start`."""
-        return ()
-
-    def outputs(self) -> tuple[Quantity, ...]:
-        """Return what it tells; outputs of a unit are those that are `shared`."""
-        return ()
 
     def limited(self) -> tuple[Quantity, ...]:
         """Return what must lie within limits at the start."""
@@ -231,26 +205,17 @@ def port_kinds(kind: type[Component]) -> dict[str, PortKind]:
     }
 
 
-def _check_class(kind: type[Component]) -> None:
-    """Refuse a class that lacks the functions that its ports and quantities need.
+def _check_ports(kind: type[Component]) -> None:
+    """Refuse a class that lacks the functions that its ports need.
 
     Raises
     ------
     DataError
-        When one is missing, or a parameter is no number.
+        When one is missing.
     """
     ports = port_kinds(kind)
     if not ports:
         raise DataError(f"class {kind.__name__}: a component needs a port, as `inlet: Port`")
-
-    def has(*functions: str) -> bool:
-        return any(getattr(kind, function) is not getattr(Component, function) for function in functions)
-
-    for field in kind.model_fields:
-        if hasattr(Component, field):
-            raise DataError(
-                f"class {kind.__name__}: a field cannot be called '{field}', as a function of components is"
-            )
     for port, role in ports.items():
         needed = {
             PortKind.THROUGH: ("flows", "displacements"),
@@ -258,14 +223,7 @@ def _check_class(kind: type[Component]) -> None:
             PortKind.CHAMBER: ("volumes",),
             PortKind.HELD: ("held_pressures",),
         }[role]
-        if not has(*needed):
+        if not kind.gives(*needed):
             raise DataError(
                 f"class {kind.__name__}: its port '{port}' {role.value}, but it has no {' or '.join(needed)}"
             )
-    for quantities, function in (("states", "rates"), ("outputs", "evaluate_outputs"), ("limited", "start_limits")):
-        if has(quantities) != has(function):
-            present, missing = (quantities, function) if has(quantities) else (function, quantities)
-            raise DataError(f"class {kind.__name__}: it has {present}, but no {missing}")
-    for name in parameter_fields(kind):
-        if kind.model_fields[name].annotation is not float:
-            raise DataError(f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float")

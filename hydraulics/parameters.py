@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any
+from typing import Any, get_args
+
+from pydantic.fields import FieldInfo
 
 from hydraulics.data import Data
 from hydraulics.fluid import ISOTHERMAL, Oil
@@ -52,6 +54,8 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
 def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
     """Yield the parameters of a part, start values being those of its data.
 
+    Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`.
+
     Parameters
     ----------
     data
@@ -60,16 +64,28 @@ def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
         What stands before the names of its fields.
     """
     for field, parameter in parameter_fields(type(data)).items():
-        least, most = _bounds(type(data).model_fields[field].metadata)
-        yield Quantity(
-            f"{name}.{field}",
-            parameter.unit,
-            getattr(data, field),
-            least,
-            most if parameter.maximum is None else parameter.maximum,
-            description=parameter.description,
-            tunable=parameter.tunable,
-        )
+        info, value = type(data).model_fields[field], getattr(data, field)
+        for suffix, each, constraints in _numbers(value, info.annotation, info.metadata):
+            least, most = _bounds(constraints)
+            yield Quantity(
+                f"{name}.{field}{suffix and '.' + suffix}",
+                parameter.unit,
+                each,
+                least,
+                most if parameter.maximum is None else parameter.maximum,
+                description=parameter.description + (suffix and f", {suffix}"),
+                tunable=parameter.tunable,
+            )
+
+
+def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tuple[str, float, list[Any]]]:
+    """Yield the numbers of a field, each with its suffix and the constraints that its type sets."""
+    if not isinstance(value, tuple):
+        yield "", value, constraints
+        return
+    for suffix, each, own in zip("xyz", value, get_args(annotation), strict=True):
+        infos = [info for info in getattr(own, "__metadata__", ()) if isinstance(info, FieldInfo)]
+        yield suffix, each, [constraint for info in infos for constraint in info.metadata]
 
 
 def _bounds(constraints: list[Any]) -> tuple[float | None, float | None]:

@@ -15,14 +15,11 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import DataError
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.model import (
-    Actuator,
     Beam,
     Cuboid,
     Cylindrical,
     Fixed,
     Free,
-    JointDrive,
-    JointSpringDamper,
     Mechanism,
     Planar,
     Point,
@@ -30,11 +27,11 @@ from mbsfmu.model import (
     Revolute,
     RigidBody,
     Spherical,
-    SpringDamper,
     Universal,
     along,
 )
 from mbsfmu.part_files import load_parts
+from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 

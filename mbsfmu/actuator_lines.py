@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hydraulics import Circuit
 from mbsfmu.data import DataError
-from mbsfmu.model.force import JointDrive
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import Reference, references
 
 Connections = Sequence[tuple[str, str]]
 Systems = Mapping[str, Mechanism | Circuit]
@@ -80,15 +80,16 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
 
 
 def _moved_by(target: str, systems: Systems) -> str:
-    """Return whose motion an input changes: an actuator's own, or of a drive in a joint that of the body."""
-    system, _, force = _owner(target).partition(".")
+    """Return whose motion an input changes: a force's own, or where it acts in a joint alone that of the body."""
+    system, _, name = _owner(target).partition(".")
     data = systems[system]
     if isinstance(data, Mechanism):
-        for drive in data.forces:
-            if isinstance(drive, JointDrive) and drive.name == force:
-                body = data.topology.body_of_joint(drive.joint)
-                return f"{system}.{force if body is None else data.topology.bodies[body].name}"
-    return f"{system}.{force}"
+        for force in data.forces:
+            joints = references(force, Reference.JOINT)
+            if force.name == name and joints and not references(force, Reference.POINT):
+                body = data.topology.body_of_joint(joints[0])
+                return f"{system}.{name if body is None else data.topology.bodies[body].name}"
+    return f"{system}.{name}"
 
 
 def _owner(reference: str) -> str:

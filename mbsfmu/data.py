@@ -1,6 +1,31 @@
-"""The base of the model layer's data; one implementation serves mechanisms and hydraulics."""
+"""The base of the model layer's data and parts; one implementation serves mechanisms and hydraulics."""
 
+from hydraulics.answers import in_order
 from hydraulics.data import LARGEST, Data, DataError, Name, meant, word
+from hydraulics.fluid import Array
 from hydraulics.frozen import FrozenMap, FrozenMapping
+from hydraulics.kinds import Kinds
+from hydraulics.parameters import Parameter, parameter_fields, parameters_of
+from hydraulics.part import DynamicPart, Part
+from hydraulics.quantity import Quantity, belonging_to
 
-__all__ = ["LARGEST", "Data", "DataError", "FrozenMap", "FrozenMapping", "Name", "meant", "word"]
+__all__ = [
+    "LARGEST",
+    "Array",
+    "Data",
+    "DataError",
+    "DynamicPart",
+    "FrozenMap",
+    "FrozenMapping",
+    "Kinds",
+    "Name",
+    "Parameter",
+    "Part",
+    "Quantity",
+    "belonging_to",
+    "in_order",
+    "meant",
+    "parameter_fields",
+    "parameters_of",
+    "word",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.fmu.raster import Stroke, draw
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.system import starts
-from mbsfmu.model.force import Actuator, SpringDamper
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import Reference, references
 from mbsfmu.simulation.simulation import Simulation
 
 _BODY, _JOINT, _FORCE, _OIL = (52, 73, 94), (44, 62, 80), (192, 57, 43), (41, 128, 185)
@@ -60,13 +60,13 @@ def _lines(mechanism: Mechanism, coordinates: Array) -> Iterator[tuple[Array, Ar
     points = Points(mechanism, properties)
     kinematics = Kinematics(tree_joints(mechanism.topology, points))
     joints = [(joint.parent, joint.child) for joint in mechanism.joints]
-    forces = [(each.start, each.end) for each in mechanism.forces if isinstance(each, (Actuator, SpringDamper))]
+    forces = [pair for each in mechanism.forces for pair in pairwise(references(each, Reference.POINT))]
     named = [f"{body.name}.{name}" for body in mechanism.topology.bodies for name in (*body.all_points, "centre")]
     used = dict.fromkeys([each for pair in (*joints, *forces) for each in pair] + named)
     slots = {name: body_and_point(mechanism, points, name) for name in used}
     parameters = starts(properties.variables)
-    references = np.tile([1.0, 0.0, 0.0, 0.0], mechanism.topology.references)
-    frames = kinematics.frames(coordinates, references, parameters)
+    no_turns = np.tile([1.0, 0.0, 0.0, 0.0], mechanism.topology.references)
+    frames = kinematics.frames(coordinates, no_turns, parameters)
     places = {name: frames.point(body, slot.of(parameters)) for name, (body, slot) in slots.items()}
     for body in range(len(mechanism.topology.bodies)):
         own = [places[name] for name, (index, _) in slots.items() if index == body]

@@ -7,7 +7,7 @@ from scipy.linalg import expm
 
 from mbsfmu import CoupledModel, Mechanism, Prismatic, RigidBody, StepSignal
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.model import JointDrive, JointSpringDamper
+from mbsfmu.parts import JointDrive, JointSpringDamper
 
 MASS, STIFFNESS, DAMPING = 2.0, 50.0, 0.8
 START, SPEED = 0.3, 1.0

@@ -1,245 +1,280 @@
-"""Forces between points and loads in joints: generalised forces, powers and stored energy."""
+"""The forces of a mechanism in their places there: what they have, and what they do together."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mbsfmu.equations.bodies import Points, body_and_point
-from mbsfmu.equations.kinematics import Frames, body_velocity, point_velocity
-from mbsfmu.equations.properties import Properties
-from mbsfmu.equations.rotation import Array, cross
-from mbsfmu.model.force import Actuator, AnyForce, JointDrive, JointSpringDamper, SpringDamper
-from mbsfmu.model.joint import Prismatic
+from mbsfmu.data import DataError, Quantity, belonging_to, in_order, meant, parameters_of
+from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.kinematics import body_velocity, point_velocity
+from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.properties import Properties, Slot, VectorSlot
+from mbsfmu.equations.rotation import Array
+from mbsfmu.model.force import Force, JointLoad, reference_fields
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import Reference
+from mbsfmu.model.present import BodyPoint, JointMotion, Present
+
+Place = TypeVar("Place")
 
 
-@dataclass(frozen=True)
-class Motion:
-    """What a force may depend on.
-
-    Attributes
-    ----------
-    coordinates, velocities
-        z and ż, each of shape (n,).
-    frames
-        Where the bodies are.
-    body_velocities
-        Z of each body, each of shape (6,).
-    """
-
-    coordinates: Array
-    velocities: Array
-    frames: Frames
-    body_velocities: list[Array]
-
-
-@dataclass(frozen=True)
-class Loads:
-    """Sums up what acts on the bodies and in the joints.
+class Given(NamedTuple):
+    """The numbers of a mechanism beside its motion, each a vector.
 
     Attributes
     ----------
-    wrenches
-        For each body, force in N and moment about the inertial origin in N m, each of shape (6,).
-    joint_loads
-        Generalised force of each joint coordinate in N m or N.
+    states, inputs, parameters
+        Of the whole mechanism.
     """
 
-    wrenches: list[Array]
-    joint_loads: list[Array]
-
-    @classmethod
-    def none(cls, bodies: int, coordinates: int) -> Loads:
-        """Return loads of zero."""
-        return cls([np.zeros(6)] * bodies, [np.asarray(0.0)] * coordinates)
-
-    def add_force(self, body: int, force: Array, point: Array) -> None:
-        """Add a force in N at a point of a body; on the ground it has no effect."""
-        if body >= 0:
-            self.wrenches[body] = self.wrenches[body] + np.concatenate([force, cross(point, force)])
+    states: Array
+    inputs: Array
+    parameters: Array
 
 
-class Force(ABC):
-    """One thing that acts on a mechanism.
+class JointWords(NamedTuple):
+    """What belongs to the coordinate of a joint: the word for its effort, and the units of effort and coordinate."""
+
+    effort: str
+    load: str
+    coordinate: str
+
+
+class ActingForce:
+    """A force in its place.
+
+    Parameters
+    ----------
+    force, mechanism, points
+        The force, the mechanism that it acts on, and the points of this.
+    properties
+        Gets the force's parameters.
+    first_state, first_input
+        Where its states and inputs stand among those of the mechanism.
 
     Attributes
     ----------
-    name
-        Its name.
+    force
+        The force.
+    states, inputs, outputs
+        Its quantities, by short names.
     """
 
-    name: str
+    def __init__(
+        self,
+        force: Force,
+        mechanism: Mechanism,
+        points: Points,
+        properties: Properties,
+        *,
+        first_state: int,
+        first_input: int,
+    ) -> None:
+        self.force = force
+        self._owner = f"{force.type} '{force.name}'"
+        named = reference_fields(force, Reference.POINT)
+        self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
+        joints = reference_fields(force, Reference.JOINT)
+        self._joints = {field: _coordinate(mechanism, joint) for field, joint in joints.items()}
+        self._words = {field: _words(mechanism, joint) for field, joint in joints.items()}
+        self._slots = dict(self._registered(properties))
+        self.states, self.inputs, self.outputs = (
+            tuple(self._in_words(each) for each in quantities)
+            for quantities in (force.states(), force.inputs(), force.outputs())
+        )
+        self._first_state, self._first_input = first_state, first_input
 
-    @abstractmethod
-    def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:
-        """Add the loads; `given` is the force or torque from outside in N or N m, where there is one."""
+    def _in_words(self, quantity: Quantity) -> Quantity:
+        """Return a quantity with the words of its joints."""
+        name, unit, description = (
+            text.format(**self._words) if self._words else text
+            for text in (quantity.name, quantity.unit, quantity.description)
+        )
+        return replace(quantity, name=name, unit=unit, description=description)
 
-    def work_rate(self, motion: Motion, given: Array | None, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the power brought in from outside in W."""
-        return np.asarray(0.0)
+    def _registered(self, properties: Properties) -> Iterable[tuple[str, Slot | VectorSlot]]:
+        """Register the parameters; yield where they come from, by the names of the fields."""
+        slots: dict[str, list[Slot]] = {}
+        for quantity in map(self._in_words, parameters_of(self.force, self.force.name)):
+            field = quantity.name.split(".")[1]
+            slots.setdefault(field, []).append(properties.quantity(quantity))
+        for field, own in slots.items():
+            yield field, VectorSlot(tuple(own)) if len(own) > 1 else own[0]
 
-    def dissipation(self, motion: Motion, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the power lost in W."""
-        return np.asarray(0.0)
+    # -- equations ------------------------------------------------------------------------------------------
 
-    def energy(self, frames: Frames, coordinates: Array, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the stored energy in J."""
-        return np.asarray(0.0)
-
-
-class Line:
-    """The straight line between two points."""
-
-    def __init__(self, force: Actuator | SpringDamper, mechanism: Mechanism, points: Points) -> None:
-        self._start, self._start_point = body_and_point(mechanism, points, force.start)
-        self._end, self._end_point = body_and_point(mechanism, points, force.end)
-
-    def ends(self, frames: Frames, parameters: Array) -> tuple[Array, Array]:
-        """Return both points in the inertial frame in m, each of shape (3,)."""
-        return (
-            frames.point(self._start, self._start_point.of(parameters)),
-            frames.point(self._end, self._end_point.of(parameters)),
+    def present(self, motion: Motion, given: Given) -> Present:
+        """Return what the force sees."""
+        return Present(
+            self._owner,
+            {**self._numbers(given.parameters), **self._live(given.states, given.inputs)},
+            {field: cache(partial(_placed, motion, *place, given.parameters)) for field, place in self._points.items()},
+            {field: partial(_moved, motion, coordinate) for field, coordinate in self._joints.items()},
         )
 
-    def length(self, frames: Frames, parameters: Array) -> Array:
-        """Return |s| in m [Jaiswal2021, eq. 45]."""
-        start, end = self.ends(frames, parameters)
-        return np.sqrt((end - start) @ (end - start))
+    def _numbers(self, parameters: Array) -> dict[str, Callable[[], Array]]:
+        return {field: partial(slot.of, parameters) for field, slot in self._slots.items()}
 
-    def velocity(self, motion: Motion, parameters: Array) -> Array:
-        """Return d|s|/dt in m/s [Jaiswal2021, eq. 45]."""
-        start, end = self.ends(motion.frames, parameters)
-        relative = point_velocity(body_velocity(motion.body_velocities, self._end), end) - point_velocity(
-            body_velocity(motion.body_velocities, self._start), start
-        )
-        return relative @ (end - start) / self.length(motion.frames, parameters)
+    def _live(self, states: Array, inputs: Array) -> dict[str, Callable[[], Array]]:
+        numbers: dict[str, Callable[[], Array]] = {}
+        for quantities, values, first in (
+            (self.force.states(), states, self._first_state),
+            (self.force.inputs(), inputs, self._first_input),
+        ):
+            for index, quantity in enumerate(quantities, start=first):
+                numbers[quantity.name] = partial(values.__getitem__, index)
+        return numbers
 
-    def push(self, loads: Loads, frames: Frames, force: Array, parameters: Array) -> None:
-        """Add a force in N that pushes the points apart."""
-        start, end = self.ends(frames, parameters)
-        vector = (end - start) / self.length(frames, parameters) * force
-        loads.add_force(self._end, vector, end)
-        loads.add_force(self._start, -vector, start)
+    def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
+        """Add what the force exerts.
 
+        Raises
+        ------
+        DataError
+            When it acts on a point or joint that it does not name, or a load is no number or vector.
+        """
+        now = self.present(motion, given)
+        for load in self.force.loads(now):
+            if isinstance(load, JointLoad):
+                coordinate = self._place(self._joints, "joint", load.joint)
+                loads.add_in_joint(coordinate, self._checked("load", load.load, ()))
+                continue
+            body, _ = self._place(self._points, "point", load.point)
+            if load.force is not None:
+                loads.add_force(body, self._checked("force", load.force, (3,)), now.point(load.point).position)
+            if load.moment is not None:
+                loads.add_moment(body, self._checked("moment", load.moment, (3,)))
 
-class ActuatorForce(Force):
-    """A force from outside along a line."""
+    def _place(self, places: dict[str, Place], kind: str, field: str) -> Place:
+        if field not in places:
+            raise DataError(f"{self._owner}: loads names a {kind} '{field}'; {meant(field, places)}")
+        return places[field]
 
-    def __init__(self, actuator: Actuator, mechanism: Mechanism, points: Points) -> None:
-        self.name = actuator.name
-        self.line = Line(actuator, mechanism, points)
+    def _checked(self, what: str, value: Array, shape: tuple[int, ...]) -> Array:
+        if np.shape(value) != shape:
+            told = "one number" if not shape else "of shape (3,)"
+            raise DataError(f"{self._owner}: loads gives a {what} of shape {np.shape(value)}; it must be {told}")
+        return value
 
-    def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:
-        """Push the points apart with the given force."""
-        assert given is not None
-        self.line.push(loads, motion.frames, given, parameters)
+    def scalar(self, function: str, motion: Motion, given: Given) -> Array:
+        """Return what a function gives that has one number, as `energy` in J.
 
-    def work_rate(self, motion: Motion, given: Array | None, parameters: Array) -> Array:
-        """Return force times velocity in W."""
-        assert given is not None
-        return given * self.line.velocity(motion, parameters)
+        Raises
+        ------
+        DataError
+            When it gives more.
+        """
+        value = getattr(self.force, function)(self.present(motion, given))
+        if np.shape(value) != ():
+            raise DataError(f"{self._owner}: {function} gives an array of shape {np.shape(value)}; it must be a number")
+        return value
 
+    def rates(self, motion: Motion, given: Given) -> list[Array | float]:
+        """Return the rates of its states."""
+        return in_order(self.force, "rates", self.force.states(), self.force.rates(self.present(motion, given)))
 
-class SpringDamperForce(Force):
-    """A spring and a damper along a line."""
+    def evaluate_outputs(self, motion: Motion, given: Given) -> list[Array | float]:
+        """Return its outputs."""
+        told = self.force.evaluate_outputs(self.present(motion, given))
+        return in_order(self.force, "evaluate_outputs", self.force.outputs(), told)
 
-    def __init__(self, spring: SpringDamper, mechanism: Mechanism, points: Points, properties: Properties) -> None:
-        self.name = spring.name
-        self._line = Line(spring, mechanism, points)
-        self._stiffness = properties.scalar(f"{spring.name}.stiffness", spring.stiffness, "N/m", "stiffness", 0)
-        self._damping = properties.scalar(f"{spring.name}.damping", spring.damping, "N.s/m", "damping", 0)
-        self._free = properties.scalar(f"{spring.name}.free_length", spring.free_length, "m", "length without force", 0)
-
-    def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:  # noqa: ARG002
-        """Push with the spring's and the damper's force."""
-        stretch = self._line.length(motion.frames, parameters) - self._free.of(parameters)
-        rate = self._line.velocity(motion, parameters)
-        force = -self._stiffness.of(parameters) * stretch - self._damping.of(parameters) * rate
-        self._line.push(loads, motion.frames, force, parameters)
-
-    def dissipation(self, motion: Motion, parameters: Array) -> Array:
-        """Return the damper's loss in W."""
-        return self._damping.of(parameters) * self._line.velocity(motion, parameters) ** 2
-
-    def energy(self, frames: Frames, coordinates: Array, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the spring's energy in J."""
-        stretch = self._line.length(frames, parameters) - self._free.of(parameters)
-        return 0.5 * self._stiffness.of(parameters) * stretch**2
-
-
-class JointSpringDamperForce(Force):
-    """A spring and a damper on a joint coordinate."""
-
-    def __init__(self, spring: JointSpringDamper, mechanism: Mechanism, properties: Properties) -> None:
-        self.name = spring.name
-        self._coordinate, slides = joint_coordinate(mechanism, spring.joint)
-        stiffness, damping, coordinate = ("N/m", "N.s/m", "m") if slides else ("N.m/rad", "N.m.s/rad", "rad")
-        self._stiffness = properties.scalar(f"{spring.name}.stiffness", spring.stiffness, stiffness, "stiffness", 0)
-        self._damping = properties.scalar(f"{spring.name}.damping", spring.damping, damping, "damping", 0)
-        self._free = properties.scalar(
-            f"{spring.name}.free_coordinate", spring.free_coordinate, coordinate, "coordinate without force"
-        )
-
-    def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:  # noqa: ARG002
-        """Add the spring's and the damper's load to the joint."""
-        stretch = motion.coordinates[self._coordinate] - self._free.of(parameters)
-        rate = motion.velocities[self._coordinate]
-        load = -self._stiffness.of(parameters) * stretch - self._damping.of(parameters) * rate
-        loads.joint_loads[self._coordinate] = loads.joint_loads[self._coordinate] + load
-
-    def dissipation(self, motion: Motion, parameters: Array) -> Array:
-        """Return the damper's loss in W."""
-        return self._damping.of(parameters) * motion.velocities[self._coordinate] ** 2
-
-    def energy(self, frames: Frames, coordinates: Array, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the spring's energy in J."""
-        stretch = coordinates[self._coordinate] - self._free.of(parameters)
-        return 0.5 * self._stiffness.of(parameters) * stretch**2
+    def initial_states(self, parameters: Array) -> list[Array | float]:
+        """Return its states at the start."""
+        start = self.force.initial_states(Present(self._owner, self._numbers(parameters), {}, {}))
+        return in_order(self.force, "initial_states", self.force.states(), start)
 
 
-class JointDriveForce(Force):
-    """A torque or force from outside in a joint.
+class MechanismForces:
+    """All that acts on a mechanism but gravity.
+
+    Parameters
+    ----------
+    mechanism, points
+        The mechanism and its points.
+    properties
+        Gets the forces' parameters.
 
     Attributes
     ----------
-    slides
-        True on a prismatic joint, where the drive gives a force.
+    states, inputs, outputs
+        Those of all forces, under their full names.
+    balancing
+        Indices of the inputs that can hold the mechanism still.
     """
 
-    def __init__(self, drive: JointDrive, mechanism: Mechanism) -> None:
-        self.name = drive.name
-        self._coordinate, self.slides = joint_coordinate(mechanism, drive.joint)
+    def __init__(self, mechanism: Mechanism, points: Points, properties: Properties) -> None:
+        self.acting: list[ActingForce] = []
+        self.states: tuple[Quantity, ...] = ()
+        self.inputs: tuple[Quantity, ...] = ()
+        self.outputs: tuple[Quantity, ...] = ()
+        self.balancing: tuple[int, ...] = ()
+        for force in mechanism.forces:
+            first = {"first_state": len(self.states), "first_input": len(self.inputs)}
+            acting = ActingForce(force, mechanism, points, properties, **first)
+            balancing = [index for index, each in enumerate(force.inputs()) if each.name in force.balancing]
+            self.acting.append(acting)
+            self.balancing += tuple(len(self.inputs) + index for index in balancing)
+            self.states += _belonging(force, acting.states)
+            self.inputs += _belonging(force, acting.inputs)
+            self.outputs += _belonging(force, acting.outputs)
 
-    def apply(self, loads: Loads, motion: Motion, given: Array | None, parameters: Array) -> None:  # noqa: ARG002
-        """Add the given load to the joint."""
-        loads.joint_loads[self._coordinate] = loads.joint_loads[self._coordinate] + given
+    def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
+        """Add what they exert."""
+        for each in self.acting:
+            each.add_to(loads, motion, given)
 
-    def work_rate(self, motion: Motion, given: Array | None, parameters: Array) -> Array:  # noqa: ARG002
-        """Return load times joint velocity in W."""
-        assert given is not None
-        return given * motion.velocities[self._coordinate]
+    def work_rates(self, motion: Motion, given: Given) -> list[Array]:
+        """Return the power that each brings in from outside in W."""
+        return [each.scalar("work_rate", motion, given) for each in self.acting]
+
+    def dissipations(self, motion: Motion, given: Given) -> list[Array]:
+        """Return the power that is lost in each in W."""
+        return [each.scalar("dissipation", motion, given) for each in self.acting]
+
+    def energies(self, motion: Motion, given: Given) -> list[Array]:
+        """Return the energy stored in each in J."""
+        return [each.scalar("energy", motion, given) for each in self.acting]
+
+    def rates(self, motion: Motion, given: Given) -> list[Array | float]:
+        """Return the rates of the states."""
+        return [rate for each in self.acting for rate in each.rates(motion, given)]
+
+    def evaluate_outputs(self, motion: Motion, given: Given) -> list[Array | float]:
+        """Return the outputs."""
+        return [value for each in self.acting for value in each.evaluate_outputs(motion, given)]
+
+    def initial_states(self, parameters: Array) -> list[Array | float]:
+        """Return the states at the start."""
+        return [state for each in self.acting for state in each.initial_states(parameters)]
 
 
-def joint_coordinate(mechanism: Mechanism, joint: str) -> tuple[int, bool]:
-    """Return the index of a tree joint's coordinate, and whether the joint slides."""
+def _belonging(force: Force, quantities: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    return tuple(belonging_to(force.name, quantity) for quantity in quantities)
+
+
+def _placed(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
+    velocity = body_velocity(motion.body_velocities, body)
+    position = motion.frames.point(body, slot.of(parameters))
+    return BodyPoint(position, point_velocity(velocity, position), motion.frames.orientation(body), velocity[3:])
+
+
+def _moved(motion: Motion, coordinate: int) -> JointMotion:
+    return JointMotion(motion.coordinates[coordinate], motion.velocities[coordinate])
+
+
+def _coordinate(mechanism: Mechanism, joint: str) -> int:
+    """Return the index of the coordinate of a joint of the tree that has one."""
     body = mechanism.topology.body_of_joint(joint)
     assert body is not None, joint  # the mechanism was checked when it was made
-    tree_joint = mechanism.topology.tree[body]
-    (coordinate,) = tree_joint.coordinates
-    return coordinate, isinstance(tree_joint.joint, Prismatic)
+    (coordinate,) = mechanism.topology.tree[body].coordinates
+    return coordinate
 
 
-def make_force(force: AnyForce, mechanism: Mechanism, points: Points, properties: Properties) -> Force:
-    """Make the equations of what acts on a mechanism."""
-    if isinstance(force, Actuator):
-        return ActuatorForce(force, mechanism, points)
-    if isinstance(force, SpringDamper):
-        return SpringDamperForce(force, mechanism, points, properties)
-    if isinstance(force, JointSpringDamper):
-        return JointSpringDamperForce(force, mechanism, properties)
-    if isinstance(force, JointDrive):
-        return JointDriveForce(force, mechanism)
-    raise TypeError(f"no equations are known for a {type(force).__name__}")
+def _words(mechanism: Mechanism, joint: str) -> JointWords:
+    (element,) = next(each for each in mechanism.joints if each.name == joint).elements
+    return JointWords("force", "N", "m") if element.slides else JointWords("torque", "N.m", "rad")

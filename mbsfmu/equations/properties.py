@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbsfmu.data import Quantity
 from mbsfmu.equations.rotation import Array
 from mbsfmu.variables import Causality, Variability, Variable
 
@@ -53,6 +54,8 @@ class Properties:
         description: str,
         minimum: float | None = None,
         structural_zero: bool = True,
+        maximum: float | None = None,
+        tunable: bool = False,
     ) -> Slot:
         """Register one number; asking twice for the same name gives the same slot."""
         if name in self._slot_by_name:
@@ -66,15 +69,29 @@ class Properties:
                 Variable(
                     name,
                     Causality.PARAMETER,
-                    Variability.FIXED,
+                    Variability.TUNABLE if tunable else Variability.FIXED,
                     unit,
                     start=value,
                     minimum=least,
+                    maximum=maximum,
                     description=description,
                 )
             )
         self._slot_by_name[name] = slot
         return slot
+
+    def quantity(self, quantity: Quantity) -> Slot:
+        """Register a number of a part; one that may change while the mechanism works is there at zero as well."""
+        return self.scalar(
+            quantity.name,
+            quantity.start or 0.0,
+            quantity.unit,
+            quantity.description,
+            quantity.minimum,
+            structural_zero=not quantity.tunable,
+            maximum=quantity.maximum,
+            tunable=quantity.tunable,
+        )
 
     def vector(
         self, name: str, values: Sequence[float], unit: str, description: str, suffixes: str = "x y z"

@@ -16,7 +16,6 @@ import numpy as np
 
 from mbsfmu.equations.charts import angle_rates, cardan_angles, orientation
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.forces import Motion
 from mbsfmu.equations.joint_measurement import measure, unwound
 from mbsfmu.equations.kinematics import (
     Frames,
@@ -27,6 +26,7 @@ from mbsfmu.equations.kinematics import (
     point_velocity,
     reference_of,
 )
+from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import (
     Array,
     quaternion_about,

@@ -10,8 +10,8 @@ import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.forces import Motion
 from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity, point_velocity
+from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations

@@ -13,7 +13,7 @@ import numpy as np
 from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.charts import Turning, orientation, recentred
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.forces import ActuatorForce, Force, Loads, Motion, make_force
+from mbsfmu.equations.forces import Given, MechanismForces
 from mbsfmu.equations.kinematics import (
     Frames,
     JointKinematics,
@@ -23,14 +23,16 @@ from mbsfmu.equations.kinematics import (
     reference_of,
     tree_joints,
 )
+from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
-    input_variables,
+    balance_of,
     output_variables,
+    part_variable,
     reaction_variables,
     stack,
 )
@@ -69,7 +71,7 @@ class MechanismSystem(System):
         self._masses = [MassProperties(body, properties, points) for body in topology.bodies]
         self._kinematics = Kinematics(tree_joints(topology, points))
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
-        self._forces = [make_force(force, mechanism, points, properties) for force in mechanism.forces]
+        self._forces = forces = MechanismForces(mechanism, points, properties)
         self._kept: Kept[Motion] = Kept()
         self._articulations: dict[tuple[int, ...], Articulation] = {}
         self._variables = CoordinateVariables(topology, properties)
@@ -81,36 +83,22 @@ class MechanismSystem(System):
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
         self._changeable = [each for each in self._masses if each.may_be_impossible]
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in self._changeable)
-        self.inputs, self._input_of_force = input_variables(self._forces)
+        self.states = tuple(part_variable(each, Causality.LOCAL) for each in forces.states)
+        self.inputs = tuple(part_variable(each, Causality.INPUT) for each in forces.inputs)
         self.parameters = tuple(properties.variables)
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
         self.constraint_units = tuple(unit for cut in self._cuts for unit in cut.units)
-        self.balances = tuple(
-            (
-                Variable(
-                    f"{force.name}.static_force",
-                    Causality.CALCULATED_PARAMETER,
-                    unit="N",
-                    description="force that keeps the mechanism at rest where it starts",
-                ),
-                f"{force.name}.force",
-            )
-            for force in self._actuators
-        )
+        self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = (
             Variable("energy.work", unit="J", description="work done by actuators and drives"),
             Variable("energy.dissipated", unit="J", description="energy lost in dampers"),
             Variable("energy.start", unit="J", description="kinetic and potential energy at the start"),
         )
-        self.outputs = output_variables(topology, self._actuators)
+        self.outputs = output_variables(topology, forces.outputs)
         self._tree = topology.tree
         own = (JointSpringDamper, JointDrive)
         driven = {force.joint for force in mechanism.forces if isinstance(force, own)}
         self.reactions = reaction_variables(topology, driven)
-
-    @property
-    def _actuators(self) -> list[ActuatorForce]:
-        return [force for force in self._forces if isinstance(force, ActuatorForce)]
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -168,13 +156,8 @@ class MechanismSystem(System):
         for body in range(len(self._bodies)):
             mass, _, centre = self._mass_of(body, motion.frames, instant.parameters)
             loads.add_force(body, mass * gravity, centre)
-        for force in self._forces:
-            force.apply(loads, motion, self._given(force, instant), instant.parameters)
+        self._forces.add_to(loads, motion, _given(instant))
         return loads
-
-    def _given(self, force: Force, instant: Instant) -> Array | None:
-        index = self._input_of_force.get(force.name)
-        return None if index is None else instant.inputs[index]
 
     def _motion(self, instant: Instant) -> Motion:
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
@@ -201,9 +184,9 @@ class MechanismSystem(System):
         frames = self._motion(instant).frames
         return np.concatenate([cut.evaluate(frames, instant.parameters) for cut in self._cuts])
 
-    def rates(self, instant: Instant) -> Array:  # noqa: ARG002
-        """Return nothing: a mechanism has no states of first order."""
-        return np.zeros(0)
+    def rates(self, instant: Instant) -> Array:
+        """Return the rates of the forces' states."""
+        return stack(self._forces.rates(self._motion(instant), _given(instant)))
 
     # -- divide and conquer ---------------------------------------------------------------------------------
 
@@ -368,17 +351,15 @@ class MechanismSystem(System):
             linear, angular = point_velocity(velocity, centre), velocity[3:]
             kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
             potential = potential - mass * (gravity @ centre)
-        for force in self._forces:
-            potential = potential + force.energy(motion.frames, motion.coordinates, instant.parameters)
+        for energy in self._forces.energies(motion, _given(instant)):
+            potential = potential + energy
         return kinetic, potential
 
     def integral_rates(self, instant: Instant) -> Array:
         """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
-        motion = self._motion(instant)
-        work = loss = np.asarray(0.0)
-        for force in self._forces:
-            work = work + force.work_rate(motion, self._given(force, instant), instant.parameters)
-            loss = loss + force.dissipation(motion, instant.parameters)
+        motion, given = self._motion(instant), _given(instant)
+        work = sum(self._forces.work_rates(motion, given), start=np.asarray(0.0))
+        loss = sum(self._forces.dissipations(motion, given), start=np.asarray(0.0))
         return np.stack([work, loss, np.asarray(0.0)])
 
     def initial_integrals(self, instant: Instant) -> Array:
@@ -387,20 +368,15 @@ class MechanismSystem(System):
         return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
 
     def evaluate_outputs(self, instant: Instant) -> Array:
-        """Return lengths, velocities, centres of mass and energies, in the order of `outputs`."""
+        """Return what forces tell, orientations, centres of mass and energies, in the order of `outputs`."""
         motion = self._motion(instant)
-        lines = []
-        for force in self._actuators:
-            lines += [
-                force.line.length(motion.frames, instant.parameters),
-                force.line.velocity(motion, instant.parameters),
-            ]
+        told = self._forces.evaluate_outputs(motion, _given(instant))
         centres = [self._mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self._bodies))]
         kinetic, potential = self._energies(instant)
         work, loss, start = instant.integrals[0], instant.integrals[1], instant.integrals[2]
         drift = kinetic + potential + loss - work - start
         return np.concatenate(
-            [stack(lines), *self._turns_of(motion, instant), *centres, np.stack([kinetic, potential, drift])]
+            [stack(told), *self._turns_of(motion, instant), *centres, np.stack([kinetic, potential, drift])]
         )
 
     def _turns_of(self, motion: Motion, instant: Instant) -> list[Array]:
@@ -458,9 +434,13 @@ class MechanismSystem(System):
         """Return z and ż as given with the joints."""
         return self._variables.initial(parameters)
 
-    def initial_states(self, parameters: Array) -> Array:  # noqa: ARG002
-        """Return nothing: a mechanism has no states of first order."""
-        return np.zeros(0)
+    def initial_states(self, parameters: Array) -> Array:
+        """Return the forces' states at the start."""
+        return stack(self._forces.initial_states(parameters))
+
+
+def _given(instant: Instant) -> Given:
+    return Given(instant.states, instant.inputs, instant.parameters)
 
 
 def moved_to(place: Array, wrench: Array) -> Array:

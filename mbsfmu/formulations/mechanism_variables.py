@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbsfmu.data import Quantity
 from mbsfmu.equations.charts import angle_rates
-from mbsfmu.equations.forces import ActuatorForce, Force, JointDriveForce
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.rotation import Array
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import AnyJoint, Element, Free
 from mbsfmu.model.topology import Topology, TreeJoint
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.variables import Causality, Variability, Variable
 
 
 @dataclass(frozen=True)
@@ -138,32 +138,36 @@ def turning_variables(angles: Iterable[Variable]) -> tuple[Variable, ...]:
     )
 
 
-def input_variables(forces: list[Force]) -> tuple[tuple[Variable, ...], dict[str, int]]:
-    """Make an input for each force from outside; return these and the index of the input by the force's name."""
-    inputs = []
-    for force in forces:
-        if isinstance(force, ActuatorForce):
-            inputs.append((force, "force", "N", "force that pushes the ends apart"))
-        elif isinstance(force, JointDriveForce):
-            quantity, unit = ("force", "N") if force.slides else ("torque", "N.m")
-            inputs.append((force, quantity, unit, f"{quantity} in the joint, on the outer body"))
-    variables = tuple(
-        Variable(f"{force.name}.{quantity}", Causality.INPUT, unit=unit, start=0.0, description=description)
-        for force, quantity, unit, description in inputs
+def part_variable(quantity: Quantity, causality: Causality) -> Variable:
+    """Make the variable of a force's quantity."""
+    return Variable(
+        quantity.name,
+        causality,
+        Variability.CONTINUOUS,
+        quantity.unit,
+        quantity.start,
+        quantity.minimum,
+        quantity.maximum,
+        quantity.nominal,
+        quantity.description,
     )
-    return variables, {force.name: index for index, (force, *_) in enumerate(inputs)}
 
 
-def output_variables(topology: Topology, actuators: list[ActuatorForce]) -> tuple[Variable, ...]:
-    """Name the outputs: lengths, orientations, centres of mass and energies."""
-    lines = []
-    for force in actuators:
-        lines += [
-            Variable(
-                f"{force.name}.length", Causality.OUTPUT, unit="m", minimum=0.0, description="distance of its ends"
-            ),
-            Variable(f"{force.name}.velocity", Causality.OUTPUT, unit="m/s", description="rate of its length"),
-        ]
+def balance_of(given: Quantity) -> tuple[Variable, str]:
+    """Return the calculated parameter with the value of an input that keeps the mechanism at rest, and the input."""
+    force, _, name = given.name.rpartition(".")
+    variable = Variable(
+        f"{force}.static_{name}",
+        Causality.CALCULATED_PARAMETER,
+        unit=given.unit,
+        description=f"{name} that keeps the mechanism at rest where it starts",
+    )
+    return variable, given.name
+
+
+def output_variables(topology: Topology, told: Iterable[Quantity]) -> tuple[Variable, ...]:
+    """Name the outputs: what forces tell, orientations, centres of mass and energies."""
+    lines = [part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in told]
     turns = []
     for body, joint in zip(topology.bodies, topology.tree, strict=True):
         if joint.reference is not None:
@@ -232,6 +236,6 @@ def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tupl
     )
 
 
-def stack(scalars: list[Array]) -> Array:
+def stack(scalars: Sequence[Array | float]) -> Array:
     """Stack scalars to a vector, which may be empty."""
     return np.stack(scalars) if scalars else np.zeros(0)

@@ -1,94 +1,146 @@
-"""What acts on a mechanism: actuators, springs and dampers between points, and loads in joints."""
+"""The base of forces: data, points and joints, parameters, states, inputs, outputs, and the equations beside them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.data import Data
-from mbsfmu.model.names import JointReference, Name, NonNegative, PointReference
+from mbsfmu.data import Array, DataError, DynamicPart, Kinds, meant, parameter_fields
+from mbsfmu.model.names import Reference, Vector, references
+from mbsfmu.model.present import Present
 
-
-class Actuator(Data):
-    """A line between two points along which a force acts from outside: a hydraulic cylinder, say.
-
-    It gives the outputs `length` and `velocity` and takes the input `force`; a positive force pushes the
-    points apart. Its `static_force` is the one that holds the mechanism still where it starts.
-
-    Attributes
-    ----------
-    start, end
-        The two points, each as `body.point`.
-    """
-
-    type: Literal["actuator"] = "actuator"
-    name: Name
-    start: PointReference
-    end: PointReference
+FORCES: Kinds[Force] = Kinds("force")
+"""All kinds of forces by their types."""
 
 
-class SpringDamper(Data):
-    """A spring and a damper side by side between two points.
+class PointLoad(NamedTuple):
+    """What acts on a body at a point.
 
     Attributes
     ----------
-    start, end
-        The two points, each as `body.point`.
-    stiffness
-        In N/m.
-    damping
-        In N s/m.
-    free_length
-        Length without force in m.
+    point
+        Name of the field that names the point.
+    force
+        In N in the inertial frame, shape (3,); None where there is none.
+    moment
+        In N m in the inertial frame, shape (3,); None where there is none.
     """
 
-    type: Literal["spring-damper"] = "spring-damper"
-    name: Name
-    start: PointReference
-    end: PointReference
-    stiffness: NonNegative = 0.0
-    damping: NonNegative = 0.0
-    free_length: NonNegative = 0.0
+    point: str
+    force: Array | None = None
+    moment: Array | None = None
 
 
-class JointSpringDamper(Data):
-    """A spring and a damper on the coordinate of a joint of the spanning tree.
+class JointLoad(NamedTuple):
+    """What acts on the outer body of a joint along its coordinate, and the other way round on the inner body.
 
     Attributes
     ----------
     joint
-        Name of a revolute or prismatic joint.
-    stiffness
-        In N m/rad, or N/m on a prismatic joint.
-    damping
-        In N m s/rad, or N s/m.
-    free_coordinate
-        Coordinate without force in rad or m.
+        Name of the field that names the joint.
+    load
+        In N m where the joint turns, in N where it only slides.
     """
 
-    type: Literal["joint-spring-damper"] = "joint-spring-damper"
-    name: Name
-    joint: JointReference
-    stiffness: NonNegative = 0.0
-    damping: NonNegative = 0.0
-    free_coordinate: float = 0.0
+    joint: str
+    load: Array
 
 
-class JointDrive(Data):
-    """A torque (or force, on a prismatic joint) in a joint of the spanning tree, given from outside.
+class Force(DynamicPart, abstract=True):
+    """Something that acts on a mechanism.
 
-    It takes the input `torque` in N m, or `force` in N.
+    A class that derives from it is data, with fields that say what they are: a `PointReference`, a `JointReference`,
+    or a number of the equations, as `Annotated[Positive, Parameter("N/m", "stiffness")]`; a field of three numbers is
+    a vector of the equations. Its equations are pure NumPy functions of the `Present`, with no branch on a value and
+    nothing written in place.
+
+    Units, names and descriptions may say what those of a joint are, by the field that names it: `{joint.load}` is
+    N.m or N, `{joint.effort}` torque or force, `{joint.coordinate}` rad or m.
 
     Attributes
     ----------
-    joint
-        Name of a revolute or prismatic joint.
+    balancing
+        Its inputs that can hold the mechanism still: for each there is a calculated parameter, `static_force` for an
+        input `force`, with the value that keeps the mechanism at rest where it starts. Loads are linear in them.
+
+    Raises
+    ------
+    DataError
+        When a class lacks what its fields or quantities need, at its definition.
     """
 
-    type: Literal["joint-drive"] = "joint-drive"
-    name: Name
-    joint: JointReference
+    family = FORCES
+    balancing: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class that acts on nothing, or with parameters that are no numbers."""
+        super().check_class()
+        if not cls.gives("loads"):
+            raise DataError(f"class {cls.__name__}: a force has a function loads, which gives what acts on what")
+        named = [field for field in cls.model_fields.values() if set(field.metadata) & set(Reference)]
+        if not named:
+            raise DataError(
+                f"class {cls.__name__}: a force needs a point or a joint that it acts on, as `start: PointReference`"
+            )
+        for name in parameter_fields(cls):
+            if not _is_number_or_vector(cls.model_fields[name].annotation):
+                raise DataError(
+                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or three, "
+                    "as Vector"
+                )
+
+    @model_validator(mode="after")
+    def _balances_by_inputs(self) -> Self:
+        names = [each.name for each in self.inputs()]
+        for name in self.balancing:
+            if name not in names:
+                raise ValueError(f"it balances by '{name}', which is no input; {meant(name, names)}")
+        return self
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def loads(self, now: Present) -> Iterable[PointLoad | JointLoad]:  # noqa: ARG002
+        """Return what acts on bodies and joints."""
+        return ()
+
+    def work_rate(self, now: Present) -> Array | float:  # noqa: ARG002
+        """Return the power that it brings in from outside in W, the power of its inputs."""
+        return 0.0
+
+    def dissipation(self, now: Present) -> Array | float:  # noqa: ARG002
+        """Return the power lost in W."""
+        return 0.0
+
+    def energy(self, now: Present) -> Array | float:  # noqa: ARG002
+        """Return the stored energy in J."""
+        return 0.0
+
+    def rates(self, now: Present) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the rates of its states."""
+        return {}
+
+    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return its outputs."""
+        return {}
+
+    def initial_states(self, now: Present) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return its states at the start, from its parameters; nothing has a place yet."""
+        return {state.name: state.start or 0.0 for state in self.states()}
 
 
-AnyForce = Annotated[Actuator | SpringDamper | JointSpringDamper | JointDrive, Field(discriminator="type")]
+AnyForce = Annotated[SerializeAsAny[Force], BeforeValidator(FORCES.made)]
+"""The type of a field: any force, or a dictionary with the `type` of one."""
+
+
+def reference_fields(force: Force, kind: Reference) -> dict[str, str]:
+    """Return what the fields of a force name, points or joints, by the fields' names."""
+    fields = (name for name, field in type(force).model_fields.items() if kind in field.metadata)
+    return dict(zip(fields, references(force, kind), strict=True))
+
+
+def _is_number_or_vector(annotation: Any) -> bool:
+    plain = tuple(get_args(each)[0] if get_args(each) else each for each in get_args(annotation))
+    return annotation is float or plain == get_args(Vector)

@@ -14,7 +14,7 @@ from pydantic import model_validator
 from mbsfmu.data import Data, DataError, FrozenMap, meant
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
-from mbsfmu.model.force import Actuator, AnyForce
+from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint, Free, Prismatic, Revolute
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
 from mbsfmu.model.topology import Topology, work_out
@@ -138,11 +138,6 @@ class Mechanism(Data):
             When a body is not attached to the ground.
         """
         return work_out(self.bodies, self.joints)
-
-    @property
-    def actuators(self) -> tuple[Actuator, ...]:
-        """The forces that are actuators."""
-        return tuple(force for force in self.forces if isinstance(force, Actuator))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:

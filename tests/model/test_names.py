@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import pytest
 
 import mbsfmu
-from mbsfmu.data import Data, DataError
+from mbsfmu.data import DataError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.model import Beam, Cuboid, Mechanism, Revolute, RigidBody, SpringDamper, body
-from mbsfmu.model.force import AnyForce
+from mbsfmu.model import Beam, Cuboid, Mechanism, Revolute, RigidBody, body
+from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.joint import Cylindrical, Fixed, Free, Planar, Prismatic, Spherical, Universal
-from mbsfmu.model.names import JointReference, Name, PointReference
+from mbsfmu.model.names import JointReference, PointReference
+from mbsfmu.model.present import Present
+from mbsfmu.parts import SpringDamper
 
 JOINTS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
 
@@ -102,41 +105,37 @@ def test_names_of_variables_are_checked_once_for_all(monkeypatch: pytest.MonkeyP
 # -- a part that the checks have never heard of -------------------------------------------------------------------
 
 
-class Rope(Data):
-    type: Literal["rope"] = "rope"
-    name: Name
+class Rope(Force):
+    type: Literal["test-rope"] = "test-rope"
     first: PointReference
     last: PointReference
     brake: JointReference
 
+    def loads(self, now: Present) -> Iterable[JointLoad]:
+        return (JointLoad("brake", -now.joint("brake").rate),)
 
-class RopedMechanism(Mechanism):
-    forces: tuple[AnyForce | Rope, ...] = ()
 
-
-def roped(**fields: str) -> RopedMechanism:
+def roped(**fields: str) -> Mechanism:
     plain = mbsfmu.models.four_bar().systems["mechanism"]
     assert isinstance(plain, Mechanism)
     rope = Rope(**{"name": "rope", "first": "ground.O", "last": "boom.end", "brake": "O", **fields})
-    return RopedMechanism(ground=plain.ground, bodies=plain.bodies, joints=plain.joints, forces=(rope,))
+    return Mechanism(ground=plain.ground, bodies=plain.bodies, joints=plain.joints, forces=(rope,))
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"last": "boom.tip"}, "rope 'rope': 'boom' has no point 'tip'; there are start, centre, end, C"),
-        ({"first": "bom.end"}, "rope 'rope': there is no body 'bom'; did you mean 'boom'?"),
-        ({"first": "boom.start"}, "rope 'rope' joins 'boom.start' and 'boom.end' of the same body"),
-        ({"brake": "X"}, "rope 'rope': there is no joint 'X'; there are O, C, D, E"),
-        ({"brake": "E"}, "rope 'rope': joint 'E' is cut; a load needs a revolute or prismatic joint of the spanning"),
+        ({"last": "boom.tip"}, "test-rope 'rope': 'boom' has no point 'tip'; there are start, centre, end, C"),
+        ({"first": "bom.end"}, "test-rope 'rope': there is no body 'bom'; did you mean 'boom'?"),
+        ({"first": "boom.start"}, "test-rope 'rope' joins 'boom.start' and 'boom.end' of the same body"),
+        ({"brake": "X"}, "test-rope 'rope': there is no joint 'X'; there are O, C, D, E"),
+        (
+            {"brake": "E"},
+            "test-rope 'rope': joint 'E' is cut; a load needs a revolute or prismatic joint",
+        ),
     ],
 )
 def test_references_of_a_new_kind_of_force_are_checked(fields: dict[str, str], sentence: str) -> None:
     with pytest.raises(DataError) as caught:
         roped(**fields)
     assert str(caught.value).startswith(sentence)
-
-
-def test_equations_of_a_new_kind_of_force_are_not_guessed() -> None:
-    with pytest.raises(TypeError, match="no equations are known for a Rope"):
-        MechanismSystem(roped())

@@ -12,23 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbsfmu.model import (
-    Actuator,
-    Beam,
-    Body,
-    Cuboid,
-    Fixed,
-    JointDrive,
-    JointSpringDamper,
-    Mechanism,
-    Point,
-    Prismatic,
-    Revolute,
-    RigidBody,
-    SpringDamper,
-    Topology,
-    along,
-)
+from mbsfmu.model import Beam, Body, Cuboid, Fixed, Mechanism, Point, Prismatic, Revolute, RigidBody, Topology, along
+from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, SpringDamper
 
 AnyJoint = Revolute | Prismatic | Fixed
 

@@ -11,9 +11,9 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import Actuator, Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, StepSignal
-from mbsfmu.model import JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.model.force import AnyForce
 from mbsfmu.native.compiler import has_compiler
+from mbsfmu.parts import JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.result import Result
 
 MASS, STIFFNESS, DAMPING = 2.0, 800.0, 6.0

@@ -1,0 +1,89 @@
+"""What a force sees of the mechanism at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from mbsfmu.data import Array, DataError, meant
+
+
+class BodyPoint(NamedTuple):
+    """A point of a body: where it is and how it moves, in the inertial frame.
+
+    Attributes
+    ----------
+    position
+        In m, shape (3,).
+    velocity
+        In m/s, shape (3,).
+    rotation
+        Rotation matrix of the body, from its frame to the inertial frame, shape (3, 3).
+    angular_velocity
+        Of the body in rad/s, shape (3,).
+    """
+
+    position: Array
+    velocity: Array
+    rotation: Array
+    angular_velocity: Array
+
+
+class JointMotion(NamedTuple):
+    """The coordinate of a joint that has one.
+
+    Attributes
+    ----------
+    coordinate, rate
+        In rad and rad/s where it turns, in m and m/s where it only slides; scalars.
+    """
+
+    coordinate: Array
+    rate: Array
+
+
+class Present:
+    """A force's own numbers by their short names, and its points and joints by the names of the fields.
+
+    `now["stiffness"]` is a parameter, a state or an input of the force, `now.point("start")` where the point is that
+    its field `start` names.
+
+    Parameters
+    ----------
+    owner
+        Type and name of the force, for messages.
+    numbers
+        Return the force's own numbers, by short name.
+    points, joints
+        Return where the points are, and the motions of the joints, by the field that names them; empty while nothing
+        has a place yet.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        numbers: Mapping[str, Callable[[], Array]],
+        points: Mapping[str, Callable[[], BodyPoint]],
+        joints: Mapping[str, Callable[[], JointMotion]],
+    ) -> None:
+        self._owner = owner
+        self._numbers = numbers
+        self._points = points
+        self._joints = joints
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._numbers:
+            raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, self._numbers)}")
+        return self._numbers[name]()
+
+    def point(self, field: str) -> BodyPoint:
+        """Return where the point is that a field names, and how it moves."""
+        if field not in self._points:
+            raise DataError(f"{self._owner} has no point '{field}' here; {meant(field, self._points)}")
+        return self._points[field]()
+
+    def joint(self, field: str) -> JointMotion:
+        """Return the coordinate of the joint that a field names, and its rate."""
+        if field not in self._joints:
+            raise DataError(f"{self._owner} has no joint '{field}' here; {meant(field, self._joints)}")
+        return self._joints[field]()

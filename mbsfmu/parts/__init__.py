@@ -1,0 +1,6 @@
+"""Built-in parts of mechanisms, each a class with its data and its equations."""
+
+from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
+from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
+
+__all__ = ["Actuator", "JointDrive", "JointSpringDamper", "Line", "SpringDamper"]

@@ -37,9 +37,9 @@ from mbsfmu.formulations.mechanism_variables import (
     stack,
 )
 from mbsfmu.formulations.system import Instant, System, Tensor
-from mbsfmu.model.force import JointDrive, JointSpringDamper
 from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
 
 
@@ -96,8 +96,7 @@ class MechanismSystem(System):
         )
         self.outputs = output_variables(topology, forces.outputs)
         self._tree = topology.tree
-        own = (JointSpringDamper, JointDrive)
-        driven = {force.joint for force in mechanism.forces if isinstance(force, own)}
+        driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
         self.reactions = reaction_variables(topology, driven)
 
     # -- equations ------------------------------------------------------------------------------------------

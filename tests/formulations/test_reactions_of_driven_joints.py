@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, along
-from mbsfmu.model import JointDrive, JointSpringDamper
+from mbsfmu.parts import JointDrive, JointSpringDamper
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 ANGLE, SPEED, TORQUE = 0.7, 2.0, 5.0

@@ -29,6 +29,7 @@ from hydraulics import (
 )
 
 OIL = Oil(bulk_modulus=1500e6, density=850.0)
+PAPER_KINDS = ["pressure-source", "tank", "directional-valve", "hose", "throttle", "hose", "cylinder", "hose"]
 PUMP = PressureSource(name="pump", node="P", pressure=7.6e6)
 TANK = Tank(name="tank", node="T")
 HOSE_A = Hose(name="hose_a", node="A", volume=1e-4, bulk_modulus=150e6)
@@ -337,21 +338,20 @@ def test_circuits_that_cannot_be_are_refused(make: Callable[[], Circuit], senten
     refused(make, sentence)
 
 
-@pytest.mark.parametrize(
-    ("word", "told"),
-    [
-        ("pmp", "'pmp'; there are cylinder, directional-valve, hose, pressure-source, tank, "),
-        ("throtle", "'throtle'; did you mean 'throttle'? ("),
-        (["tank"], "['tank']; there are cylinder, directional-valve, "),
-    ],
-)
-def test_unknown_types_are_told_what_there_is(word: Any, told: str) -> None:
+@pytest.mark.parametrize("word", ["pmp", ["tank"], "throtle"])
+def test_unknown_types_are_told_what_there_is(word: Any) -> None:
     with pytest.raises(DataError) as caught:
         circuit(TANK, {"type": word, "name": "pump"})
-    assert str(caught.value).startswith(f"Circuit: components[1].type is {told}")
-    assert str(caught.value).endswith(
-        "(a type of your own needs the file that defines it: --parts FILE, or parts=[FILE] in Python)"
+    told = str(caught.value).removeprefix(f"Circuit: components[1].type is {word!r}; ")
+    told = told.removesuffix(
+        " (a type of your own needs the file that defines it: --parts FILE, or parts=[FILE] in Python)"
     )
+    if word == "throtle":
+        assert told == "did you mean 'throttle'?"
+        return
+    known = told.removeprefix("there are ").split(", ")  # those of other tests among them
+    assert known == sorted(known)
+    assert {*PAPER_KINDS, "volume"} <= set(known)
 
 
 def test_a_missing_type_is_named() -> None:
@@ -388,17 +388,7 @@ def test_json_leaves_out_what_is_not_given() -> None:
 
 
 def test_json_tells_components_by_their_type() -> None:
-    kinds = [each["type"] for each in paper_circuit().to_dict()["components"]]
-    assert kinds == [
-        "pressure-source",
-        "tank",
-        "directional-valve",
-        "hose",
-        "throttle",
-        "hose",
-        "cylinder",
-        "hose",
-    ]
+    assert [each["type"] for each in paper_circuit().to_dict()["components"]] == PAPER_KINDS
 
 
 def test_nodes_are_sorted_into_sources_and_volumes() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -29,6 +31,7 @@ from hydraulics import (
     orifice_flow,
 )
 from hydraulics.kinds import PartFile, given_kinds, kept_apart
+from mbsfmu import InputError, load_parts
 
 
 class Leak(Component):
@@ -215,6 +218,34 @@ def type_of_another_class() -> None:
 )
 def test_classes_that_lack_something_are_refused(define: Callable[[], object], words: tuple[str, ...]) -> None:
     refused(define, *words)
+
+
+TWIN = """
+from typing import Literal
+from hydraulics import Hose
+
+class Twin(Hose):
+    type: Literal["test-{name}"] = "test-{name}"
+"""
+
+
+def test_a_type_of_another_file_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("twin_one", "twin_other"):
+        (tmp_path / f"{name}.py").write_text(TWIN.format(name="twin"))
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("twin_one")
+    refused(
+        lambda: importlib.import_module("twin_other"),
+        f"class Twin of {tmp_path / 'twin_other.py'}: the component type 'test-twin' is taken by Twin of ",
+        "twin_one.py",
+    )
+
+
+def test_a_file_defines_a_type_once(tmp_path: Path) -> None:
+    file = tmp_path / "doubled.py"
+    file.write_text(TWIN.format(name="doubled") + TWIN.format(name="doubled").replace("Twin", "Second"))
+    with pytest.raises(InputError, match=r"class Second of .* 'test-doubled' is taken by Twin of "):
+        load_parts([file])
 
 
 def test_fields_must_not_hide_functions() -> None:

@@ -298,6 +298,14 @@ def test_python_units_take_their_files_along_and_do_not_meddle(tmp_path: Path) -
     assert len(guids) == 2
 
 
+@needs_compiler
+def test_compiled_code_is_that_of_the_version_of_a_file(tmp_path: Path) -> None:
+    """What is kept of one version is not taken for another."""
+    for model, _ in versions(tmp_path).values():
+        compiled, interpreted = (model.simulation(compiled=each).run(0.2)["relief.flow"] for each in (True, False))
+        np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-18)
+
+
 def test_identity_of_a_simulation_covers_the_code_of_its_parts(tmp_path: Path) -> None:
     file = tmp_path / "relief_valve.py"
     identities = []

@@ -1,0 +1,62 @@
+"""What docs/parts.md says works as it is written there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    for name, text in zip(("check_valve.py", "charging.py"), blocks("python"), strict=True):
+        (made / name).write_text(text)
+    return made
+
+
+def test_component_of_the_page_is_used_as_it_says(folder: Path) -> None:
+    """At rest the flows of the open check valve, √Δp of its coefficient, and of the leak are the same."""
+    done = run(folder, "charging.py")
+    assert done.returncode == 0, done.stderr
+    valve, leak = 4e-7, 0.7 * np.pi / 4.0 * 1e-6 * np.sqrt(2.0 / 850.0)
+    low, high = 1e5, 1e7
+    for _ in range(100):  # valve and leak apart: bisect the balance of flows, lift and laminar flow included
+        pressure = 0.5 * (low + high)
+        drop = 1e7 - pressure
+        lift = min(max((drop - 2e5) / 4e5, 0.0), 1.0)
+        flow = valve * lift * drop / np.sqrt(max(drop, 2e5)) - leak * np.sqrt(pressure - 1e5)
+        low, high = (pressure, high) if flow > 0.0 else (low, pressure)
+    assert done.stdout == f"{pressure / 1e5:.1f} bar\n"
+    commands = [shlex.split(line) for line in blocks("sh")[0].splitlines()]
+    for program, *arguments in commands:
+        assert program == "mbsfmu"
+        done = run(folder, "-m", "mbsfmu", "--quiet", *arguments)
+        done = done if done.returncode == 0 else run(folder, "-m", "mbsfmu", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "units" / "charging.fmu").is_file()
+
+
+def test_refusal_of_the_page_is_what_is_said(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "check_valve.py").read_text()
+    line = "        spring = now"
+    assert line in text
+    (tmp_path / "check_valve.py").write_text(text.replace(line, "        if drop > 0.0:\n            pass\n" + line))
+    (tmp_path / "charging.py").write_text((folder / "charging.py").read_text())
+    done = run(tmp_path, "charging.py")
+    assert blocks("text")[0].strip().replace("check_valve.py", f"{tmp_path / 'check_valve.py'}") in done.stderr

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
 import fmpy
-from fmpy import fmi2
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import reason, remove_folder
@@ -72,29 +70,6 @@ class Archive:
         if folder / library not in names:
             found = ", ".join(name.name for name in names if name.parent == folder)
             raise InputError(f"{self.path} has no library {library} for {fmpy.platform}; {folder} has {found}")
-
-    def load(self, instance: str) -> fmi2.FMU2Slave:
-        """Load the library, for an instance of a name.
-
-        Raises
-        ------
-        InputError
-            When it, or one that it needs, cannot be loaded, or a function of FMI 2.0 is missing.
-        """
-        assert self.description.coSimulation is not None
-        identifier, here = self.description.coSimulation.modelIdentifier, Path.cwd()
-        try:
-            return fmi2.FMU2Slave(
-                guid=self.description.guid,
-                unzipDirectory=self.folder,
-                modelIdentifier=identifier,
-                instanceName=instance,
-            )
-        except Exception as error:  # FMPy raises bare exceptions here
-            reason = str(error).replace(f"{self.folder}{os.sep}", "").strip()
-            raise InputError(f"{self.path}: the library {identifier} cannot be used: {reason}") from None
-        finally:
-            os.chdir(here)  # FMPy stays where the library is when it cannot be loaded
 
     def close(self) -> None:
         """Remove the unpacked files."""

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import mean, part
 from mbsfmu.cosim.graph import Connection, is_text, value_map
-from mbsfmu.cosim.instance import Floats, Instance, UnitError
-from mbsfmu.cosim.port import Port
+from mbsfmu.cosim.instance import Floats, Instance, Port, UnitError
 from mbsfmu.variables import Variability
 
 
@@ -60,7 +59,7 @@ class Member:
         rows: int,
     ) -> None:
         self.instance = instance
-        self.outputs = Port(instance, names, outputs)
+        self.outputs = instance.port(names, outputs)
         self.rate = rate
         sources = [each.source for each in connections] + [(instance.name, name) for name in driven]
         self.sources = np.array([columns[source] for source in sources], dtype=np.intp)
@@ -71,7 +70,7 @@ class Member:
         self._converts = bool((self.factors != 1.0).any() or self.offsets.any())
         self._taken = np.zeros((rows, len(sources)))
         shared = self._taken[0] if rows == 1 and rate == 1 else None
-        self.entries = Port(instance, [*(each.target[1] for each in connections), *driven], shared)
+        self.entries = instance.port([*(each.target[1] for each in connections), *driven], shared)
         self._shares = shared is not None
         self._ramps = rows > 1 and instance.interpolates and self.entries.all_real
         self._line_step, self._line = 0.0, np.zeros((2, rows))
@@ -285,7 +284,7 @@ class Exchange:
             member = self.member(source[0])
             if source[1] in member.perhaps_direct and len(member.sources):
                 continue
-            port = Port(member.instance, [source[1]])
+            port = member.instance.port([source[1]])
             if member.instance.gives_rates and port.all_real:
                 try:
                     port.read_rates()
@@ -298,7 +297,7 @@ class Exchange:
         self._rate_ports = [
             (
                 np.array([self.columns[member.instance.name, name] for name in names], dtype=np.intp),
-                Port(member.instance, names),
+                member.instance.port(names),
             )
             for member, names in given.items()
         ]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.instance import Floats, UnitError
 from mbsfmu.cosim.loops import Dependencies, is_loop, loop_names, needed_entries, sort_outputs
-from mbsfmu.cosim.port import Port
 from mbsfmu.errors import SimulationError
 
 _SETTLED = 1e-10  # of the greater of nominal value and magnitude
@@ -60,8 +59,8 @@ class _Part:
         self.sources, self.factors, self.offsets = (
             array[entries] for array in (member.sources, member.factors, member.offsets)
         )
-        self.inputs = Port(member.instance, [member.entries.names[entry] for entry in entries])
-        self.outputs = Port(member.instance, names)
+        self.inputs = member.instance.port([member.entries.names[entry] for entry in entries])
+        self.outputs = member.instance.port(names)
 
     def evaluate(self, values: Floats) -> Floats:
         """Set the entries from the values of all columns and return the outputs."""

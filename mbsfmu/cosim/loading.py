@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.ssp import read_ssp
@@ -63,7 +64,7 @@ def instantiate(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
             if file not in archives:
                 archives[file] = Archive(file)
                 stack.callback(archives[file].close)
-            instances[name] = Instance(name, archives[file])
+            instances[name] = Fmi2Instance(name, archives[file])
             stack.callback(instances[name].close)
         yield instances
 

@@ -9,7 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.errors import SimulationError
 
 
@@ -19,7 +19,7 @@ def test_two_units_of_one_name_keep_their_reasons(tmp_path: Path) -> None:
     with ExitStack() as stack:
         archive = Archive(path)
         stack.callback(archive.close)
-        pair = [Instance("pendulum", archive) for _ in range(2)]
+        pair = [Fmi2Instance("pendulum", archive) for _ in range(2)]
         for instance in pair:
             stack.callback(instance.close)
             instance.setup(0.0, 1.0)

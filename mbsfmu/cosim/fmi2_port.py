@@ -1,15 +1,18 @@
-"""Fast access to numeric variables of an instance: one call of the FMI for a whole list of them."""
+"""Fast access to numeric variables of a unit of FMI 2.0: one call for a whole list of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import c_int, c_size_t, c_uint32, c_void_p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.instance import Floats, Instance
+from mbsfmu.cosim.instance import Floats, Port
+
+if TYPE_CHECKING:
+    from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 
 _KINDS = (
     (("Real",), "Real", np.float64),
@@ -23,7 +26,9 @@ _DERIVATIVES = (c_void_p, c_void_p, c_size_t, c_void_p, c_void_p)
 class _Group:
     """Variables of one FMI type: their references, their places among the names, and a buffer of their type."""
 
-    def __init__(self, instance: Instance, names: Sequence[str], kind: str, chosen: list[int], buffer: NDArray[Any]):
+    def __init__(
+        self, instance: Fmi2Instance, names: Sequence[str], kind: str, chosen: list[int], buffer: NDArray[Any]
+    ):
         self.chosen = np.array(chosen, dtype=np.intp)
         self.buffer = buffer
         self.real = kind == "Real"
@@ -35,30 +40,12 @@ class _Group:
         self.arguments = (instance.component, self.references, len(chosen), buffer.ctypes.data)
 
 
-class Port:
-    """Reads and writes a list of numeric variables of an instance at once, as floats.
+class Fmi2Port(Port):
+    """A port of a unit of FMI 2.0."""
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    names
-        Names of Real, Integer, Enumeration or Boolean variables.
-    values
-        Where the values stand, shape (number of names,), contiguous; an array of the port's own by default.
-
-    Attributes
-    ----------
-    lines
-        Rows: `values`, what was read or is to be written; `slopes`, first derivatives of Real inputs by time.
-    """
-
-    def __init__(self, instance: Instance, names: Sequence[str], values: Floats | None = None) -> None:
-        self.instance = instance
-        self.names = tuple(names)
-        self.lines = np.zeros((2, len(names)))
-        self.values = self.lines[0] if values is None else values
-        self.slopes = self.lines[1]
+    def __init__(self, instance: Fmi2Instance, names: Sequence[str], values: Floats | None = None) -> None:
+        super().__init__(instance, names, values)
+        self._fail = instance.fail
         self._groups: list[_Group] = []
         for kinds, kind, element in _KINDS:
             chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kinds]
@@ -67,7 +54,7 @@ class Port:
                 buffer = self.values if shared else np.zeros(len(chosen), dtype=element)
                 self._groups.append(_Group(instance, names, kind, chosen, buffer))
         self._only = self._groups[0] if len(self._groups) == 1 and self._groups[0].buffer is self.values else None
-        self._rates = _Rates(self) if self._only else None
+        self._rates = _Rates(instance, self) if self._only else None
 
     @property
     def all_real(self) -> bool:
@@ -79,12 +66,12 @@ class Port:
         if self._only is not None:
             status = self._only.get(*self._only.arguments)
             if status > 1:
-                self.instance.fail("fmi2GetReal", status)
+                self._fail("fmi2GetReal", status)
             return self.values
         for group in self._groups:
             status = group.get(*group.arguments)
             if status > 1:
-                self.instance.fail(f"fmi2Get{group.kind}", status)
+                self._fail(f"fmi2Get{group.kind}", status)
             self.values[group.chosen] = group.buffer
         return self.values
 
@@ -93,14 +80,14 @@ class Port:
         if self._only is not None:
             status = self._only.set(*self._only.arguments)
             if status > 1:
-                self.instance.fail("fmi2SetReal", status)
+                self._fail("fmi2SetReal", status)
             return
         for group in self._groups:
             chosen = self.values[group.chosen]
             group.buffer[:] = chosen if group.real else np.rint(chosen)
             status = group.set(*group.arguments)
             if status > 1:
-                self.instance.fail(f"fmi2Set{group.kind}", status)
+                self._fail(f"fmi2Set{group.kind}", status)
 
     def write_slopes(self) -> None:
         """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""
@@ -116,15 +103,15 @@ class Port:
 class _Rates:
     """First derivatives by time of the variables of a port."""
 
-    def __init__(self, port: Port) -> None:
-        self._instance = port.instance
+    def __init__(self, instance: Fmi2Instance, port: Port) -> None:
+        self._instance = instance
         count = len(port.names)
-        self._references = (c_uint32 * count)(*(port.instance.reference(name) for name in port.names))
+        self._references = (c_uint32 * count)(*(instance.reference(name) for name in port.names))
         self._orders = (c_int * count)(*([1] * count))
         self._rates = np.zeros(count)
-        self._set = port.instance.function("fmi2SetRealInputDerivatives", _DERIVATIVES)
-        self._get = port.instance.function("fmi2GetRealOutputDerivatives", _DERIVATIVES)
-        given = (port.instance.component, self._references, count, self._orders)
+        self._set = instance.function("fmi2SetRealInputDerivatives", _DERIVATIVES)
+        self._get = instance.function("fmi2GetRealOutputDerivatives", _DERIVATIVES)
+        given = (instance.component, self._references, count, self._orders)
         self._set_arguments = (*given, port.slopes.ctypes.data)
         self._get_arguments = (*given, self._rates.ctypes.data)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mbsfmu import models
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import DataError
+from mbsfmu.data import Array, DataError, Parameter, Quantity
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.model import (
     Beam,
@@ -30,8 +30,11 @@ from mbsfmu.model import (
     Universal,
     along,
 )
+from mbsfmu.model.force import Force, JointLoad, PointLoad
+from mbsfmu.model.names import JointReference, NonNegative, PointReference, Positive, Vector
+from mbsfmu.model.present import BodyPoint, JointMotion, Present
 from mbsfmu.part_files import load_parts
-from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, Line, SpringDamper
 from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 
@@ -69,7 +72,9 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Actuator",
+    "Array",
     "Beam",
+    "BodyPoint",
     "Comparison",
     "CosimulationError",
     "CosimulationResult",
@@ -78,15 +83,27 @@ __all__ = [
     "Cylindrical",
     "DataError",
     "Fixed",
+    "Force",
     "Free",
     "InputError",
     "JointDrive",
+    "JointLoad",
+    "JointMotion",
+    "JointReference",
     "JointSpringDamper",
+    "Line",
     "LinearSignal",
     "Mechanism",
+    "NonNegative",
+    "Parameter",
     "Planar",
     "Point",
+    "PointLoad",
+    "PointReference",
+    "Positive",
+    "Present",
     "Prismatic",
+    "Quantity",
     "Revolute",
     "RigidBody",
     "SimulationError",
@@ -95,6 +112,7 @@ __all__ = [
     "StepSignal",
     "Trajectory",
     "Universal",
+    "Vector",
     "along",
     "compare",
     "cosimulate",

@@ -181,7 +181,7 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
         raise InputError(f"the file of parts {file.path} cannot be loaded: {reason}") from error
     if not kinds:
-        raise InputError(f"the file of parts {file.path} defines no part, as a class that derives from Component does")
+        raise InputError(f"the file of parts {file.path} defines no part, a class that derives from Component or Force")
     return kinds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from mbsfmu.equations.kinematics import body_velocity, point_velocity
 from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
 from mbsfmu.equations.rotation import Array
-from mbsfmu.model.force import Force, JointLoad, reference_fields
+from mbsfmu.model.force import Force, JointLoad, PointLoad, reference_fields
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference
 from mbsfmu.model.present import BodyPoint, JointMotion, Present
-
-Place = TypeVar("Place")
 
 
 class Given(NamedTuple):
@@ -61,6 +59,8 @@ class ActingForce:
     ----------
     force
         The force.
+    owner
+        Its type and name, for messages.
     states, inputs, outputs
         Its quantities, by short names.
     """
@@ -76,7 +76,7 @@ class ActingForce:
         first_input: int,
     ) -> None:
         self.force = force
-        self._owner = f"{force.type} '{force.name}'"
+        self.owner = f"{force.type} '{force.name}'"
         named = reference_fields(force, Reference.POINT)
         self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
         joints = reference_fields(force, Reference.JOINT)
@@ -111,7 +111,7 @@ class ActingForce:
     def present(self, motion: Motion, given: Given) -> Present:
         """Return what the force sees."""
         return Present(
-            self._owner,
+            self.owner,
             {**self._numbers(given.parameters), **self._live(given.states, given.inputs)},
             {field: cache(partial(_placed, motion, *place, given.parameters)) for field, place in self._points.items()},
             {field: partial(_moved, motion, coordinate) for field, coordinate in self._joints.items()},
@@ -131,35 +131,66 @@ class ActingForce:
         return numbers
 
     def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
-        """Add what the force exerts.
+        """Add what the force exerts."""
+        now = self.present(motion, given)
+        for load in self._exerted(now):
+            if isinstance(load, JointLoad):
+                loads.add_in_joint(self._joints[load.joint], load.load)
+                continue
+            body, _ = self._points[load.point]
+            if load.force is not None:
+                loads.add_force(body, load.force, now.point(load.point).position)
+            if load.moment is not None:
+                loads.add_moment(body, load.moment)
+
+    def components(self, motion: Motion, given: Given) -> list[Array]:
+        """Return the components of what the force exerts in N and N m."""
+        parts = [part for load in self._exerted(self.present(motion, given)) for part in load[1:] if part is not None]
+        return [component for part in parts for component in np.reshape(part, -1)]
+
+    def power(self, motion: Motion, given: Given) -> Array:
+        """Return the power of what the force exerts in W, a scalar."""
+        now = self.present(motion, given)
+        total = np.asarray(0.0)
+        for load in self._exerted(now):
+            if isinstance(load, JointLoad):
+                total = total + load.load * now.joint(load.joint).rate
+                continue
+            point = now.point(load.point)
+            if load.force is not None:
+                total = total + load.force @ point.velocity
+            if load.moment is not None:
+                total = total + load.moment @ point.angular_velocity
+        return total
+
+    def _exerted(self, now: Present) -> list[PointLoad | JointLoad]:
+        """Return the loads.
 
         Raises
         ------
         DataError
-            When it acts on a point or joint that it does not name, or a load is no number or vector.
+            When they act on a point or joint that the force does not name, or one is no number or vector.
         """
-        now = self.present(motion, given)
-        for load in self.force.loads(now):
+        loads = list(self.force.loads(now))
+        for load in loads:
             if isinstance(load, JointLoad):
-                coordinate = self._place(self._joints, "joint", load.joint)
-                loads.add_in_joint(coordinate, self._checked("load", load.load, ()))
+                self._check_place("joint", load.joint, self._joints)
+                self._check_shape("load", load.load, ())
                 continue
-            body, _ = self._place(self._points, "point", load.point)
-            if load.force is not None:
-                loads.add_force(body, self._checked("force", load.force, (3,)), now.point(load.point).position)
-            if load.moment is not None:
-                loads.add_moment(body, self._checked("moment", load.moment, (3,)))
+            self._check_place("point", load.point, self._points)
+            for what, vector in (("force", load.force), ("moment", load.moment)):
+                if vector is not None:
+                    self._check_shape(what, vector, (3,))
+        return loads
 
-    def _place(self, places: dict[str, Place], kind: str, field: str) -> Place:
+    def _check_place(self, kind: str, field: str, places: Iterable[str]) -> None:
         if field not in places:
-            raise DataError(f"{self._owner}: loads names a {kind} '{field}'; {meant(field, places)}")
-        return places[field]
+            raise DataError(f"{self.owner}: loads names a {kind} '{field}'; {meant(field, places)}")
 
-    def _checked(self, what: str, value: Array, shape: tuple[int, ...]) -> Array:
+    def _check_shape(self, what: str, value: Array, shape: tuple[int, ...]) -> None:
         if np.shape(value) != shape:
             told = "one number" if not shape else "of shape (3,)"
-            raise DataError(f"{self._owner}: loads gives a {what} of shape {np.shape(value)}; it must be {told}")
-        return value
+            raise DataError(f"{self.owner}: loads gives a {what} of shape {np.shape(value)}; it must be {told}")
 
     def scalar(self, function: str, motion: Motion, given: Given) -> Array:
         """Return what a function gives that has one number, as `energy` in J.
@@ -171,7 +202,7 @@ class ActingForce:
         """
         value = getattr(self.force, function)(self.present(motion, given))
         if np.shape(value) != ():
-            raise DataError(f"{self._owner}: {function} gives an array of shape {np.shape(value)}; it must be a number")
+            raise DataError(f"{self.owner}: {function} gives an array of shape {np.shape(value)}; it must be a number")
         return value
 
     def rates(self, motion: Motion, given: Given) -> list[Array | float]:
@@ -185,7 +216,7 @@ class ActingForce:
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its states at the start."""
-        start = self.force.initial_states(Present(self._owner, self._numbers(parameters), {}, {}))
+        start = self.force.initial_states(Present(self.owner, self._numbers(parameters), {}, {}))
         return in_order(self.force, "initial_states", self.force.states(), start)
 
 

@@ -27,6 +27,7 @@ from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
+from mbsfmu.formulations.force_checks import check_forces
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
@@ -36,11 +37,14 @@ from mbsfmu.formulations.mechanism_variables import (
     reaction_variables,
     stack,
 )
-from mbsfmu.formulations.system import Instant, System, Tensor
+from mbsfmu.formulations.system import Instant, System, Tensor, starts
 from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
+
+_PLACES = 4
+"""At how many places beside the start users' forces are tried."""
 
 
 class MechanismSystem(System):
@@ -98,6 +102,24 @@ class MechanismSystem(System):
         self._tree = topology.tree
         driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
         self.reactions = reaction_variables(topology, driven)
+        check_forces(forces, self._kinematics, self._places)
+
+    def _places(self) -> list[tuple[Array, ...]]:
+        """Return where users' forces are tried, at the start and about it: the arguments of `check_forces`."""
+        generator = np.random.default_rng(0)
+        parameters, inputs = starts(self.parameters), starts(self.inputs)
+        coordinates, velocities = self.initial_coordinates(parameters)
+        references, states = np.tile([1.0, 0.0, 0.0, 0.0], self.references), self.initial_states(parameters)
+        places: list[tuple[Array, ...]] = [(coordinates, velocities, references, states, inputs, parameters)]
+        for _ in range(_PLACES):
+            near = [each + 0.3 * generator.normal(size=len(each)) for each in (coordinates, velocities)]
+            beside = [
+                each + generator.normal(size=len(each)) * [variable.nominal or 1.0 for variable in variables]
+                for each, variables in ((states, self.states), (inputs, self.inputs))
+            ]
+            changed = parameters * generator.uniform(0.95, 1.05, len(parameters))
+            places.append((*near, references, *beside, changed))
+        return places
 
     # -- equations ------------------------------------------------------------------------------------------
 

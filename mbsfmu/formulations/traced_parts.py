@@ -16,8 +16,9 @@ from mbsfmu.errors import InputError
 from mbsfmu.tracing import TracingError, expression, no_number_of_symbols, symbols
 
 _LIBRARIES = ("hydraulics", "mbsfmu", "numpy", "casadi", "pydantic")
-_AGREEMENT = 1e-9
-"""Relative difference of what symbols and numbers give that round-off may make."""
+_AGREEMENT, _ROUND_OFF = 1e-9, 1e-13
+"""Differences of what symbols and numbers give that round-off may make: shares of a number, and of the largest one that
+the function gives."""
 
 Answer = TypeVar("Answer")
 Answers = Callable[..., Mapping[str, Sequence[Array | float]]]
@@ -54,17 +55,21 @@ def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[
         for point, given in zip(places, numbers, strict=True):
             symbolic = np.asarray(function(*point)).ravel()
             numeric = np.array([float(value) for value in given[name]])
-            largest = np.maximum(np.abs(symbolic), np.abs(numeric)) if symbolic.shape == numeric.shape else 0.0
-            agree = symbolic.shape == numeric.shape and np.all(
-                (np.abs(symbolic - numeric) <= _AGREEMENT * largest)
-                | (np.isnan(symbolic) & np.isnan(numeric))
-                | (symbolic == numeric)
-            )
-            if not agree:
+            if not _agree(symbolic, numeric):
                 raise InputError(
                     f"{owner} is refused: {name} of {_place(kind)} gives {_told(numeric)} with numbers and "
                     f"{_told(symbolic)} when it is traced; equations follow from what they are given alone"
                 )
+
+
+def _agree(symbolic: Array, numeric: Array) -> bool:
+    """Tell whether two vectors of numbers differ by round-off alone."""
+    if symbolic.shape != numeric.shape:
+        return False
+    largest = np.maximum(np.abs(symbolic), np.abs(numeric))
+    tolerance = _AGREEMENT * largest + _ROUND_OFF * np.max(largest[np.isfinite(largest)], initial=0.0)
+    same = (symbolic == numeric) | (np.isnan(symbolic) & np.isnan(numeric))
+    return bool(np.all(same | (np.abs(symbolic - numeric) <= tolerance)))
 
 
 def _answered(owner: str, kind: type[Data], call: Callable[[], Answer]) -> Answer:

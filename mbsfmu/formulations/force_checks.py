@@ -1,0 +1,99 @@
+"""Checks of users' forces: they can be traced, and their power is what their energies say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import casadi as ca
+import numpy as np
+
+from hydraulics.kinds import is_built_in
+from mbsfmu.equations.forces import ActingForce, Given, MechanismForces
+from mbsfmu.equations.kinematics import Kinematics
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.traced_parts import check_part
+from mbsfmu.tracing import expression, symbols
+
+_BALANCE = 1e-8
+"""Share of the largest power that round-off may leave of a balance."""
+
+Place = Sequence[Array]
+"""Coordinates, velocities, references, states, inputs and parameters of a mechanism."""
+
+
+def check_forces(forces: MechanismForces, kinematics: Kinematics, places: Callable[[], Sequence[Place]]) -> None:
+    """Refuse users' forces that trace wrongly, or whose power is not what their energies say.
+
+    Parameters
+    ----------
+    forces, kinematics
+        Of the mechanism.
+    places
+        Tells where they are tried.
+
+    Raises
+    ------
+    InputError
+        When a force fails.
+    """
+    for acting in forces.acting:
+        kind = type(acting.force)
+        if not is_built_in(kind):
+            check_part(acting.owner, kind, partial(_answers, acting, kinematics), places)
+            _check_power(acting, kinematics, places())
+
+
+def _answers(acting: ActingForce, kinematics: Kinematics, *place: Array) -> Mapping[str, Sequence[Array | float]]:
+    """Return the numbers that each function of a force gives, by the function's name."""
+    motion, given = _moment(kinematics, *place)
+    names = ("work_rate", "dissipation", "energy")
+    return {
+        "loads": acting.components(motion, given),
+        **{name: [acting.scalar(name, motion, given)] for name in names},
+        "rates": acting.rates(motion, given),
+        "evaluate_outputs": acting.evaluate_outputs(motion, given),
+        "initial_states": acting.initial_states(given.parameters),
+    }
+
+
+def _moment(
+    kinematics: Kinematics,
+    coordinates: Array,
+    velocities: Array,
+    references: Array,
+    states: Array,
+    inputs: Array,
+    parameters: Array,
+) -> tuple[Motion, Given]:
+    frames = kinematics.frames(coordinates, references, parameters)
+    moving = kinematics.velocities(frames, velocities)
+    return Motion(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
+
+
+def _check_power(acting: ActingForce, kinematics: Kinematics, places: Sequence[Place]) -> None:
+    """Refuse a force whose loads have another power than work_rate − dissipation − dE/dt.
+
+    Energies of the mechanism would tell of an integration that is wrong.
+    """
+    made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(places[0])]
+    (coordinates, _), (velocities, _), _, (states, _), *_ = made
+    motion, given = _moment(kinematics, *(array for _, array in made))
+    work, loss, energy = (
+        expression(acting.scalar(name, motion, given)) for name in ("work_rate", "dissipation", "energy")
+    )
+    rates = ca.vertcat(ca.SX(0, 1), *(expression(rate) for rate in acting.rates(motion, given)))
+    storing = ca.jtimes(energy, coordinates, velocities) + ca.jtimes(energy, states, rates)
+    terms = [expression(acting.power(motion, given)), work, loss, storing]
+    function = ca.Function("powers", [vector for vector, _ in made], [ca.vertcat(*terms)])
+    for place in places:
+        exerted, brought, lost, stored = np.asarray(function(*place)).ravel()
+        left = exerted - (brought - lost - stored)
+        if abs(left) > _BALANCE * max(abs(exerted), abs(brought), abs(lost), abs(stored)):
+            raise InputError(
+                f"{acting.owner} is refused: what {type(acting.force).__name__} exerts has a power of {exerted:.6g} W "
+                f"where work_rate is {brought:.6g} W, dissipation {lost:.6g} W and the rate of energy {stored:.6g} W; "
+                "it must be the first less the others"
+            )

@@ -14,6 +14,7 @@ import numpy as np
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
@@ -107,6 +108,19 @@ class DcaAlm(Formulation):
     def problem(self, state: State, step: float) -> ProjectedProblem:
         """Return the equations of an implicit step."""
         return ProjectedProblem(self, state, step)
+
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+        """Return what its C needs."""
+        projection, equations = self.projection, self.equations
+        own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
+        steps = (equations.residual, equations.tangent, self.step_penalty) if implicit else ()
+        return NativeNeeds(
+            word="PROJECTED",
+            unknowns=len(self.functions.coordinates),
+            choices={"PROJECTIONS": int(self.projects)},
+            correction_numbers=projection.size,
+            in_steps=(*own, *projection.violations.values(), *steps),
+        )
 
     def explicit_form(self, state: State) -> ProjectedForm:
         """Return the equations for explicit solvers."""

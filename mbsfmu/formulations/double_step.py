@@ -16,6 +16,7 @@ from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
@@ -216,6 +217,19 @@ class DoubleStep(Formulation):
     def problem(self, state: State, step: float) -> DoubleStepProblem:
         """Return the equations of a step."""
         return DoubleStepProblem(self, state, step)
+
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+        """Return what its C needs."""
+        functions, equations = self.functions, self.equations
+        steps = (equations.residual, equations.tangent) if implicit else (equations.explicit, equations.motion)
+        return NativeNeeds(
+            word="DOUBLE_STEP",
+            unknowns=self.freedom,
+            freedom=self.freedom,
+            closes_loops=True,
+            in_steps=steps,
+            at_start=(functions.quadratic,),
+        )
 
     def explicit_form(self, state: State) -> DoubleStepForm:
         """Return the equations for explicit solvers."""

@@ -17,6 +17,7 @@ from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Limits, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.loop_equations import chosen_rows
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.rules.rule import Rule
@@ -47,6 +48,18 @@ class FirstOrder(Formulation):
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL) -> None:
         super().__init__(functions, tolerances, rule, drifts=True)
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
+
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+        """Return what its C needs."""
+        steps = (self.residual, self.tangent) if implicit else (self.explicit,)
+        names = {"velocity_names": [each.name for each in self.functions.system.velocities]} if implicit else {}
+        return NativeNeeds(
+            word="FIRST_ORDER",
+            unknowns=2 * len(self.functions.coordinates),
+            names=names,
+            choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
+            in_steps=(self.motion, *steps),
+        )
 
     @abstractmethod
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:

@@ -13,6 +13,7 @@ from mbsfmu.errors import LoopsOpenError
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
@@ -236,6 +237,10 @@ class Formulation(ABC):
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:
         """Return the equations of a step of `step` seconds from a state."""
+
+    @abstractmethod
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+        """Return what its C needs, for implicit steps or explicit ones."""
 
     def prepared(self, state: State) -> State:
         """Return the state with what the formulation itself has to remember."""

@@ -11,6 +11,7 @@ import casadi as ca
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
 from mbsfmu.rules.rule import Rule
 
@@ -89,6 +90,16 @@ class Hdca(FirstOrder):
         momenta, velocities = (self.functions.symbol(part) for part in ("momenta", "velocities"))
         energies = [ca.dot(momenta, given.open_velocities), ca.dot(given.initial_momenta, velocities)]
         return self.functions.traced("momenta_anew", [ca.vertcat(*energies), given.initial_momenta])
+
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+        """Return what its C needs."""
+        needs = super().native_needs(implicit=implicit)
+        return replace(
+            needs,
+            choices={**needs.choices, "RESTARTS": int(self.restarts)},
+            in_steps=(*needs.in_steps, self.momenta_anew) if self.restarts else needs.in_steps,
+            at_start=(self.initial_momenta,),
+        )
 
     def prepared(self, state: State) -> State:
         """Return the state with the momenta that fit its velocities."""

@@ -16,6 +16,7 @@ from mbsfmu.formulations.equilibrium import accelerations, shortest
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.rules.rule import Rule
@@ -198,6 +199,17 @@ class Penalty(Formulation):
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
         return PenaltyProblem(self, state, step, self.equations)
+
+    def native_needs(self, *, implicit: bool) -> NativeNeeds:  # noqa: ARG002 - it has implicit steps alone
+        """Return what its C needs."""
+        functions, equations = self.functions, self.equations
+        return NativeNeeds(
+            word="PENALTY_BASED",
+            unknowns=len(functions.coordinates),
+            penalty=float(equations.penalty[0]),
+            in_steps=(equations.residual, equations.tangent, equations.projection),
+            at_start=(functions.quadratic,),
+        )
 
     def reactions(self) -> Floats:
         """Return the reactions at positions and velocities; the functions hold the accelerations that go with them.

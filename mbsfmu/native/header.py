@@ -3,50 +3,48 @@
 from __future__ import annotations
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.dca_alm import DcaAlm
-from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.hdca import Hdca
-from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.native.literals import number, string
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.variables import STEP
 
-_FORMULATIONS: dict[type[Formulation], str] = {
-    DoubleStep: "DOUBLE_STEP",
-    Penalty: "PENALTY_BASED",
-    FirstOrder: "FIRST_ORDER",
-    DcaAlm: "PROJECTED",
-}
 
-
-def header_sizes(simulation: Simulation) -> dict[str, object]:
+def header_sizes(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return sizes, choices and tolerances by their names in C.
+
+    Parameters
+    ----------
+    simulation
+        The simulation.
+    needs
+        What the C of its formulation needs.
 
     Raises
     ------
     InputError
         When native units have no such solver.
     """
-    return {**_choices(simulation), **_counts(simulation), **_bounds(simulation), **_tolerances(simulation)}
+    return {
+        **_choices(simulation, needs),
+        **_counts(simulation, needs),
+        **_bounds(simulation),
+        **_tolerances(simulation, needs),
+    }
 
 
-def _choices(simulation: Simulation) -> dict[str, object]:
+def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return which code is compiled."""
-    formulation, system = simulation.formulation, simulation.functions.system
+    system = simulation.functions.system
     return {
         "DOUBLE_STEP": 1,
         "PENALTY_BASED": 2,
         "FIRST_ORDER": 3,
         "PROJECTED": 4,
-        "FORMULATION": next(word for kind, word in _FORMULATIONS.items() if isinstance(formulation, kind)),
+        "FORMULATION": needs.word,
         "PLACED": int(system.start_system is not system),
-        "PROJECTIONS": int(isinstance(formulation, DcaAlm) and formulation.projects),
-        "HAMILTONIAN": int(isinstance(formulation, Hdca)),
-        "RESTARTS": int(isinstance(formulation, Hdca) and formulation.restarts),
+        **needs.choices,
         "TRAPEZOIDAL": 1,
         "RK4": 2,
         "RK45": 3,
@@ -64,25 +62,21 @@ def _solver(solver: Solver) -> str:
     return solver.name.upper()
 
 
-def _counts(simulation: Simulation) -> dict[str, object]:
+def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return how many there are of what."""
-    functions, formulation, initialization = simulation.functions, simulation.formulation, simulation.initialization
+    functions, initialization = simulation.functions, simulation.initialization
     system = functions.system
-    coordinates = len(system.coordinates)
-    double_step = isinstance(formulation, DoubleStep)
-    freedom = coordinates - functions.rank if double_step else 0
-    moving = 2 * coordinates if isinstance(formulation, FirstOrder) else freedom if double_step else coordinates
     return {
-        "COORDINATES": coordinates,
+        "COORDINATES": len(system.coordinates),
         "START_COORDINATES": len(initialization.functions.coordinates),
         "CONSTRAINTS": len(functions.rows),
         "RANK": functions.rank,
         "INDEPENDENT": initialization.independent_equations(functions),
         "ALL_CONSTRAINTS": len(system.constraints),
         "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
-        "FREEDOM": freedom,
+        "FREEDOM": needs.freedom,
         "STATES": len(system.states),
-        "UNKNOWNS": moving + len(system.states),
+        "UNKNOWNS": needs.unknowns + len(system.states),
         "REFERENCES": 4 * system.references,
         "HISTORY": len(functions.history),
         "INTEGRALS": len(system.integrals),
@@ -98,7 +92,7 @@ def _counts(simulation: Simulation) -> dict[str, object]:
         "ORDERINGS": len(system.orderings),
         "TENSORS": len(system.tensors),
         "LIMITED": len(system.limited),
-        "CORRECTION_NUMBERS": formulation.projection.size if isinstance(formulation, DcaAlm) else 0,
+        "CORRECTION_NUMBERS": needs.correction_numbers,
     }
 
 
@@ -117,7 +111,7 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
     }
 
 
-def _tolerances(simulation: Simulation) -> dict[str, object]:
+def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return the numbers that follow from options."""
     formulation, solver = simulation.formulation, simulation.solver
     adaptive = isinstance(solver, AdaptiveSolver)
@@ -129,5 +123,5 @@ def _tolerances(simulation: Simulation) -> dict[str, object]:
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
-        "PENALTY": number(float(formulation.equations.penalty[0]) if isinstance(formulation, Penalty) else 0.0),
+        "PENALTY": number(needs.penalty),
     }

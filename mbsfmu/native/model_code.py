@@ -9,13 +9,8 @@ from pathlib import Path
 import casadi as ca
 
 from mbsfmu.formulations.changed_start import bounds
-from mbsfmu.formulations.dca_alm import DcaAlm
-from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.expressions import PARTS
-from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
-from mbsfmu.formulations.hdca import Hdca
-from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.shared import check_arguments, definitions
@@ -71,7 +66,8 @@ class _ModelCode:
         self._functions = simulation.functions
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
-        self._sizes = header_sizes(simulation)
+        self._needs = simulation.formulation.native_needs(implicit=isinstance(simulation.solver, ImplicitSolver))
+        self._sizes = header_sizes(simulation, self._needs)
         system = self._system
         segments = {
             "INPUT": system.inputs,
@@ -124,34 +120,17 @@ class _ModelCode:
 
     def _step_functions(self) -> Iterable[TracedFunction]:
         """Make what is called in every step, or in any: references move along within steps."""
-        functions, formulation = self._functions, self._simulation.formulation
-        implicit = isinstance(self._simulation.solver, ImplicitSolver)
+        functions = self._functions
         yield from (functions.closure, functions.integral_rates, functions.outputs)
-        if functions.rows and not isinstance(formulation, DoubleStep):
+        if functions.rows and not self._needs.closes_loops:
             yield functions.gap
-        if isinstance(formulation, FirstOrder):
-            yield formulation.motion
-            yield from (formulation.residual, formulation.tangent) if implicit else (formulation.explicit,)
-            if isinstance(formulation, Hdca) and formulation.restarts:
-                yield formulation.momenta_anew
-        elif isinstance(formulation, DcaAlm):
-            projection = formulation.projection
-            yield from (projection.factorize, projection.correction, projection.free_motion, formulation.flow_rates)
-            yield from projection.violations.values()
-            if implicit:
-                yield from (formulation.equations.residual, formulation.equations.tangent, formulation.step_penalty)
-        elif isinstance(formulation, Penalty):
-            equations = formulation.equations
-            yield from (equations.residual, equations.tangent, equations.projection)
-        elif isinstance(formulation, DoubleStep):
-            reduced = formulation.equations
-            yield from (reduced.residual, reduced.tangent) if implicit else (reduced.explicit, reduced.motion)
+        yield from self._needs.in_steps
         if self._system.references:
             yield functions.recentred
 
     def _other_functions(self) -> Iterable[TracedFunction]:
         """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
-        functions, formulation, given = self._functions, self._simulation.formulation, self._functions.expressions
+        functions, given = self._functions, self._functions.expressions
         yield from (functions.equilibrium, functions.initial_integrals, functions.reactions)
         yield from (functions.inertia_tensors, functions.start_limits)
         if functions.reactions_open:
@@ -160,10 +139,7 @@ class _ModelCode:
             yield from (functions.start_references, functions.placement)
         else:
             yield from (functions.start, functions.all_closure)
-        if not isinstance(formulation, (FirstOrder, DcaAlm)):
-            yield functions.quadratic
-        if isinstance(formulation, Hdca):
-            yield formulation.initial_momenta
+        yield from self._needs.at_start
         direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
         yield functions.traced("feedthrough", direct, matrices=[0, 1])
         yield functions.traced("output_rates", [self._output_rates()])
@@ -228,11 +204,10 @@ class _ModelCode:
         system, simulation = self._system, self._simulation
         if isinstance(simulation.solver, ImplicitSolver):
             yield f"static const char *const coordinate_names[] = {strings(each.name for each in system.coordinates)};"
-            if isinstance(simulation.formulation, FirstOrder):
-                names = strings(each.name for each in system.velocities)
-                yield f"static const char *const velocity_names[] = {names};"
             yield f"static const char *const state_names[] = {strings(each.name for each in system.states)};"
             yield f"static const double state_nominals[] = {numbers(simulation.formulation.state_nominals)};"
+        for name, texts in self._needs.names.items():
+            yield f"static const char *const {name}[] = {strings(texts)};"
         if not isinstance(simulation.solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if simulation.functions.rows:

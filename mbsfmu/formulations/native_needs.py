@@ -1,0 +1,48 @@
+"""What a formulation tells those that write it in C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mbsfmu.formulations.functions import TracedFunction
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeNeeds:
+    """What the C of a formulation needs of it.
+
+    Attributes
+    ----------
+    word
+        What it is called in C.
+    unknowns
+        Number of unknowns of an implicit step, states apart.
+    freedom
+        Number of independent coordinates where it chooses them; 0 where it does not.
+    closes_loops
+        Whether loops are closed when its C has made a step: nobody has to look.
+    choices
+        Numbers that only its own C asks for, by their names there: truths as 0 and 1, sizes.
+    names
+        Lists of names that its messages ask for, by their own there.
+    penalty
+        Penalty factor α in N/m and N m/rad where it is constant.
+    correction_numbers
+        How many numbers the matrices of its projections come to.
+    in_steps
+        Traced functions that its steps call.
+    at_start
+        Traced functions that it calls at the start of a run and where inputs jump.
+    """
+
+    word: str
+    unknowns: int
+    freedom: int = 0
+    closes_loops: bool = False
+    choices: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    penalty: float = 0.0
+    correction_numbers: int = 0
+    in_steps: tuple[TracedFunction, ...] = ()
+    at_start: tuple[TracedFunction, ...] = ()

@@ -176,10 +176,10 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         with kept_apart(name, file) as kinds:
             exec(compile(file.text, file.path, "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # whatever a user's file raises
-        del sys.modules[name]
-        text = " ".join(str(error).split())
+        sys.modules.pop(name, None)
+        told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
-        raise InputError(f"the file of parts {file.path} cannot be loaded: {reason}") from error
+        raise InputError(told + reason.removeprefix(told)) from error
     if not kinds:
         raise InputError(f"the file of parts {file.path} defines no part, a class that derives from Component or Force")
     return kinds

@@ -19,7 +19,7 @@ from mbsfmu.cosim import cosimulate
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
-from mbsfmu.executors import Shares
+from mbsfmu.executors import InlineExecutor, Shares
 from mbsfmu.exporting import BACKENDS, export
 from mbsfmu.part_files import Parts
 from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS
@@ -144,6 +144,8 @@ def sweep(
         "inner": inner if coupled else None,
     }  # fmt: skip
     parts = Parts.of(model)
+    if not isinstance(executor, InlineExecutor):
+        parts.alone()  # as they are in other processes
     content |= {"parts": parts.texts} if parts.files else {}
     points = make_points(values, chosen, content)
     if output is not None and Path(output).suffix.lower() != ".parquet":

@@ -18,6 +18,12 @@ def test_names_are_unique_and_structured() -> None:
     assert all(each.name.count(".") == 1 and each.unit and each.description for each in everything)
     assert names(equations.states) == ["V1.pressure", "V3.pressure", "V2.pressure", "valve.spool"]
     assert names(equations.inputs) == ["valve.command", "cylinder.length", "cylinder.velocity"]
+    told = ["force", "pressure_piston", "pressure_rod", "friction", "power"]  # from the actuator back to the sources
+    assert names(equations.outputs) == [
+        *(f"cylinder.{each}" for each in told),
+        *("throttle.flow", "valve.flow_a", "valve.flow_b"),
+        *("pump.flow", "pump.power", "tank.flow", "tank.power"),
+    ]
     assert [each.nominal for each in equations.states] == [1e6, 1e6, 1e6, 10.0]
 
 

@@ -83,6 +83,7 @@ LEAK = {"type": "test-leak", "name": "leak", "inlet": "A", "outlet": "T", "condu
 def test_component_of_ones_own_gives_the_circuit_what_it_declares() -> None:
     equations = CircuitEquations(circuit(LEAK))
     assert [each.name for each in equations.states] == ["A.pressure", "leak.wear"]
+    assert [each.start for each in equations.states] == [None, None]  # from where parameters say
     assert [each.name for each in equations.inputs] == ["leak.shock"]
     assert [(each.name, each.shared) for each in equations.outputs if each.name.startswith("leak")] == [
         ("leak.flow", True),

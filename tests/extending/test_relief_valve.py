@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import fmpy
@@ -22,6 +24,8 @@ import mbsfmu
 from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Throttle
 from mbsfmu import CoupledModel, InputError, LinearSignal, load_parts
 from mbsfmu.cli.main import cli
+from mbsfmu.cli.model_argument import find_model
+from mbsfmu.executors import InlineExecutor
 from mbsfmu.native.compiler import has_compiler
 from mbsfmu.studies import sweep
 
@@ -315,6 +319,61 @@ def test_identity_of_a_simulation_covers_the_code_of_its_parts(tmp_path: Path) -
             model = CoupledModel.from_dict(rig().to_dict())
         identities.append(model.simulation(compiled=False).identity)
     assert identities[0] != identities[1]
+
+
+FACTORY = """
+
+def make():
+    from mbsfmu import CoupledModel
+
+    with open({data!r}) as file:
+        return CoupledModel.from_dict(__import__("json").load(file))
+"""
+
+
+def test_file_of_a_model_may_define_its_parts(tmp_path: Path) -> None:
+    """It goes with Python units as a file of parts does."""
+    text = FILE.read_text().replace("relief-valve", "factory-valve")
+    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("relief-valve", "factory-valve"))
+    (tmp_path / "rig.py").write_text(text + FACTORY.format(data=str(tmp_path / "rig.json")))
+    model = find_model(f"{tmp_path / 'rig.py'}:make")
+    assert type(model.systems["circuit"].components[-1]).__name__ == "ReliefValve"
+    (path,) = mbsfmu.export(model, tmp_path / "out", backend="python")
+    result = fmpy.simulate_fmu(str(path), stop_time=0.2, step_size=5e-4, output_interval=5e-4)
+    np.testing.assert_allclose(
+        result["relief.flow"], rig().simulation(compiled=False).run(0.2)["relief.flow"], rtol=1e-9, atol=1e-15
+    )
+
+
+def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a notebook: they run, and go into native units."""
+    module = ModuleType("__notebook__")
+    monkeypatch.setitem(sys.modules, "__notebook__", module)
+    exec(FILE.read_text().replace("relief-valve", "noted-valve"), module.__dict__)
+    data = json.loads(json.dumps(rig().to_dict()).replace("relief-valve", "noted-valve"))
+    model = CoupledModel.from_dict(data)
+    assert model.simulation(compiled=False).run(0.01)["A.pressure"][-1] > 5e6
+    with pytest.raises(InputError, match="ReliefValve is defined in no file; put the class into one"):
+        mbsfmu.export(model, tmp_path, backend="python")
+    with pytest.raises(InputError, match="ReliefValve is defined in no file"):
+        sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01)
+    table = sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01, executor=InlineExecutor())
+    assert table["status"].to_pylist() == ["ok", "ok"]
+
+
+def test_file_that_uses_its_parts_when_it_is_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would export itself without end."""
+    text = FILE.read_text().replace("relief-valve", "eager-valve")
+    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("relief-valve", "eager-valve"))
+    use = f"\nimport mbsfmu\nmbsfmu.export(make(), {str(tmp_path / 'out')!r}, backend='python')\n"
+    (tmp_path / "eager.py").write_text(text + FACTORY.format(data=str(tmp_path / "rig.json")) + use)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError) as caught:
+        importlib.import_module("eager")
+    assert str(caught.value).endswith(
+        'runs a model where it is to define parts; put that below `if __name__ == "__main__":`'
+    )
+    assert str(caught.value).count("cannot be loaded") == 1
 
 
 @pytest.mark.parametrize(

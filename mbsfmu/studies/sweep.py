@@ -139,14 +139,11 @@ def sweep(
             raise InputError("the Newton tolerance is given twice, for all runs and as a setting")
         chosen["newton_tolerance"] = [newton_tolerance]
     values = {name: list(map(float, vary[given])) for given, name in references.items()} if vary else {}
+    parts = _parts_to_send(model, executor)
     content = {
         "version": version("mbsfmu"), "model": model.to_dict(), "stop": end, "errors": errors, "backend": backend,
-        "inner": inner if coupled else None,
+        "inner": inner if coupled else None, "parts": parts.texts,
     }  # fmt: skip
-    parts = Parts.of(model)
-    if not isinstance(executor, InlineExecutor):
-        parts.alone()  # as they are in other processes
-    content |= {"parts": parts.texts} if parts.files else {}
     points = make_points(values, chosen, content)
     if output is not None and Path(output).suffix.lower() != ".parquet":
         raise InputError(f"{output} is refused as the file of a study: its name must end in .parquet")
@@ -184,6 +181,20 @@ def sweep(
         write_parquet(table, output)
         journal.remove()
     return table
+
+
+def _parts_to_send(model: CoupledModel, executor: Executor | None) -> Parts:
+    """Return the parts of users that the model is made of.
+
+    Raises
+    ------
+    InputError
+        When other processes cannot have them.
+    """
+    parts = Parts.of(model)
+    if not isinstance(executor, InlineExecutor):
+        parts.alone()
+    return parts
 
 
 def _refuse_without_effect(where: str, **given: object) -> None:

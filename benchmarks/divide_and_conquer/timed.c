@@ -1,7 +1,7 @@
 /* The generated right-hand side, many times in one call; another point each time, so that none can be left out. */
 #include "steps.c"
 
-FMI2_EXPORT void timed(const double *parameters, const double *z, const double *w, int repetitions, double *rates) {
+EXPORT void timed(const double *parameters, const double *z, const double *w, int repetitions, double *rates) {
     static Instance instance;
     Parts *parts = &instance.parts;
     connect_memory(&instance);

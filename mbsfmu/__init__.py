@@ -30,8 +30,10 @@ from mbsfmu.model import (
     Universal,
     along,
 )
+from mbsfmu.model.block import Block
 from mbsfmu.model.force import Force, JointLoad, PointLoad
 from mbsfmu.model.names import JointReference, NonNegative, PointReference, Positive, Vector
+from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.present import BodyPoint, JointMotion, Present
 from mbsfmu.part_files import load_parts
 from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, Line, SpringDamper
@@ -74,6 +76,7 @@ __all__ = [
     "Actuator",
     "Array",
     "Beam",
+    "Block",
     "BodyPoint",
     "Comparison",
     "CosimulationError",
@@ -95,6 +98,7 @@ __all__ = [
     "LinearSignal",
     "Mechanism",
     "NonNegative",
+    "Numbers",
     "Parameter",
     "Planar",
     "Point",

@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hydraulics import Circuit
 from mbsfmu.data import DataError
+from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 
 Connections = Sequence[tuple[str, str]]
-Systems = Mapping[str, Mechanism | Circuit]
+Systems = Mapping[str, Mechanism | Circuit | Block]
 
 
 def check_actuators(systems: Systems, connections: Connections, signals: Collection[str]) -> None:
@@ -24,7 +25,7 @@ def check_actuators(systems: Systems, connections: Connections, signals: Collect
     Parameters
     ----------
     systems
-        Mechanisms and circuits by name.
+        Mechanisms, circuits and blocks by name.
     connections
         Pairs of `system.variable`, source and target, of variables that are there.
     signals

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
 
 from hydraulics import Circuit
 from mbsfmu.actuator_lines import check_actuators
 from mbsfmu.data import Data, DataError, FrozenMap, meant, word
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
+from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
@@ -22,6 +23,7 @@ from mbsfmu.formulations.system import System
 from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.identity import Origin
 from mbsfmu.interruption import heeding_interruptions
+from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
@@ -32,21 +34,31 @@ from mbsfmu.simulation.simulation import Simulation
 
 
 def _kind(data: Any) -> str | None:
-    """Tell a mechanism from a circuit by what it is made of."""
+    """Tell a mechanism from a circuit by what it is made of; a block has a type."""
     if isinstance(data, Mechanism) or (isinstance(data, dict) and "bodies" in data):
         return "mechanism"
     if isinstance(data, Circuit) or (isinstance(data, dict) and "components" in data):
         return "circuit"
+    if isinstance(data, Block) or (isinstance(data, dict) and "type" in data):
+        return "block"
     return None
 
 
+def _made(data: Any) -> Any:
+    """Make the block that a dictionary describes."""
+    return BLOCKS.made(data) if _kind(data) == "block" else data
+
+
 AnySystem = Annotated[
-    Annotated[Mechanism, Tag("mechanism")] | Annotated[Circuit, Tag("circuit")],
+    Annotated[Mechanism, Tag("mechanism")]
+    | Annotated[Circuit, Tag("circuit")]
+    | Annotated[SerializeAsAny[Block], Tag("block")],
     Discriminator(
         _kind,
         custom_error_type="system",
-        custom_error_message="it must have 'bodies' (a mechanism) or 'components' (a circuit)",
+        custom_error_message="it must have 'bodies' (a mechanism), 'components' (a circuit) or a 'type' (a block)",
     ),
+    BeforeValidator(_made),
 ]
 
 
@@ -65,7 +77,7 @@ class CoupledModel(Data):
     description
         One line on it.
     systems
-        Mechanisms and circuits by name.
+        Mechanisms, circuits and blocks by name.
     connections
         Pairs of `system.variable`: source and target. A source is an output, or a calculated parameter such as
         `mechanism.cylinder.static_force`, which drives a parameter.
@@ -157,6 +169,9 @@ class CoupledModel(Data):
     def _parts(self, absolute: bool) -> Iterator[tuple[str, System]]:
         in_coordinates = AbsoluteSystem if absolute else MechanismSystem
         for name, data in self.systems.items():
+            if isinstance(data, Block):
+                yield name, BlockSystem(data, name)
+                continue
             part = in_coordinates(data) if isinstance(data, Mechanism) else CircuitSystem(data)
             part.name = name
             yield name, part

@@ -1,4 +1,4 @@
-"""Icons of units: a mechanism where it starts, seen from the side that shows most of it, or a circuit."""
+"""Icons of units: a mechanism where it starts, seen from the side that shows most of it; or a circuit, or a block."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.fmu.raster import Stroke, draw
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.system import starts
+from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.simulation.simulation import Simulation
@@ -22,20 +23,21 @@ from mbsfmu.simulation.simulation import Simulation
 _BODY, _JOINT, _FORCE, _OIL = (52, 73, 94), (44, 62, 80), (192, 57, 43), (41, 128, 185)
 
 
-def icon(systems: Mapping[str, Mechanism | Circuit], simulation: Simulation) -> bytes:
+def icon(systems: Mapping[str, Mechanism | Circuit | Block], simulation: Simulation) -> bytes:
     """Return a PNG of what a unit is made of.
 
     Parameters
     ----------
     systems
-        Its systems by name; where there is a mechanism, circuits are left to its cylinders.
+        Its systems by name; where there is a mechanism, circuits are left to its cylinders, and blocks are drawn alone.
     simulation
         The simulation of the unit, which knows where mechanisms start.
     """
     mechanisms = {name: data for name, data in systems.items() if isinstance(data, Mechanism)}
     if mechanisms:
         return draw(list(_mechanisms(mechanisms, simulation)))
-    return draw([stroke for data in systems.values() if isinstance(data, Circuit) for stroke in _circuit(data)])
+    circuits = [stroke for data in systems.values() if isinstance(data, Circuit) for stroke in _circuit(data)]
+    return draw(circuits or list(_block()))
 
 
 def _mechanisms(mechanisms: Mapping[str, Mechanism], simulation: Simulation) -> Iterator[Stroke]:
@@ -93,6 +95,15 @@ def _circuit(circuit: Circuit) -> Iterator[Stroke]:
         yield _stroke(middle, middle, width, colour)
     for place in places.values():
         yield _stroke(place, place, 7.0, _JOINT)
+
+
+def _block() -> Iterator[Stroke]:
+    """Draw a box with a line that goes in and one that comes out."""
+    corners = np.array([[-1.0, -0.7], [1.0, -0.7], [1.0, 0.7], [-1.0, 0.7], [-1.0, -0.7]])
+    for begin, end in pairwise(corners):
+        yield _stroke(begin, end, 5.0, _BODY)
+    for side in (-1.0, 1.0):
+        yield _stroke(np.array([side, 0.0]), np.array([2.0 * side, 0.0]), 5.0, _FORCE)
 
 
 def _stroke(begin: Array, end: Array, width: float, colour: tuple[int, int, int]) -> Stroke:

@@ -181,7 +181,9 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
         raise InputError(told + reason.removeprefix(told)) from error
     if not kinds:
-        raise InputError(f"the file of parts {file.path} defines no part, a class that derives from Component or Force")
+        raise InputError(
+            f"the file of parts {file.path} defines no part, a class that derives from Component, Force or Block"
+        )
     return kinds
 
 

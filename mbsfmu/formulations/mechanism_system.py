@@ -33,10 +33,10 @@ from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
     balance_of,
     output_variables,
-    part_variable,
     reaction_variables,
     stack,
 )
+from mbsfmu.formulations.part_variables import part_variable
 from mbsfmu.formulations.system import Instant, System, Tensor, starts
 from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism

@@ -11,10 +11,11 @@ from mbsfmu.data import Quantity
 from mbsfmu.equations.charts import angle_rates
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.part_variables import part_variable
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import AnyJoint, Element, Free
 from mbsfmu.model.topology import Topology, TreeJoint
-from mbsfmu.variables import Causality, Variability, Variable
+from mbsfmu.variables import Causality, Variable
 
 
 @dataclass(frozen=True)
@@ -135,21 +136,6 @@ def turning_variables(angles: Iterable[Variable]) -> tuple[Variable, ...]:
             f"{angle.name}_integral", unit=angle.unit, description="integral of the rate; tells full turns of the angle"
         )
         for angle in angles
-    )
-
-
-def part_variable(quantity: Quantity, causality: Causality) -> Variable:
-    """Make the variable of a force's quantity."""
-    return Variable(
-        quantity.name,
-        causality,
-        Variability.CONTINUOUS,
-        quantity.unit,
-        quantity.start,
-        quantity.minimum,
-        quantity.maximum,
-        quantity.nominal,
-        quantity.description,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mbsfmu.data import Array, DataError, meant
+from mbsfmu.model.numbers import Numbers
 
 
 class BodyPoint(NamedTuple):
@@ -42,7 +43,7 @@ class JointMotion(NamedTuple):
     rate: Array
 
 
-class Present:
+class Present(Numbers):
     """A force's own numbers by their short names, and its points and joints by the names of the fields.
 
     `now["stiffness"]` is a parameter, a state or an input of the force, `now.point("start")` where the point is that
@@ -66,15 +67,9 @@ class Present:
         points: Mapping[str, Callable[[], BodyPoint]],
         joints: Mapping[str, Callable[[], JointMotion]],
     ) -> None:
-        self._owner = owner
-        self._numbers = numbers
+        super().__init__(owner, numbers)
         self._points = points
         self._joints = joints
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self._numbers:
-            raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, self._numbers)}")
-        return self._numbers[name]()
 
     def point(self, field: str) -> BodyPoint:
         """Return where the point is that a field names, and how it moves."""

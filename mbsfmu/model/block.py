@@ -1,0 +1,65 @@
+"""The base of blocks: systems of first-order equations, such as controllers, data and equations side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, parameter_fields
+from mbsfmu.model.numbers import Numbers
+
+BLOCKS: Kinds[Block] = Kinds("block")
+"""All kinds of blocks by their types."""
+
+
+class Block(DynamicPart, abstract=True):
+    """A system of equations ẋ = f(x, u), y = g(x, u), which is a system of a model beside mechanisms and circuits.
+
+    A class that derives from it is data; a field that is a number of the equations says so, as
+    `Annotated[float, Parameter("V/rad", "gain", tunable=True)]`. Its equations are pure NumPy functions that do not
+    branch on a value and write nothing in place; `now["gain"]` is a parameter, a state or an input. All its outputs
+    are there for other systems.
+
+    Attributes
+    ----------
+    name
+        What messages call it; of a system of a model, the name of the system.
+
+    Raises
+    ------
+    DataError
+        When a class lacks what its quantities need, at its definition.
+    """
+
+    family = BLOCKS
+    name: Annotated[Name, Field(exclude=True, repr=False)] = "block"
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class that tells nothing, or with parameters that are no numbers."""
+        super().check_class()
+        if not cls.gives("outputs"):
+            raise DataError(f"class {cls.__name__}: a block has outputs, and a function evaluate_outputs")
+        for name in parameter_fields(cls):
+            if cls.model_fields[name].annotation is not float:
+                raise DataError(f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float")
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return pairs of parameters, the second of which must be greater."""
+        return ()
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def rates(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return the rates of its states."""
+        return {}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return its outputs."""
+        return {}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return its states at the start, from its parameters."""
+        return {state.name: state.start or 0.0 for state in self.states()}

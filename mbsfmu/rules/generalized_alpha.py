@@ -1,0 +1,108 @@
+"""The generalized-α method [Chung1993], with the equations at the end of the step as in [Arnold2007]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from mbsfmu.errors import InputError
+from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
+
+
+class _Weights(NamedTuple):
+    """α_m, α_f, γ and β."""
+
+    inertia: Array
+    force: Array
+    gamma: Array
+    beta: Array
+
+
+@dataclass(frozen=True)
+class GeneralizedAlpha(Rule):
+    """Newmark's formulas with an auxiliary acceleration: of second order, with damping that begins at high frequencies.
+
+    The auxiliary acceleration a goes along with z̈, (1 − α_m) a_{k+1} + α_m a_k = (1 − α_f) z̈_{k+1} + α_f z̈_k, and
+    Newmark's formulas, with β and γ, hold for it. Quantities of first order have an auxiliary rate in the same way
+    [Jansen2000]. All follows from the spectral radius ρ∞: motion of infinite frequency is multiplied by it in each step.
+
+    a is z̈ at the time t + (α_m − α_f) h. The first step, when it is not known, is one of the trapezoidal rule, ρ∞ = 1,
+    and a then follows from z̈ at both ends.
+
+    Attributes
+    ----------
+    spectral_radius
+        ρ∞: 1 damps nothing, 0 all of the highest frequencies in one step.
+    """
+
+    name: ClassVar[str] = "generalized-alpha"
+    remembered: ClassVar[int] = 1
+    spectral_radius: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.spectral_radius <= 1.0:
+            raise InputError(f"the spectral radius is {self.spectral_radius:g}; it must lie between 0 and 1")
+
+    @property
+    def remembered_motion(self) -> tuple[int, int]:
+        """The auxiliary acceleration."""
+        return 0, 1
+
+    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+        """Return ẋ [Jansen2000]."""
+        (auxiliary,) = begin.history
+        weights = _of_first_order(self._radius(step))
+        after = ((end - begin.value) / step.size - (1.0 - weights.gamma) * auxiliary) / weights.gamma
+        return _true(weights, after, auxiliary, begin.rate)
+
+    def motion(self, end: Array, begin: Motion, step: Step) -> tuple[Array, Array]:
+        """Return ż and z̈ [Arnold2007]."""
+        (auxiliary,) = begin.history
+        weights = _of_second_order(self._radius(step))
+        gone = (end - begin.position) / step.size - begin.velocity - (0.5 - weights.beta) * step.size * auxiliary
+        after = gone / (step.size * weights.beta)
+        velocity = begin.velocity + step.size * ((1.0 - weights.gamma) * auxiliary + weights.gamma * after)
+        return velocity, _true(weights, after, auxiliary, begin.acceleration)
+
+    def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:
+        """Return the auxiliary rate."""
+        return [self._auxiliary(_of_first_order, begin.history[0], begin.rate, end.rate, step)]
+
+    def motion_history(self, end: Motion, begin: Motion, step: Step) -> Sequence[Array]:
+        """Return the auxiliary acceleration."""
+        return [self._auxiliary(_of_second_order, begin.history[0], begin.acceleration, end.acceleration, step)]
+
+    def _radius(self, step: Step) -> Array:
+        return np.where(step.before > 0.0, self.spectral_radius, 1.0)
+
+    def _auxiliary(self, weights_of: _WeightsOf, before: Array, begin: Array, end: Array, step: Step) -> Array:
+        weights = weights_of(np.asarray(self.spectral_radius))
+        known = ((1.0 - weights.force) * end + weights.force * begin - weights.inertia * before) / (
+            1.0 - weights.inertia
+        )
+        first = end + (weights.inertia - weights.force) * (end - begin)
+        return np.where(step.before > 0.0, known, first)
+
+
+def _of_second_order(radius: Array) -> _Weights:
+    """Return the weights of [Chung1993, eqs. 17, 20 and 25]."""
+    inertia, force = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
+    return _Weights(inertia, force, 0.5 - inertia + force, 0.25 * (1.0 - inertia + force) ** 2)
+
+
+def _of_first_order(radius: Array) -> _Weights:
+    """Return the weights of [Jansen2000], whose α_m and α_f are 1 − α_m and 1 − α_f here; no β."""
+    inertia, force = 0.5 * (3.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
+    return _Weights(inertia, force, 0.5 - inertia + force, np.zeros(()))
+
+
+_WeightsOf = Callable[[Array], _Weights]
+
+
+def _true(weights: _Weights, after: Array, before: Array, begin: Array) -> Array:
+    """Return the rate at the end from auxiliary ones at both ends and the rate at the beginning."""
+    moving = (1.0 - weights.inertia) * after + weights.inertia * before
+    return (moving - weights.force * begin) / (1.0 - weights.force)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -65,6 +65,10 @@ class HistoryLayout:
         remembers = self.rule.remembered or any(self.rule.remembered_motion)
         return 1 + sum(rates * count for rates, count in self.blocks) if remembers else 0
 
+    def of_step(self, motions: int) -> HistoryLayout:
+        """Return the layout of what a step takes: without integrals, and of so many positions."""
+        return replace(self, motions=motions, integrals=0)
+
     def symbolic(self, vector: ca.SX) -> History:
         """Return a vector of these numbers as a rule takes it."""
         if not self.size:
@@ -86,11 +90,28 @@ def derivatives(rule: Rule, step: Step) -> list[ca.SX]:
     InputError
         When they are not constant.
     """
-    vector, each = symbols("quantity", 4 + max(rule.remembered, sum(rule.remembered_motion)))
-    end, position, velocity, acceleration, *history = (each[k : k + 1] for k in range(len(each)))
-    made = [*rule.motion(end, Motion(position, velocity, acceleration, history), step)]
-    made.append(rule.rate(end, Quantity(position, velocity, history[: rule.remembered]), step))
+    vector, (end, _), (motion, quantity) = _of_one(rule)
+    made = (*rule.motion(end.position, motion, step), rule.rate(end.position, quantity, step))
     result = [ca.jacobian(expression(rate), vector[0]) for rate in made]
     if any(ca.depends_on(derivative, vector) for derivative in result):
         raise InputError(f"the rates of the rule '{rule.name}' are not linear in the values at the end of a step")
     return result
+
+
+def fingerprint(rule: Rule) -> str:
+    """Return what a rule computes as a text: what users write under one name may change."""
+    vector, (end, end_quantity), (motion, quantity) = _of_one(rule)
+    sizes, each = symbols("step", 2)
+    step = Step(each[:1], each[1:])
+    made = [*rule.motion(end.position, motion, step), rule.rate(end.position, quantity, step)]
+    made += [*rule.motion_history(end, motion, step), *rule.history(end_quantity, quantity, step)]
+    return ca.Function("rule", [vector, sizes], [*map(expression, made)]).serialize()
+
+
+def _of_one(rule: Rule) -> tuple[ca.SX, tuple[Motion, Quantity], tuple[Motion, Quantity]]:
+    """Return symbols, the position at the end first, and ends and beginnings of one motion and one quantity of them."""
+    motions = sum(rule.remembered_motion)
+    vector, each = symbols("one", 6 + max(motions, rule.remembered))
+    (*end, value, rate, acceleration), history = (each[k : k + 1] for k in range(6)), [*each[6:, np.newaxis]]
+    beginning = Motion(value, rate, acceleration, history[:motions]), Quantity(value, rate, history[: rule.remembered])
+    return vector, (Motion(*end), Quantity(*end[:2])), beginning

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import hydraulics
 from mbsfmu.formulations.formulation import IterationCount
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import content_key
@@ -216,7 +217,13 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         return
     if os.environ.get(SWITCH) == "0":
         return
-    name = content_key(key, _fingerprint(), *(version(package) for package in ("casadi", "numpy")), LOOP)
+    name = content_key(
+        key,
+        fingerprint(solver.formulation.rule),
+        _fingerprint(),
+        *(version(package) for package in ("casadi", "numpy")),
+        LOOP,
+    )
     try:
         loop = _kept_loop(simulation, name)
         if loop is None and not has_compiler():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.native.literals import number, string
+from mbsfmu.rules import rule_names
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
@@ -45,7 +46,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "FORMULATION": needs.word,
         "PLACED": int(system.start_system is not system),
         **needs.choices,
-        "TRAPEZOIDAL": 1,
+        "IMPLICIT": 1,
         "RK4": 2,
         "RK45": 3,
         "SOLVER": _solver(simulation.solver),
@@ -54,18 +55,17 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
 
 def _solver(solver: Solver) -> str:
     if isinstance(solver, ImplicitSolver):
-        return "TRAPEZOIDAL"
+        return "IMPLICIT"
     if solver.name not in ("rk4", "rk45"):
-        raise InputError(
-            f"native units have the solvers trapezoidal, rk4 and rk45; '{solver.name}' needs the backend 'python'"
-        )
+        having = ", ".join((*rule_names(), "rk4", "rk45"))
+        raise InputError(f"native units have the solvers {having}; '{solver.name}' needs the backend 'python'")
     return solver.name.upper()
 
 
 def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return how many there are of what."""
     functions, initialization = simulation.functions, simulation.initialization
-    system = functions.system
+    system, layout = functions.system, simulation.formulation.history.layout
     return {
         "COORDINATES": len(system.coordinates),
         "START_COORDINATES": len(initialization.functions.coordinates),
@@ -78,7 +78,9 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "STATES": len(system.states),
         "UNKNOWNS": needs.unknowns + len(system.states),
         "REFERENCES": 4 * system.references,
-        "HISTORY": len(functions.history),
+        "HISTORY": layout.size,
+        "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,
+        "MOTION_HISTORY": sum(layout.rule.remembered_motion),
         "INTEGRALS": len(system.integrals),
         "INPUTS": len(system.inputs),
         "PARAMETERS": len(system.parameters),

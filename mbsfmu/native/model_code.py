@@ -120,7 +120,11 @@ class _ModelCode:
 
     def _step_functions(self) -> Iterable[TracedFunction]:
         """Make what is called in every step, or in any: references move along within steps."""
-        functions = self._functions
+        functions, history = self._functions, self._simulation.formulation.history
+        if isinstance(self._simulation.solver, ImplicitSolver):
+            yield history.carried
+        if history.layout.size:
+            yield history.jumped
         yield from (functions.closure, functions.integral_rates, functions.outputs)
         if functions.rows and not self._needs.closes_loops:
             yield functions.gap

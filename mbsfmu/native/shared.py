@@ -22,6 +22,7 @@ from mbsfmu.formulations import (
 )
 from mbsfmu.formulations.functions import TracedFunction
 from mbsfmu.formulations.state import ARRAYS
+from mbsfmu.formulations.step_history import BEGUN
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import classical_runge_kutta, explicit, implicit, newton, solver
@@ -98,13 +99,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "active": ("CONSTRAINTS",),
     "rates": ("STATES",),
     "momentum_rates": ("COORDINATES",),
-    "history": ("HISTORY",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),
     "begin_rates": ("UNKNOWNS",),
     "begin_accelerations": ("COORDINATES",),
-    "begin_history": ("HISTORY",),
+    "begin_history": ("STEP_HISTORY",),
     "step": (),
     # double-step
     "basis": ("COORDINATES", "FREEDOM"),
@@ -132,7 +132,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "d_inputs": ("INPUTS",),
     "d_parameters": ("PARAMETERS",),
 }
-"""The arguments of traced functions, and how many numbers each has at most: products of sizes in the header."""
+"""The arguments of traced functions, and how many numbers each has at most: products of sizes in the header. Where a
+step begins, which the arrays of the state say, comes besides."""
 _LONG_AS = {
     "coordinates": "COORDINATES",
     "rows": "CONSTRAINTS",
@@ -183,12 +184,13 @@ def check_arguments(traced: TracedFunction, sizes: Mapping[str, object]) -> None
         When an argument is not in the list, or is larger than there.
     """
     function = traced.function
+    begun = {f"{BEGUN}{name}": (_LONG_AS[like],) for name, like in ARRAYS.items()}
     arguments = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
     own = function.n_out() - len(traced.into)
     arguments |= {name: function.numel_out(own + index) for index, name in enumerate(traced.into)}
     for name, count in arguments.items():
         room = 1
-        for size in ARGUMENTS.get(name, ("",)):
+        for size in ARGUMENTS.get(name, begun.get(name, ("",))):
             room *= int(str(sizes.get(size, 0)))
         if count > room:
             raise ValueError(f"{function.name()} takes {count} numbers of '{name}'; the list of arguments has {room}")

@@ -17,8 +17,9 @@ class BackwardDifferences(Rule):
 
     (1 + 2ω)/(1 + ω) x_{k+1} − (1 + ω) x_k + ω²/(1 + ω) x_{k−1} = h ẋ
 
-    is ẋ = (1 + θ) (x_{k+1} − x_k)/h − θ (x_k − x_{k−1})/h_before. What is remembered is the mean rate of the step before.
-    Where that is nothing, θ is 1, and the rate at the beginning takes its place: a step of the trapezoidal rule.
+    is ẋ = (1 + θ) (x_{k+1} − x_k)/h − θ (x_k − x_{k−1})/h_before. What is remembered is the mean rate of the step
+    before. Where that is nothing, θ is 1, and the rate at the beginning takes its place: a step of the trapezoidal
+    rule.
     """
 
     name: ClassVar[str] = "bdf2"

@@ -27,7 +27,7 @@ class GeneralizedAlpha(Rule):
 
     The auxiliary acceleration a goes along with z̈, (1 − α_m) a_{k+1} + α_m a_k = (1 − α_f) z̈_{k+1} + α_f z̈_k, and
     Newmark's formulas, with β and γ, hold for it. Quantities of first order have an auxiliary rate in the same way
-    [Jansen2000]. All follows from the spectral radius ρ∞: motion of infinite frequency is multiplied by it in each step.
+    [Jansen2000]. All follows from the spectral radius ρ∞ by which motion of infinite frequency is multiplied in a step.
 
     a is z̈ at the time t + (α_m − α_f) h. The first step, when it is not known, is one of the trapezoidal rule, ρ∞ = 1,
     and a then follows from z̈ at both ends.

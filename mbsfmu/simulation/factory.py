@@ -18,6 +18,7 @@ from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Tolerances
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.hdca import Hdca
+from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.penalty import Penalty, suitable_penalty
@@ -174,7 +175,15 @@ def make_simulation(
         absolute_tolerance=absolute_tolerance,
     )
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
-    equations = (content, system.inputs, system.parameters, chosen.name, made.name, str(jacobian))
+    equations = (
+        content,
+        system.inputs,
+        system.parameters,
+        chosen.name,
+        made.name,
+        fingerprint(chosen.rule),
+        str(jacobian),
+    )
     constraints = (stabilisation, projections, restart_momenta, penalty, limits, sorted(signals.items()))
     identity = content_key(equations, constraints)
     described = {"description": description, "stop_time": stop_time, "origin": origin}

@@ -1,4 +1,4 @@
-/* A trapezoidal step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38]. */
+/* An implicit step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38]. */
 
 typedef struct {
     double guess[ROOM(UNKNOWNS)];
@@ -21,6 +21,20 @@ static double nominal(int unknown) {
     return STATES == 0 || unknown < FREEDOM ? 1.0 : state_nominals[unknown - FREEDOM];
 }
 
+/* What the rule remembers of the independent coordinates and of the states. */
+static void begin_history(const State *state, const Parts *parts) {
+    if (HISTORY == 0) return;
+    const double *from = state->history;
+    double *to = parts->begin_history;
+    *to++ = *from++;
+    for (int k = 0; k < MOTION_HISTORY; k++) {
+        for (int j = 0; j < COORDINATES; j++, from++) {
+            if (!state->dependent[j]) *to++ = *from;
+        }
+    }
+    COPY(to, from, STEP_HISTORY - 1 - MOTION_HISTORY * FREEDOM);
+}
+
 /* Set where the step begins, and predict its end. */
 static void begin(Instance *instance, Problem *problem, double step) {
     const State *state = &instance->state;
@@ -41,6 +55,7 @@ static void begin(Instance *instance, Problem *problem, double step) {
         parts->begin_rates[FREEDOM + i] = state->rates[i];
         problem->guess[FREEDOM + i] = state->states[i] + step * state->rates[i];
     }
+    begin_history(state, parts);
     *parts->step = step;
     problem->placed = 0;
 }

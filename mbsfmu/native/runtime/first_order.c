@@ -10,9 +10,9 @@
 
 static void motion(Instance *instance) { first_order_motion(&instance->parts); }
 
-#if SOLVER == TRAPEZOIDAL
+#if SOLVER == IMPLICIT
 
-/* One step of the trapezoidal rule. */
+/* One implicit step. */
 typedef struct {
     double guess[ROOM(UNKNOWNS)];
     int dependent[ROOM(COORDINATES)];
@@ -44,10 +44,11 @@ static void begin(Instance *instance, Problem *problem, double step) {
     COPY(parts->begin_rates + 2 * COORDINATES, state->rates, STATES);
     for (int i = 0; i < UNKNOWNS; i++) problem->guess[i] = parts->begin[i] + step * parts->begin_rates[i];
     for (int j = 0; j < COORDINATES; j++) problem->guess[j] += 0.5 * (step * step) * state->accelerations[j];
+    COPY(parts->begin_history, state->history, STEP_HISTORY);
     *parts->step = step;
 }
 
-/* 2/h (y - y_k) - y'_k - f(y). */
+/* y' by the rule, without f(y). */
 static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
     (void)problem;
     COPY(instance->parts.unknowns, unknowns, UNKNOWNS);

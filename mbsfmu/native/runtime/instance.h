@@ -69,6 +69,9 @@ static inline void connect_memory(Instance *instance) {
 #define TAKE(name, size) parts->name = next, next += ROOM(size);
     ARGUMENTS(TAKE)
 #undef TAKE
+#define BEGIN_AT(name, size) parts->begun_##name = instance->state.name;
+    STATE_ARRAYS(BEGIN_AT)
+#undef BEGIN_AT
     *parts->penalty = PENALTY;
     for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
 }

@@ -1,4 +1,4 @@
-/* A trapezoidal step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
+/* An implicit step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
 
 typedef struct {
     double guess[ROOM(UNKNOWNS)];
@@ -34,6 +34,7 @@ static void begin(Instance *instance, Problem *problem, double step) {
         problem->guess[COORDINATES + i] = state->states[i] + step * state->rates[i];
     }
     memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
+    COPY(parts->begin_history, state->history, STEP_HISTORY);
     *parts->step = step;
 #if FORMULATION == PROJECTED
     COPY(parts->coordinates, state->coordinates, COORDINATES);

@@ -75,7 +75,7 @@ static int settle(Instance *instance) {
     return accelerate(instance);
 }
 
-#if SOLVER == TRAPEZOIDAL
+#if SOLVER == IMPLICIT
 
 static int finish(Instance *instance, Problem *problem) {
     (void)problem;

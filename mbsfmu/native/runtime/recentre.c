@@ -20,6 +20,7 @@ static int recentre(Instance *instance) {
     recentred(
         parts, state->coordinates, state->velocities, state->accelerations, state->momenta, state->references
     );
+    forget_steps(state);
     return 1;
 }
 
@@ -42,6 +43,7 @@ static void follow(Instance *instance) {
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->momenta, state->momenta, COORDINATES);
     first_order_motion(parts);
+    let_history_jump(instance);
     keep(instance);
 }
 
@@ -61,6 +63,7 @@ static void start_momenta_anew(Instance *instance) {
     momenta_anew(parts, energies, momenta);
     if (energies[0] <= GROWN * energies[1]) return;
     COPY(state->momenta, momenta, COORDINATES);
+    forget_steps(state);
     follow(instance);
 }
 

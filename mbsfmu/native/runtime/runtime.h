@@ -36,6 +36,10 @@ typedef struct {
 #define FIELD(name, size) double *name;
     ARGUMENTS(FIELD)
 #undef FIELD
+    /* Where a step begins: the arrays of the state. */
+#define FIELD(name, size) double *begun_##name;
+    STATE_ARRAYS(FIELD)
+#undef FIELD
 } Parts;
 
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */

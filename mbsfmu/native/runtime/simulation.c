@@ -39,13 +39,13 @@ static void make_consistent(Instance *instance) {
     load(instance);
 #if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
     step_functions.motion(instance); /* where it fails, the state is not finite */
-    keep(instance);
 #else
-    find_motion(parts, state->rates);
-    COPY(state->accelerations, parts->accelerations, COORDINATES);
-    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    find_motion(parts, parts->rates);
 #endif
-    step_functions.integral_rates(parts, state->integral_rates);
+    step_functions.integral_rates(parts, parts->integral_rates);
+    step_functions.let_history_jump(instance);
+    keep(instance);
+    COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     instance->known = NOTHING;
 }
 
@@ -240,6 +240,7 @@ static int initialize(Instance *instance) {
     COPY(state->coordinates, parts.coordinates, COORDINATES);
     COPY(state->velocities, parts.velocities, COORDINATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
+    step_functions.forget_steps(state);
     for (int i = 0; i < CONSTRAINTS; i++) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;
@@ -274,7 +275,7 @@ static int initialize(Instance *instance) {
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
-/* A step that is too short to be solved for, by the rates at its beginning: those that the trapezoidal rule finds are
+/* A step that is too short to be solved for, by the rates at its beginning: those that a rule finds are
  * differences of positions by the step and its square, of which round-off would be all that is left. */
 static void follow_rates(State *state, double step) {
     for (int j = 0; j < COORDINATES; j++) {
@@ -298,7 +299,7 @@ static int simulate(Instance *instance, double end) {
         const double stop = step_functions.next_event(instance, state->passed, end - same, end);
         refresh(instance);
         const double length = stop - state->time;
-        if (SOLVER == TRAPEZOIDAL && length < SHORT * state->step_size) {
+        if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
             follow_rates(state, length);
         } else if (!step_functions.advance(instance, state->time, stop)) {
             *state = before;
@@ -308,7 +309,8 @@ static int simulate(Instance *instance, double end) {
         }
         state->time = stop;
         follow_rank(instance);
-        if (SOLVER == TRAPEZOIDAL && length < BRIEF * state->step_size) {
+        if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
+            step_functions.forget_steps(state);
             make_consistent(instance);
         } else {
             step_functions.inputs_at(instance, stop, state->effective);

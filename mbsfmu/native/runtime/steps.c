@@ -13,17 +13,18 @@
 #include "dependent.c"
 #endif
 #include "inputs.c"
+#include "history.c"
 #include "recentre.c"
 #if FORMULATION == FIRST_ORDER
 #include "first_order.c"
 #elif FORMULATION == PENALTY_BASED
 #include "penalty.c"
 #elif FORMULATION == PROJECTED
-#if SOLVER == TRAPEZOIDAL
+#if SOLVER == IMPLICIT
 #include "penalty.c"
 #endif
 #include "projection.c"
-#elif SOLVER == TRAPEZOIDAL
+#elif SOLVER == IMPLICIT
 #include "double_step.c"
 #else
 #include "reduced_form.c"
@@ -31,9 +32,9 @@
 #if SOLVER != RK45
 #include "equal_steps.c"
 #endif
-#if SOLVER == TRAPEZOIDAL
+#if SOLVER == IMPLICIT
 #include "newton.c"
-#include "trapezoidal.c"
+#include "implicit.c"
 #else
 #include "explicit.c"
 #endif
@@ -46,6 +47,8 @@ const StepFunctions step_functions = {
     closure,
     integral_rates,
     outputs,
+    let_history_jump,
+    forget_steps,
 #if FORMULATION == DOUBLE_STEP
     partition,
 #elif FORMULATION == FIRST_ORDER

@@ -20,6 +20,9 @@ typedef struct {
     void (*closure)(const Parts *, double *violation, double *jacobian);
     void (*integral_rates)(const Parts *, double *rates);
     void (*outputs)(const Parts *, double *outputs, double *violation);
+    /* Let what the rule remembers jump from the state's rates to those of the arguments; forget it. */
+    void (*let_history_jump)(Instance *);
+    void (*forget_steps)(State *);
 #if FORMULATION == DOUBLE_STEP
     /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
     int (*partition)(Instance *, int *dependent);

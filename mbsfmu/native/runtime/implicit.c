@@ -1,11 +1,12 @@
-/* Steps of the implicit trapezoidal rule. */
+/* Implicit steps by the rule that the traced functions were made with. */
 
-/* One trapezoidal step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
+/* One step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
 static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     Problem problem;
-    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], rates[ROOM(INTEGRALS)];
+    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)];
+    double integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
     int evaluated;
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->active, state->active, CONSTRAINTS);
@@ -22,12 +23,12 @@ static int try_step(Instance *instance, double step) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);
     }
+    integral_rates(parts, parts->integral_rates);
+    carried(parts, integrals, history);
     keep(instance);
-    integral_rates(parts, rates);
-    for (int i = 0; i < INTEGRALS; i++) {
-        state->integrals[i] = state->integrals[i] + 0.5 * step * (state->integral_rates[i] + rates[i]);
-        state->integral_rates[i] = rates[i];
-    }
+    COPY(state->integrals, integrals, INTEGRALS);
+    COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
+    COPY(state->history, history, HISTORY);
     describe_anew(instance);
     return 1;
 }

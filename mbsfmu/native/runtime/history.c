@@ -1,0 +1,19 @@
+/* What the rule of integration remembers of the steps before: the step before, then earlier rates of all quantities. */
+
+/* Nothing is remembered. */
+static void forget_steps(State *state) { memset(state->history, 0, sizeof state->history); }
+
+#if HISTORY > 0
+
+/* Where rates jump from those of the state to those that the arguments hold, what is remembered jumps with them. */
+static void let_history_jump(Instance *instance) {
+    double after[HISTORY];
+    jumped(&instance->parts, after);
+    COPY(instance->state.history, after, HISTORY);
+}
+
+#else
+
+static void let_history_jump(Instance *instance) { (void)instance; }
+
+#endif

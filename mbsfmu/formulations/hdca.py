@@ -117,4 +117,4 @@ class Hdca(FirstOrder):
         (with_impulses, without), momenta = self.momenta_anew()
         if with_impulses <= GROWN * without:
             return moved
-        return self.anew(replace(moved, momenta=momenta.copy()))
+        return self.consistent(replace(moved, momenta=momenta.copy()))

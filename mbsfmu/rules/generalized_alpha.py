@@ -29,8 +29,9 @@ class GeneralizedAlpha(Rule):
     Newmark's formulas, with β and γ, hold for it. Quantities of first order have an auxiliary rate in the same way
     [Jansen2000]. All follows from the spectral radius ρ∞ by which motion of infinite frequency is multiplied in a step.
 
-    a is z̈ at the time t + (α_m − α_f) h. The first step, when it is not known, is one of the trapezoidal rule, ρ∞ = 1,
-    and a then follows from z̈ at both ends.
+    a is z̈ at the time t + (α_m − α_f) h. Where a step has another size than the one before, a is the value there of the
+    line through z̈ at t and the a that is remembered. The first step, when nothing is, is one of the trapezoidal rule,
+    ρ∞ = 1, and a then follows from z̈ at both ends.
 
     Attributes
     ----------
@@ -53,14 +54,14 @@ class GeneralizedAlpha(Rule):
 
     def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
         """Return ẋ [Jansen2000]."""
-        (auxiliary,) = begin.history
+        auxiliary = _at_step(begin.history[0], begin.rate, step)
         weights = _of_first_order(self._radius(step))
         after = ((end - begin.value) / step.size - (1.0 - weights.gamma) * auxiliary) / weights.gamma
         return _true(weights, after, auxiliary, begin.rate)
 
     def motion(self, end: Array, begin: Motion, step: Step) -> tuple[Array, Array]:
         """Return ż and z̈ [Arnold2007]."""
-        (auxiliary,) = begin.history
+        auxiliary = _at_step(begin.history[0], begin.acceleration, step)
         weights = _of_second_order(self._radius(step))
         gone = (end - begin.position) / step.size - begin.velocity - (0.5 - weights.beta) * step.size * auxiliary
         after = gone / (step.size * weights.beta)
@@ -100,6 +101,12 @@ def _of_first_order(radius: Array) -> _Weights:
 
 
 _WeightsOf = Callable[[Array], _Weights]
+
+
+def _at_step(auxiliary: Array, rate: Array, step: Step) -> Array:
+    """Return the auxiliary rate for a step of this size from that for the step before."""
+    ratio = step.size / np.where(step.before > 0.0, step.before, step.size)
+    return rate + ratio * (auxiliary - rate)
 
 
 def _true(weights: _Weights, after: Array, before: Array, begin: Array) -> Array:

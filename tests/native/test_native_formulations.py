@@ -16,6 +16,7 @@ from importer import Importer
 from native_units import TIGHT, Exported, model_of
 
 import mbsfmu
+from mbsfmu.simulation.solvers import makes_equal_steps
 
 Native = Callable[..., Exported]
 FAST = [
@@ -28,6 +29,8 @@ FAST = [
     ("five-bar", "dca-alm", "rk45"),
     ("slewing", "dca", "rk45"),
     ("bennett", "double-step", "trapezoidal"),
+    ("ball-pendulum", "double-step", "bdf2"),
+    ("four-bar", "penalty", "generalized-alpha"),
 ]
 CASES = [
     (name, formulation, solver)
@@ -45,14 +48,16 @@ CASES += [
 CASES += [("slewing", formulation, "trapezoidal") for formulation in ("double-step", "penalty", "dca")]
 CASES += [("slewing", formulation, "rk45") for formulation in ("double-step", "dca", "hdca")]
 CASES += [("bennett", "double-step", "trapezoidal")]
+# Rules that remember steps: references that move, other coordinates, other loop equations and jumps of inputs.
+CASES += [("ball-pendulum", "double-step", "bdf2"), ("four-bar", "penalty", "generalized-alpha")]
+CASES += [("slewing", "dca", "bdf2"), ("slewing", "double-step", "generalized-alpha")]
+CASES += [("four-bar", "hdca", "bdf2"), ("five-bar", "dca-alm", "generalized-alpha")]
 MARKED = [case if case in FAST else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
 STOP = {"four-bar": 1.1}  # its valve opens at 1 s
 
 
 def options(formulation: str, solver: str) -> dict[str, object]:
-    if solver == "trapezoidal":
-        return {"formulation": formulation}
-    if solver == "rk4":
+    if makes_equal_steps(solver):
         return {"formulation": formulation, "solver": solver}
     return {"formulation": formulation, "solver": solver, "relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
 

@@ -63,7 +63,6 @@ static void start_momenta_anew(Instance *instance) {
     momenta_anew(parts, energies, momenta);
     if (energies[0] <= GROWN * energies[1]) return;
     COPY(state->momenta, momenta, COORDINATES);
-    forget_steps(state);
     follow(instance);
 }
 

@@ -99,6 +99,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "active": ("CONSTRAINTS",),
     "rates": ("STATES",),
     "momentum_rates": ("COORDINATES",),
+    "history": ("HISTORY",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),

@@ -81,9 +81,8 @@ class GeneralizedAlpha(Rule):
 
     def _auxiliary(self, weights_of: _WeightsOf, before: Array, begin: Array, end: Array, step: Step) -> Array:
         weights = weights_of(np.asarray(self.spectral_radius))
-        known = ((1.0 - weights.force) * end + weights.force * begin - weights.inertia * before) / (
-            1.0 - weights.inertia
-        )
+        mean = (1.0 - weights.force) * end + weights.force * begin
+        known = (mean - weights.inertia * _at_step(before, begin, step)) / (1.0 - weights.inertia)
         first = end + (weights.inertia - weights.force) * (end - begin)
         return np.where(step.before > 0.0, known, first)
 

@@ -183,7 +183,7 @@ class CoupledModel(Data):
         Parameters
         ----------
         compiled
-            Whether the trapezoidal rule runs in compiled code where this machine has a C compiler; results are the
+            Whether implicit solvers run in compiled code where this machine has a C compiler; results are the
             same to round-off. What was compiled is kept for the next time.
         options
             As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,

@@ -68,8 +68,8 @@ def export(
     formulation
         Formulation of the mechanisms.
     solver
-        `trapezoidal` by default; native units also have `rk4` (equal steps) and `rk45` (as large as the tolerances
-        allow), Python units every solver of `simulate`.
+        `trapezoidal` by default; native units have all rules of integration, `rk4` (equal steps) and `rk45` (as large as
+        the tolerances allow), Python units every solver of `simulate`.
     relative_tolerance, absolute_tolerance
         Of the adaptive solvers.
     stabilisation
@@ -82,7 +82,7 @@ def export(
     penalty
         Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
     newton_tolerance
-        Of the trapezoidal rule: largest increment with which Newton's iteration ends, as for `CoupledModel.simulation`.
+        Of implicit solvers: largest increment with which Newton's iteration ends, as for `CoupledModel.simulation`.
     step
         Largest internal step in s.
     needs_execution_tool

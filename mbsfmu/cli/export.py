@@ -10,6 +10,7 @@ from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.native.compiler import PLATFORMS
+from mbsfmu.rules import rule_texts
 
 
 @click.command("export")
@@ -20,7 +21,7 @@ from mbsfmu.native.compiler import PLATFORMS
 @option_of(export, "--backend", f"One of {', '.join(BACKENDS)}.")
 @click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
 @click.option("--sources", is_flag=True, help="Put the C sources into native units.")
-@click.option("--solver", help="trapezoidal, rk4 or rk45; Python units have all of simulate.")
+@click.option("--solver", help=f"{', '.join(rule_texts())}, rk4 or rk45; Python units have all of simulate.")
 @click.option("--rtol", type=float, help="Relative tolerance of rk45.")
 @click.option("--atol", type=float, help="Absolute tolerance of rk45.")
 @drift_options

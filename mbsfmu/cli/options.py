@@ -28,9 +28,7 @@ def formulation_option(command: Command) -> Command:
 
 def newton_option(command: Command) -> Command:
     """Add the tolerance of Newton's iteration."""
-    help_text = (
-        "Of the trapezoidal rule: largest increment by magnitude; 1e-8 by default, ten times that of coordinates."
-    )
+    help_text = "Of implicit solvers: largest increment by magnitude; 1e-8 by default, ten times that of coordinates."
     return click.option("--newton-tolerance", type=float, help=help_text)(command)
 
 

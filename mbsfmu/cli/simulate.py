@@ -17,7 +17,7 @@ from mbsfmu.cli.options import (
 from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.simulation.factory import TOLERANCE, make_simulation
-from mbsfmu.simulation.solvers import solver_names
+from mbsfmu.simulation.solvers import solver_texts
 from mbsfmu.trajectory import SUFFIXES
 
 
@@ -26,7 +26,7 @@ from mbsfmu.trajectory import SUFFIXES
 @formulation_option
 @click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@option_of(make_simulation, "--solver", f"One of {', '.join(solver_names())}.")
+@option_of(make_simulation, "--solver", f"One of {', '.join(solver_texts())}.")
 @click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
 @click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
 @drift_options

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from mbsfmu.rules.rule import Motion, Quantity, Rule, Step, find_rule, rule_names
+from mbsfmu.rules.rule import Motion, Quantity, Rule, Step, find_rule, rule_names, rule_texts
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Motion", "Quantity", "Rule", "Step", "find_rule", "rule_names"]
+__all__ = ["Motion", "Quantity", "Rule", "Step", "find_rule", "rule_names", "rule_texts"]

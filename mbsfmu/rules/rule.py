@@ -75,8 +75,8 @@ class Rule(ABC):
     What a rule remembers of steps before are rates: earlier ones, means, or others that go along with the rates. Where
     the rates jump, because an input does, these jump with them.
 
-    A class of this kind is known as a solver by its name as soon as it is defined. Its fields are numbers and its
-    options, `name:field=value`.
+    A class of this kind is known as a solver by its name as soon as it is defined. Its fields are numbers with default
+    values, and its options, `name:field=value`.
     """
 
     name: ClassVar[str]
@@ -136,6 +136,11 @@ _RULES: dict[str, type[Rule]] = {}
 def rule_names() -> tuple[str, ...]:
     """Return the names of all rules."""
     return tuple(_RULES)
+
+
+def rule_texts() -> tuple[str, ...]:
+    """Return the names of all rules with their options as these are by default."""
+    return tuple(str(kind()) for kind in _RULES.values())
 
 
 def find_rule(text: str) -> Rule | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.rules import Rule, find_rule, rule_names
+from mbsfmu.rules import Rule, find_rule, rule_names, rule_texts
 from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
 from mbsfmu.simulation.explicit import ExplicitSolver
@@ -21,6 +21,11 @@ REMEMBERING = ("adams", "radau", "bdf", "lsoda")
 def solver_names() -> tuple[str, ...]:
     """Return the names of all solvers, rules first."""
     return *rule_names(), *_EXPLICIT
+
+
+def solver_texts() -> tuple[str, ...]:
+    """Return the names of all solvers, rules with their options as these are by default."""
+    return *rule_texts(), *_EXPLICIT
 
 
 def checked_rule(solver: str) -> Rule | None:

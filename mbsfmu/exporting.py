@@ -68,8 +68,8 @@ def export(
     formulation
         Formulation of the mechanisms.
     solver
-        `trapezoidal` by default; native units have all rules of integration, `rk4` (equal steps) and `rk45` (as large as
-        the tolerances allow), Python units every solver of `simulate`.
+        `trapezoidal` by default; native units have all rules of integration, `rk4` (equal steps) and `rk45` (as large
+        as the tolerances allow), Python units every solver of `simulate`.
     relative_tolerance, absolute_tolerance
         Of the adaptive solvers.
     stabilisation

@@ -13,6 +13,7 @@ from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.models import pendulum
+from mbsfmu.rules import rule_names
 from mbsfmu.simulation import classical_runge_kutta, implicit
 from mbsfmu.simulation.explicit import CountedRates, StageError
 from mbsfmu.simulation.newton import Solution, solve
@@ -20,7 +21,8 @@ from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.solvers import solver_names
 
 SOLVERS = solver_names()
-FIXED = {"trapezoidal": 2, "rk4": 4}
+RULES = rule_names()
+FIXED = {**dict.fromkeys(RULES, 2), "rk4": 4}
 """Orders of the solvers of equal steps."""
 ADAPTIVE = tuple(name for name in SOLVERS if name not in FIXED)
 STOP = 1.5
@@ -118,7 +120,7 @@ def swinging(solver: str, monkeypatch: pytest.MonkeyPatch, reach: float, wall: f
     return pendulum(1).simulation(compiled=False, **options).run(0.6)
 
 
-EXPLICIT = [name for name in SOLVERS if name != "trapezoidal"]
+EXPLICIT = [name for name in SOLVERS if name not in RULES]
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +174,7 @@ def test_steps_are_halved_up_to_eight_times(
     longest = 1.001 * 0.2 / 2**halvings
     simulation = oscillator(driven=False).simulation(solver=solver, compiled=False, step=0.2)
     simulation.initialize()
-    if solver == "trapezoidal":
+    if solver in RULES:
 
         def solved(problem: StepProblem, *arguments: Any) -> Solution:
             if problem.step > longest:

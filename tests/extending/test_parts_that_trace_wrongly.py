@@ -49,6 +49,12 @@ def filled(now: Moment) -> Any:
     return np.sum(x)
 
 
+def copied(now: Moment) -> Any:
+    x = np.zeros(2)
+    x[:] = np.stack([now["x"], now["x"]])  # makes a number
+    return np.sum(x)
+
+
 def sine(now: Moment) -> Any:
     return np.asarray(math.sin(now["x"]))  # makes a number
 
@@ -77,7 +83,7 @@ def divided(now: Moment) -> Any:
     return now["x"] * (1 / 0)  # raises ZeroDivisionError
 
 
-_CASES = (branch, both, largest, in_place, added, filled, sine, number, array, table, floor, misspelt, divided)
+_CASES = (branch, both, largest, in_place, added, filled, copied, sine, number, array, table, floor, misspelt, divided)
 CASES: dict[str, Callable[[Moment], Any]] = {each.__name__: each for each in _CASES}
 
 

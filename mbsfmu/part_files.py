@@ -133,6 +133,8 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
     InputError
         When a file is not there or cannot be run, defines no part, or two of them define the same one.
     """
+    if isinstance(paths, (str, os.PathLike)):
+        raise InputError(f"files of parts are given in a list, as [{os.fspath(paths)!r}]")
     files = [read_part_file(path) for path in paths]
     kinds: dict[KindKey, type[Data]] = {}
     for file in files:

@@ -52,21 +52,21 @@ def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[
     for name, expected in traced.items():
         stacked = ca.vertcat(ca.SX(0, 1), *(expression(value) for value in expected))
         function = ca.Function("answer", [vector for vector, _ in made], [stacked])
-        for point, given in zip(places, numbers, strict=True):
+        given = [np.array([float(value) for value in each[name]]) for each in numbers]
+        for point, numeric in zip(places, given, strict=True):
             symbolic = np.asarray(function(*point)).ravel()
-            numeric = np.array([float(value) for value in given[name]])
-            if not _agree(symbolic, numeric):
+            if not _agree(symbolic, numeric, given):
                 raise InputError(
                     f"{owner} is refused: {name} of {_place(kind)} gives {_told(numeric)} with numbers and "
                     f"{_told(symbolic)} when it is traced; equations follow from what they are given alone"
                 )
 
 
-def _agree(symbolic: Array, numeric: Array) -> bool:
-    """Tell whether two vectors of numbers differ by round-off alone."""
-    if symbolic.shape != numeric.shape:
+def _agree(symbolic: Array, numeric: Array, everywhere: Sequence[Array]) -> bool:
+    """Tell whether two vectors of numbers differ by round-off alone, as differences of large numbers have it."""
+    if any(symbolic.shape != each.shape for each in everywhere):
         return False
-    largest = np.maximum(np.abs(symbolic), np.abs(numeric))
+    largest = np.max(np.abs(everywhere), axis=0, where=np.isfinite(everywhere), initial=0.0)
     tolerance = _AGREEMENT * largest + _ROUND_OFF * np.max(largest[np.isfinite(largest)], initial=0.0)
     same = (symbolic == numeric) | (np.isnan(symbolic) & np.isnan(numeric))
     return bool(np.all(same | (np.abs(symbolic - numeric) <= tolerance)))

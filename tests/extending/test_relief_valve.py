@@ -247,6 +247,8 @@ def test_files_that_define_no_parts_are_refused(tmp_path: Path) -> None:
             load_parts([path])
         assert str(path) in str(caught.value)
         assert reason in str(caught.value)
+    with pytest.raises(InputError, match=r"files of parts are given in a list, as \['relief_valve.py'\]"):
+        load_parts("relief_valve.py")
     one, other = tmp_path / "one.py", tmp_path / "other.py"
     for path in (one, other):
         path.write_text(FILE.read_text().replace("relief-valve", "twice") + f"# {path.name}")

@@ -207,7 +207,8 @@ class CircuitEquations:
         inflow: Callable[[str], Array] | None = None,
     ) -> Moment:
         owner = f"{component.type} '{component.name}'"
-        return Moment(owner, component.name, values, component.ports(), pressure, self._oil(values), inflow)
+        later = [each.name for each in (*component.states(), *component.inputs())]
+        return Moment(owner, component.name, values, component.ports(), pressure, self._oil(values), later, inflow)
 
     def _oil(self, values: Values) -> Fluid:
         mixture = self._mixture(values) if self._has_air else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from hydraulics.data import DataError, meant
 from hydraulics.fluid import Array, Fluid
@@ -28,6 +28,8 @@ class Moment:
         Returns the pressure at a node in Pa.
     oil
         The oil as it is.
+    later
+        Names of its states and inputs, which are not known while the start is worked out.
     inflow
         Returns what flows into a node in m³/s; None where that is not known.
     """
@@ -40,6 +42,7 @@ class Moment:
         ports: Mapping[str, str],
         pressure: Callable[[str], Array],
         oil: Fluid,
+        later: Collection[str] = (),
         inflow: Callable[[str], Array] | None = None,
     ) -> None:
         self.oil = oil
@@ -48,12 +51,18 @@ class Moment:
         self._values = values
         self._ports = ports
         self._pressure = pressure
+        self._later = later
         self._inflow = inflow
 
     def __getitem__(self, name: str) -> Array:
         try:
             return self._values[f"{self._name}.{name}"]
         except KeyError:
+            if name in self._later:
+                raise DataError(
+                    f"{self._owner}: '{name}' is not known where states at the start are worked out; they follow from "
+                    "parameters, and from pressures that do"
+                ) from None
             known = [each.partition(".")[2] for each in self._values if each.startswith(f"{self._name}.")]
             raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, known)}") from None
 

@@ -333,6 +333,51 @@ def test_answers_that_do_not_fit_are_refused(case: str, sentence: str) -> None:
     assert str(caught.value) == sentence
 
 
+class Driven(Component):
+    """A source whose pressure is an input."""
+
+    type: Literal["test-driven"] = "test-driven"
+    node: HeldPort
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("pressure", "Pa", 1e6),)
+
+    def held_pressures(self, now: Moment) -> Mapping[str, Array]:
+        return {"node": now["pressure"]}
+
+
+class Prepared(Leak):
+    """A leak that begins as the pressure at the start says."""
+
+    type: Literal["test-prepared"] = "test-prepared"
+
+    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+        return {"wear": now.pressure("inlet") / 1e6}
+
+
+def test_source_may_be_driven() -> None:
+    equations = CircuitEquations(circuit({"type": "test-driven", "name": "pump", "node": "P"}, {**LEAK, "outlet": "P"}))
+    parameters = np.array([each.start for each in equations.parameters])
+    outputs = [each.name for each in equations.outputs]
+    for pressure in (1e6, 5e6):
+        told = equations.evaluate_outputs(np.array([3e6, 1.0]), np.array([pressure, 0.0]), parameters)
+        assert told[outputs.index("leak.flow")] == pytest.approx(1e-11 * (3e6 - pressure), rel=1e-14)
+
+
+def test_states_begin_by_what_is_known_at_the_start() -> None:
+    held = {**LEAK, "type": "test-prepared", "inlet": "T", "outlet": "A"}
+    equations = CircuitEquations(circuit(held))
+    parameters = np.array([each.start for each in equations.parameters])
+    assert equations.initial_states(parameters) == pytest.approx([2e6, 0.1])
+    driven = circuit({"type": "test-driven", "name": "pump", "node": "P"}, {**held, "inlet": "P"})
+    equations = CircuitEquations(driven)
+    parameters = np.array([each.start for each in equations.parameters])
+    refused(
+        lambda: equations.initial_states(parameters),
+        "test-driven 'pump': 'pressure' is not known where states at the start are worked out",
+    )
+
+
 class Doubled(Leak):
     """A leak one of whose states has the name of a parameter."""
 

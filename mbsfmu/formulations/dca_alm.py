@@ -115,8 +115,9 @@ class DcaAlm(Formulation):
         own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
         steps = (equations.residual, equations.tangent, self.step_penalty) if implicit else ()
         return NativeNeeds(
-            word="PROJECTED",
+            file="projection.c",
             unknowns=len(self.functions.coordinates),
+            own_motion=True,
             choices={"PROJECTIONS": int(self.projects)},
             correction_numbers=projection.size,
             in_steps=(*own, *projection.violations.values(), *steps),

@@ -223,9 +223,10 @@ class DoubleStep(Formulation):
         functions, equations = self.functions, self.equations
         steps = (equations.residual, equations.tangent) if implicit else (equations.explicit, equations.motion)
         return NativeNeeds(
-            word="DOUBLE_STEP",
+            file="double_step.c",
             unknowns=self.freedom,
             freedom=self.freedom,
+            dependent=functions.rank,
             closes_loops=True,
             in_steps=steps,
             at_start=(functions.quadratic,),

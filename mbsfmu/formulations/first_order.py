@@ -54,8 +54,9 @@ class FirstOrder(Formulation):
         steps = (self.residual, self.tangent) if implicit else (self.explicit,)
         names = {"velocity_names": [each.name for each in self.functions.system.velocities]} if implicit else {}
         return NativeNeeds(
-            word="FIRST_ORDER",
+            file="first_order.c",
             unknowns=2 * len(self.functions.coordinates),
+            own_motion=True,
             names=names,
             choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
             in_steps=(self.motion, *steps),

@@ -97,8 +97,7 @@ class Hdca(FirstOrder):
         return replace(
             needs,
             choices={**needs.choices, "RESTARTS": int(self.restarts)},
-            in_steps=(*needs.in_steps, self.momenta_anew) if self.restarts else needs.in_steps,
-            at_start=(self.initial_momenta,),
+            in_steps=(*needs.in_steps, self.initial_momenta, *((self.momenta_anew,) if self.restarts else ())),
         )
 
     def prepared(self, state: State) -> State:

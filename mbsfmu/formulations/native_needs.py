@@ -14,12 +14,18 @@ class NativeNeeds:
 
     Attributes
     ----------
-    word
-        What it is called in C.
+    file
+        The C file of its steps among those of the runtime, which has the functions `prepare`, `describe_anew` and what
+        `steps.c` calls for implicit or explicit steps.
     unknowns
         Number of unknowns of an implicit step, states apart.
-    freedom
-        Number of independent coordinates where it chooses them; 0 where it does not.
+    freedom, dependent
+        Numbers of independent and dependent coordinates where it chooses them; 0 where it does not.
+    own_motion
+        Whether its C has a function `motion` that finds accelerations, multipliers and rates; else they are found from
+        the equations of motion with multipliers.
+    reactions_anew
+        Whether reactions are found from positions and velocities, not from the multipliers of a step.
     closes_loops
         Whether loops are closed when its C has made a step: nobody has to look.
     choices
@@ -36,9 +42,12 @@ class NativeNeeds:
         Traced functions that it calls at the start of a run and where inputs jump.
     """
 
-    word: str
+    file: str
     unknowns: int
     freedom: int = 0
+    dependent: int = 0
+    own_motion: bool = False
+    reactions_anew: bool = False
     closes_loops: bool = False
     choices: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)

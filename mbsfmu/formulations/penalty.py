@@ -204,8 +204,9 @@ class Penalty(Formulation):
         """Return what its C needs."""
         functions, equations = self.functions, self.equations
         return NativeNeeds(
-            word="PENALTY_BASED",
+            file="penalty.c",
             unknowns=len(functions.coordinates),
+            reactions_anew=True,
             penalty=float(equations.penalty[0]),
             in_steps=(equations.residual, equations.tangent, equations.projection),
             at_start=(functions.quadratic,),

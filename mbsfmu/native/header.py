@@ -39,11 +39,11 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return which code is compiled."""
     system = simulation.functions.system
     return {
-        "DOUBLE_STEP": 1,
-        "PENALTY_BASED": 2,
-        "FIRST_ORDER": 3,
-        "PROJECTED": 4,
-        "FORMULATION": needs.word,
+        "FORMULATION_FILE": string(needs.file),
+        "OWN_MOTION": int(needs.own_motion),
+        "REACTIONS_ANEW": int(needs.reactions_anew),
+        "CLOSES_LOOPS": int(needs.closes_loops),
+        "ABSOLUTE": int(simulation.formulation.absolute),
         "PLACED": int(system.start_system is not system),
         **needs.choices,
         "IMPLICIT": 1,
@@ -75,6 +75,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "ALL_CONSTRAINTS": len(system.constraints),
         "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
         "FREEDOM": needs.freedom,
+        "DEPENDENT": needs.dependent,
         "STATES": len(system.states),
         "UNKNOWNS": needs.unknowns + len(system.states),
         "REFERENCES": 4 * system.references,

@@ -1,104 +1,16 @@
-/* An implicit step in the independent coordinates and the states [Jaiswal2021, eqs. 35 and 38]. */
+/* Double-step: equations of motion in independent coordinates, from which loop equations give the others. */
 
-typedef struct {
-    double guess[ROOM(UNKNOWNS)];
-    double estimate[ROOM(COORDINATES)];
-    int dependent[ROOM(COORDINATES)];
-    int placed;
-} Problem;
+#include "partition.c"
+#include "dependent.c"
 
-static const char *unknown_name(const Instance *instance, int unknown) {
-    if (unknown >= FREEDOM) return state_names[unknown - FREEDOM];
-    for (int j = 0; j < COORDINATES; j++) {
-        if (!instance->state.dependent[j] && unknown-- == 0) return coordinate_names[j];
-    }
-    return "";
-}
+/* Describe the state that a step has led to as the next one needs it. */
+static void describe_anew(Instance *instance) { recentre(instance); }
 
-static double tolerance(int unknown) { return unknown < FREEDOM ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
+/* Choose the coordinates; returns 0 with a reason in a singular configuration. */
+static int prepare(Instance *instance) { return partition(instance, instance->state.dependent); }
 
-static double nominal(int unknown) {
-    return STATES == 0 || unknown < FREEDOM ? 1.0 : state_nominals[unknown - FREEDOM];
-}
-
-/* What the rule remembers of the independent coordinates and of the states. */
-static void begin_history(const State *state, const Parts *parts) {
-    if (HISTORY == 0) return;
-    const double *from = state->history;
-    double *to = parts->begin_history;
-    *to++ = *from++;
-    for (int k = 0; k < MOTION_HISTORY; k++) {
-        for (int j = 0; j < COORDINATES; j++, from++) {
-            if (!state->dependent[j]) *to++ = *from;
-        }
-    }
-    COPY(to, from, STEP_HISTORY - 1 - MOTION_HISTORY * FREEDOM);
-}
-
-/* Set where the step begins, and predict its end. */
-static void begin(Instance *instance, Problem *problem, double step) {
-    const State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-    int k = 0;
-    memcpy(problem->dependent, state->dependent, sizeof problem->dependent);
-    for (int j = 0; j < COORDINATES; j++) {
-        problem->estimate[j] =
-            state->coordinates[j] + step * state->velocities[j] + 0.5 * (step * step) * state->accelerations[j];
-        if (problem->dependent[j]) continue;
-        parts->begin[k] = state->coordinates[j];
-        parts->begin_rates[k] = state->velocities[j];
-        parts->begin_accelerations[k] = state->accelerations[j];
-        problem->guess[k++] = problem->estimate[j];
-    }
-    for (int i = 0; i < STATES; i++) {
-        parts->begin[FREEDOM + i] = state->states[i];
-        parts->begin_rates[FREEDOM + i] = state->rates[i];
-        problem->guess[FREEDOM + i] = state->states[i] + step * state->rates[i];
-    }
-    begin_history(state, parts);
-    *parts->step = step;
-    problem->placed = 0;
-}
-
-/* (M'' z''_i - Q'', x' - f) [eq. 38]. */
-static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
-    const Parts *parts = &instance->parts;
-    double increments[ROOM(FREEDOM)] = {0.0};
-    for (int j = 0, k = 0; j < COORDINATES; j++) {
-        if (!problem->dependent[j]) {
-            increments[k] = unknowns[k] - problem->estimate[j];
-            k++;
-        }
-    }
-    for (int i = 0, k = 0; i < COORDINATES; i++) {
-        if (!problem->dependent[i]) {
-            problem->estimate[i] = unknowns[k++];
-        } else if (problem->placed) { /* follow the tangent: after small increments the loops are closed at once */
-            double sum = 0.0;
-            for (int c = 0; c < FREEDOM; c++) sum += parts->basis[i + COORDINATES * c] * increments[c];
-            problem->estimate[i] += sum;
-        }
-    }
-    if (!place(instance, problem->dependent, problem->estimate)) return 0;
-    memcpy(problem->estimate, parts->coordinates, sizeof(double) * COORDINATES);
-    problem->placed = 1;
-    memcpy(parts->unknowns, unknowns, sizeof(double) * UNKNOWNS);
-    reduced_residual(parts, residual);
-    return 1;
-}
-
-static void tangent(Instance *instance, double *matrix) { reduced_tangent(&instance->parts, matrix); }
-
-static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
-
-/* Choose other coordinates where the present ones get steep. */
-static int finish(Instance *instance, Problem *problem) {
-    int dependent[ROOM(COORDINATES)];
-    if (RANK > 0 && largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) > STEEP) {
-        if (!partition(instance, dependent)) return 0;
-        if (memcmp(dependent, problem->dependent, sizeof(int) * COORDINATES) != 0) {
-            memcpy(problem->dependent, dependent, sizeof(int) * COORDINATES);
-        }
-    }
-    return 1;
-}
+#if SOLVER == IMPLICIT
+#include "reduced_step.c"
+#else
+#include "reduced_form.c"
+#endif

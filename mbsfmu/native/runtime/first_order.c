@@ -10,6 +10,65 @@
 
 static void motion(Instance *instance) { first_order_motion(&instance->parts); }
 
+/* Choose the loop equations that count, and where they are canonical momenta find those that fit the velocities. */
+static int prepare(Instance *instance) {
+    choose_rows(&instance->parts, instance->state.active, 1);
+#if HAMILTONIAN
+    initial_momenta(&instance->parts);
+    COPY(instance->state.momenta, instance->parts.momenta, COORDINATES);
+#endif
+    return 1;
+}
+
+/* Let what follows from positions, velocities or momenta, and the loop equations that count, follow. */
+static void follow(Instance *instance) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(parts->active, state->active, CONSTRAINTS);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->momenta, state->momenta, COORDINATES);
+    motion(instance);
+    let_history_jump(instance);
+    keep(instance);
+}
+
+#if RESTARTS
+
+/* Where impulses outweigh the momenta of the motion, go on from these alone: z' stays, and sigma is zero. */
+static void start_momenta_anew(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double energies[2], momenta[ROOM(COORDINATES)];
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->momenta, state->momenta, COORDINATES);
+    momenta_anew(parts, energies, momenta);
+    if (energies[0] <= GROWN * energies[1]) return;
+    COPY(state->momenta, momenta, COORDINATES);
+    follow(instance);
+}
+
+#endif
+
+/* Describe the state that a step has led to as the next one needs it: by other references or loop equations, or by
+ * momenta that start anew where the impulses in them have grown. */
+static void describe_anew(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    int anew = recentre(instance);
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    if (choose_rows(parts, state->active, 0)) {
+        state->repartitions += 1.0;
+        anew = 1;
+    }
+    if (anew) follow(instance);
+#if RESTARTS
+    start_momenta_anew(instance);
+#endif
+}
+
 #if SOLVER == IMPLICIT
 
 /* One implicit step. */

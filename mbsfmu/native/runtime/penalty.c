@@ -1,68 +1,9 @@
-/* An implicit step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
+/* The formulation by penalty forces: all coordinates are unknowns. */
 
-typedef struct {
-    double guess[ROOM(UNKNOWNS)];
-    int dependent[ROOM(COORDINATES)];
-} Problem;
+/* The factor is a constant. */
+static void set_penalty(Instance *instance) { (void)instance; }
 
-static const char *unknown_name(const Instance *instance, int unknown) {
-    (void)instance;
-    return unknown < COORDINATES ? coordinate_names[unknown] : state_names[unknown - COORDINATES];
-}
-
-static double tolerance(int unknown) { return unknown < COORDINATES ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
-
-static double nominal(int unknown) {
-    return STATES == 0 || unknown < COORDINATES ? 1.0 : state_nominals[unknown - COORDINATES];
-}
-
-/* Set where the step begins, and predict its end. */
-static void begin(Instance *instance, Problem *problem, double step) {
-    const State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-    memcpy(problem->dependent, state->dependent, sizeof problem->dependent);
-    for (int j = 0; j < COORDINATES; j++) {
-        parts->begin[j] = state->coordinates[j];
-        parts->begin_rates[j] = state->velocities[j];
-        parts->begin_accelerations[j] = state->accelerations[j];
-        problem->guess[j] =
-            state->coordinates[j] + step * state->velocities[j] + 0.5 * (step * step) * state->accelerations[j];
-    }
-    for (int i = 0; i < STATES; i++) {
-        parts->begin[COORDINATES + i] = state->states[i];
-        parts->begin_rates[COORDINATES + i] = state->rates[i];
-        problem->guess[COORDINATES + i] = state->states[i] + step * state->rates[i];
-    }
-    memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
-    COPY(parts->begin_history, state->history, STEP_HISTORY);
-    *parts->step = step;
-#if FORMULATION == PROJECTED
-    COPY(parts->coordinates, state->coordinates, COORDINATES);
-    step_penalty(parts);
-#endif
-}
-
-/* (M' z'' + Phi_z^T (alpha Phi + lambda) - Q', x' - f) [eq. 39]. */
-static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
-    (void)problem;
-    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
-    augmented_residual(&instance->parts, residual);
-    return 1;
-}
-
-static void tangent(Instance *instance, double *matrix) { augmented_tangent(&instance->parts, matrix); }
-
-/* Add alpha Phi to the multipliers [eq. 19]. */
-static void updated(Instance *instance, const double *unknowns) {
-    const Parts *parts = &instance->parts;
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    if (CONSTRAINTS == 0) return;
-    memcpy(parts->coordinates, unknowns, sizeof(double) * COORDINATES);
-    closure(parts, violation, jacobian);
-    for (int i = 0; i < CONSTRAINTS; i++) parts->estimates[i] += *parts->penalty * violation[i];
-}
-
-#if FORMULATION == PENALTY_BASED
+#include "augmented.c"
 
 /* Project velocities and accelerations onto the constraints [eqs. 20 and 21]. */
 static int finish(Instance *instance, Problem *problem) {
@@ -83,4 +24,11 @@ static int finish(Instance *instance, Problem *problem) {
     return 1;
 }
 
-#endif
+/* There is nothing to remember. */
+static int prepare(Instance *instance) {
+    (void)instance;
+    return 1;
+}
+
+/* Describe the state that a step has led to as the next one needs it. */
+static void describe_anew(Instance *instance) { recentre(instance); }

@@ -2,6 +2,27 @@
  * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
 
 
+#if SOLVER == IMPLICIT
+
+/* The factor follows from the masses at the beginning of the step. */
+static void set_penalty(Instance *instance) {
+    COPY(instance->parts.coordinates, instance->state.coordinates, COORDINATES);
+    step_penalty(&instance->parts);
+}
+
+#include "augmented.c"
+
+#endif
+
+/* There is nothing to remember. */
+static int prepare(Instance *instance) {
+    (void)instance;
+    return 1;
+}
+
+/* Describe the state that a step has led to as the next one needs it. */
+static void describe_anew(Instance *instance) { recentre(instance); }
+
 static const double correction_tolerances[LEVELS] = CORRECTION_TOLERANCES;
 static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,

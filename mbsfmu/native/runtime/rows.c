@@ -32,7 +32,7 @@ static int choose_rows(const Parts *parts, double *active, int first) {
     return 1;
 }
 
-#if CONSTRAINTS > 0 && FORMULATION != DOUBLE_STEP
+#if CONSTRAINTS > 0 && !CLOSES_LOOPS
 
 /* Whether the loops are closed as far as the formulation promises. */
 static int loops_closed(Instance *instance, double time) {
@@ -55,7 +55,7 @@ static int loops_closed(Instance *instance, double time) {
 
 #else
 
-/* Double-step closes them before it goes on. */
+/* They are closed before a step is done. */
 static int loops_closed(Instance *instance, double time) {
     (void)instance;
     (void)time;

@@ -39,14 +39,14 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
         }
     }
     COPY(kept, matrix, SADDLE * SADDLE);
-    /* Where all constraints are in use some may be redundant, which pivots do not tell. */
-    if (FORMULATION != PROJECTED && factorize(SADDLE, matrix, pivots)) {
+    /* In absolute coordinates all constraints are in use: some may be redundant, which pivots do not tell. */
+    if (!ABSOLUTE && factorize(SADDLE, matrix, pivots)) {
         substitute(SADDLE, matrix, pivots, load);
     } else {
         double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
         int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
         COPY(right, load, SADDLE);
-        const double tolerance = FORMULATION == PROJECTED ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
+        const double tolerance = ABSOLUTE ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
         least_squares(SADDLE, SADDLE, kept, right, load, tolerance, work, orders);
     }
     if (REDUNDANT) shorten(parts, load + COORDINATES);

@@ -50,11 +50,7 @@ static int possible(const State *state) {
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
     if (state->mode >= STEPPING && !state->initialized) return 0;
     if (state->step_status < DONE || state->step_status > REFUSED) return 0;
-#if FORMULATION == DOUBLE_STEP
-    if (state->initialized && dependent != COORDINATES - FREEDOM) return 0;
-#else
-    if (dependent != 0) return 0;
-#endif
+    if (dependent != DEPENDENT && (DEPENDENT == 0 || state->initialized)) return 0;
     const double numbers[] = {state->time, state->passed, state->stop_time, state->slope_time, state->step_size};
     if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers))) return 0;
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;

@@ -14,7 +14,7 @@ static void load(Instance *instance) {
     COPY(parts->inputs, state->effective, INPUTS);
 }
 
-#if FORMULATION == DOUBLE_STEP || FORMULATION == PENALTY_BASED
+#if !OWN_MOTION
 
 /* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
 static void find_motion(const Parts *parts, double *rates) {
@@ -37,7 +37,7 @@ static void make_consistent(Instance *instance) {
     const Parts *parts = &instance->parts;
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
-#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+#if OWN_MOTION
     step_functions.motion(instance); /* where it fails, the state is not finite */
 #else
     find_motion(parts, parts->rates);
@@ -249,16 +249,7 @@ static int initialize(Instance *instance) {
     load(instance);
     if (!check_limits(instance)) return 0;
     initial_integrals(&instance->parts, state->integrals);
-#if FORMULATION == DOUBLE_STEP
-    if (!step_functions.partition(instance, state->dependent)) return 0;
-#endif
-#if FORMULATION == FIRST_ORDER
-    step_functions.choose_rows(&instance->parts, state->active, 1);
-#endif
-#if HAMILTONIAN
-    initial_momenta(&instance->parts);
-    COPY(state->momenta, instance->parts.momenta, COORDINATES);
-#endif
+    if (!step_functions.prepare(instance)) return 0;
     make_consistent(instance);
     if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {
         return fail(instance, "the start is not finite; check the parameters");

@@ -8,27 +8,10 @@
 #include "orthogonal.c"
 #include "rows.c"
 #include "saddle.c"
-#if FORMULATION == DOUBLE_STEP
-#include "partition.c"
-#include "dependent.c"
-#endif
 #include "inputs.c"
 #include "history.c"
 #include "recentre.c"
-#if FORMULATION == FIRST_ORDER
-#include "first_order.c"
-#elif FORMULATION == PENALTY_BASED
-#include "penalty.c"
-#elif FORMULATION == PROJECTED
-#if SOLVER == IMPLICIT
-#include "penalty.c"
-#endif
-#include "projection.c"
-#elif SOLVER == IMPLICIT
-#include "double_step.c"
-#else
-#include "reduced_form.c"
-#endif
+#include FORMULATION_FILE
 #if SOLVER != RK45
 #include "equal_steps.c"
 #endif
@@ -49,12 +32,8 @@ const StepFunctions step_functions = {
     outputs,
     let_history_jump,
     forget_steps,
-#if FORMULATION == DOUBLE_STEP
-    partition,
-#elif FORMULATION == FIRST_ORDER
-    choose_rows,
-#endif
-#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+    prepare,
+#if OWN_MOTION
     motion,
 #endif
 };

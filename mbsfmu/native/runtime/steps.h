@@ -23,14 +23,10 @@ typedef struct {
     /* Let what the rule remembers jump from the state's rates to those of the arguments; forget it. */
     void (*let_history_jump)(Instance *);
     void (*forget_steps)(State *);
-#if FORMULATION == DOUBLE_STEP
-    /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
-    int (*partition)(Instance *, int *dependent);
-#elif FORMULATION == FIRST_ORDER
-    /* Choose the loop equations that count; returns whether they have changed. */
-    int (*choose_rows)(const Parts *, double *active, int first);
-#endif
-#if FORMULATION == FIRST_ORDER || FORMULATION == PROJECTED
+    /* Find what the formulation itself has to remember at the start of a run, where the arguments are; returns 0 with a
+     * reason where it cannot start there. */
+    int (*prepare)(Instance *);
+#if OWN_MOTION
     /* Bring accelerations, multipliers and rates to the arguments' positions, velocities or momenta, and states. */
     void (*motion)(Instance *);
 #endif

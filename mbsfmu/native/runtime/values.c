@@ -16,7 +16,7 @@ static int up_to_date(Instance *instance) {
 static void find_reactions(Instance *instance) {
     if (instance->known == EVERYTHING_KNOWN) return;
     load(instance);
-#if FORMULATION == PENALTY_BASED
+#if REACTIONS_ANEW
     /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
     double rates[ROOM(STATES)];
     find_motion(&instance->parts, rates);

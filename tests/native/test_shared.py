@@ -78,3 +78,15 @@ def test_an_argument_without_room_is_noticed(
         monkeypatch.setitem(shared.ARGUMENTS, argument, sizes)
     with pytest.raises(ValueError, match=sentence):
         unit_sources(simulation, "{guid}")
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca", "dca-alm"])
+def test_only_its_own_file_asks_for_what_a_formulation_chooses(formulation: str) -> None:
+    needs = (
+        mbsfmu.models.pendulum(1)
+        .simulation(formulation=formulation, compiled=False)
+        .formulation.native_needs(implicit=True)
+    )
+    asking = {file for file, text in RUNTIME.items() for word in needs.choices if re.search(rf"\b{word}\b", text)}
+    assert asking <= {needs.file}
+    assert [file for file, text in RUNTIME.items() if f'#include "{needs.file}"' in text] == []

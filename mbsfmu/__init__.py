@@ -13,30 +13,32 @@ from typing import TYPE_CHECKING, Any
 from mbsfmu import models
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import Array, DataError, Parameter, Quantity
+from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.model import (
-    Beam,
-    Cuboid,
-    Cylindrical,
-    Fixed,
-    Free,
-    Mechanism,
-    Planar,
-    Point,
-    Prismatic,
-    Revolute,
-    RigidBody,
-    Spherical,
-    Universal,
-    along,
-)
+from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
 from mbsfmu.model.block import Block
+from mbsfmu.model.closure import Equation
 from mbsfmu.model.force import Force, JointLoad, PointLoad
-from mbsfmu.model.names import JointReference, NonNegative, PointReference, Positive, Vector
+from mbsfmu.model.joint import Element, Joint
+from mbsfmu.model.names import Direction, JointReference, NonNegative, PointReference, Positive, Vector
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.present import BodyPoint, JointMotion, Present
 from mbsfmu.part_files import load_parts
-from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, Line, SpringDamper
+from mbsfmu.parts import (
+    Actuator,
+    Cylindrical,
+    Fixed,
+    Free,
+    JointDrive,
+    JointSpringDamper,
+    Line,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SpringDamper,
+    Universal,
+)
 from mbsfmu.signals import LinearSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 
@@ -74,6 +76,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Actuator",
+    "Angle",
     "Array",
     "Beam",
     "Block",
@@ -85,10 +88,15 @@ __all__ = [
     "Cuboid",
     "Cylindrical",
     "DataError",
+    "Direction",
+    "Element",
+    "Equation",
     "Fixed",
     "Force",
     "Free",
+    "Gap",
     "InputError",
+    "Joint",
     "JointDrive",
     "JointLoad",
     "JointMotion",
@@ -99,6 +107,7 @@ __all__ = [
     "Mechanism",
     "NonNegative",
     "Numbers",
+    "Offset",
     "Parameter",
     "Planar",
     "Point",
@@ -108,6 +117,7 @@ __all__ = [
     "Present",
     "Prismatic",
     "Quantity",
+    "Relation",
     "Revolute",
     "RigidBody",
     "SimulationError",
@@ -121,8 +131,14 @@ __all__ = [
     "compare",
     "cosimulate",
     "export",
+    "gaps",
     "load_parts",
     "models",
+    "offsets",
+    "square",
     "sweep",
+    "tilts",
+    "turned_back",
+    "turns",
     "validate",
 ]

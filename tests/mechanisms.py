@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mbsfmu import Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, RigidBody
-from mbsfmu.model import Free, Spherical
+from mbsfmu.parts import Free, Spherical
 
 
 def slider_crank(speed: float = 6.0) -> CoupledModel:

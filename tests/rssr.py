@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.model import Spherical
+from mbsfmu.parts import Spherical
 
 DEAD_CENTRES = 2
 """A seed with which a step over a dead centre has stages where the loop cannot be closed."""

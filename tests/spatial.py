@@ -12,18 +12,8 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import starts
-from mbsfmu.model import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Mechanism,
-    Planar,
-    Prismatic,
-    Revolute,
-    RigidBody,
-    Spherical,
-    Universal,
-)
+from mbsfmu.model import Mechanism, RigidBody
+from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 
 KINDS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
 GRAVITY = (0.3, -9.81, 1.0)

@@ -11,7 +11,8 @@ from scipy.linalg import null_space
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.model import Cylindrical, Fixed, Planar, Prismatic, Revolute, RigidBody, Spherical, Universal
+from mbsfmu.model import RigidBody
+from mbsfmu.parts import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical, Universal
 
 Floats = NDArray[np.float64]
 

@@ -24,10 +24,11 @@ import pinocchio
 from flow import Floats, Flow
 
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.model import Mechanism, Revolute
+from mbsfmu.model import Mechanism
 from mbsfmu.models import built_in, pendulum
 from mbsfmu.native.compiler import compile_library
 from mbsfmu.native.model_code import step_sources
+from mbsfmu.parts import Revolute
 
 HERE = Path(__file__).parent
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

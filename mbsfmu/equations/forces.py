@@ -11,7 +11,7 @@ import numpy as np
 
 from mbsfmu.data import DataError, Quantity, belonging_to, in_order, meant, parameters_of
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
-from mbsfmu.equations.kinematics import body_velocity, point_velocity
+from mbsfmu.equations.kinematics import body_velocity, point_of_body
 from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
 from mbsfmu.equations.rotation import Array
@@ -289,9 +289,7 @@ def _belonging(force: Force, quantities: Sequence[Quantity]) -> tuple[Quantity, 
 
 
 def _placed(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
-    velocity = body_velocity(motion.body_velocities, body)
-    position = motion.frames.point(body, slot.of(parameters))
-    return BodyPoint(position, point_velocity(velocity, position), motion.frames.orientation(body), velocity[3:])
+    return point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, slot.of(parameters))
 
 
 def _moved(motion: Motion, coordinate: int) -> JointMotion:

@@ -22,6 +22,7 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
+from mbsfmu.model.present import BodyPoint
 from mbsfmu.model.topology import Topology, TreeJoint
 
 
@@ -37,11 +38,14 @@ class ElementKinematics:
         True for a slide.
     axis
         Unit axis in the frame that the elements before it have turned, shape (3,).
+    pitch
+        How far a hinge moves along its axis as it turns, in m/rad.
     """
 
     coordinate: int
     slides: bool
     axis: Array
+    pitch: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,7 @@ class Kinematics:
                     place = place + axis * coordinate
                 else:
                     rotation = rotation @ rotation_about(element.axis, coordinate)
+                    place = place + axis * (element.pitch * coordinate) if element.pitch else place
             rotation = rotation @ joint.orientation
             frames.rotation.append(rotation)
             frames.origin.append(place - rotation @ joint.outer.of(parameters))
@@ -158,10 +163,11 @@ class Kinematics:
 
     def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""
-        axis = frames.axis[coordinate]
-        if self._elements[coordinate].slides:
+        element, axis = self._elements[coordinate], frames.axis[coordinate]
+        if element.slides:
             return np.concatenate([axis, np.zeros(3)])
-        return np.concatenate([cross(frames.joint_point[coordinate], axis), axis])
+        linear = cross(frames.joint_point[coordinate], axis)
+        return np.concatenate([linear + element.pitch * axis if element.pitch else linear, axis])
 
     def velocities(self, frames: Frames, velocities: Array) -> list[Array]:
         """Return Z of each body in m/s and rad/s [Jaiswal2021, eq. 2], each shape (6,).
@@ -243,7 +249,8 @@ class Kinematics:
         """Return an element's share in d, shape (6,), and the angular velocity of its outer side.
 
         Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
-        s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż.
+        s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż, on a hinge with a pitch
+        by that times the pitch.
         """
         axis = frames.axis[element.coordinate]
         turning = cross(inner, axis) * velocity
@@ -252,6 +259,7 @@ class Kinematics:
         point = frames.joint_point[element.coordinate]
         outer = inner + axis * velocity
         linear = cross(inner, cross(inner, point)) - cross(outer, cross(outer, point)) - cross(turning, point)
+        linear = linear + 2.0 * element.pitch * turning if element.pitch else linear
         return np.concatenate([linear, turning]), outer
 
 
@@ -263,6 +271,12 @@ def reference_of(references: Array, index: int) -> Array:
 def point_velocity(velocity: Array, point: Array) -> Array:
     """Return the velocity in m/s of the point of a body that is at `point`, shape (3,)."""
     return velocity[:3] + cross(velocity[3:], point)
+
+
+def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> BodyPoint:
+    """Return where a body's point is and how it moves, from the body's Z; body -1 is the ground."""
+    position = frames.point(body, local)
+    return BodyPoint(position, point_velocity(velocity, position), frames.orientation(body), velocity[3:])
 
 
 def body_velocity(velocities: list[Array], body: int) -> Array:
@@ -304,7 +318,7 @@ def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
     orientation = rotation_from_vector(vector)
     inner, outer = points.find(joint.parent), points.find(joint.child)
     elements = [
-        ElementKinematics(coordinate, element.slides, unit(element.axis))
+        ElementKinematics(coordinate, element.slides, unit(element.axis), element.pitch)
         for coordinate, element in zip(tree_joint.coordinates, joint.elements, strict=True)
     ]
     if tree_joint.reversed:

@@ -39,7 +39,6 @@ from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
 from mbsfmu.formulations.mechanism_system import MechanismSystem, moved_to
 from mbsfmu.formulations.mechanism_variables import absolute_variables, stack, turning_variables
 from mbsfmu.formulations.system import Instant, System
-from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 
 
@@ -70,7 +69,7 @@ class AbsoluteSystem(MechanismSystem):
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism)
         topology = mechanism.topology
-        joints = [joint for joint in topology.tree if not isinstance(joint.joint, Free)]
+        joints = [joint for joint in topology.tree if joint.joint.constrains]
         sources = [*(joint.joint for joint in joints), *topology.cuts]
         self._cuts = [CutJoint(joint, mechanism, self._points) for joint in sources]
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
@@ -274,7 +273,7 @@ class AbsoluteSystem(MechanismSystem):
         """
         motion = self._motion(instant)
         loaded = stack(self._loads(motion, instant).joint_loads)
-        bodies = [body for body, joint in enumerate(self.mechanism.topology.tree) if not isinstance(joint.joint, Free)]
+        bodies = [body for body, joint in enumerate(self.mechanism.topology.tree) if joint.joint.constrains]
         result, row = [], 0
         used = dict(zip(rows, range(len(rows)), strict=True))
         for number, cut in enumerate(self._cuts):

@@ -6,6 +6,8 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties
@@ -24,6 +26,8 @@ class Articulation:
     ----------
     kinematics, masses, cuts
         Of the mechanism.
+    pitched
+        By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
     rows
         Indices of the loop equations in use.
 
@@ -34,11 +38,17 @@ class Articulation:
     """
 
     def __init__(
-        self, kinematics: Kinematics, masses: list[MassProperties], cuts: list[CutJoint], rows: tuple[int, ...]
+        self,
+        kinematics: Kinematics,
+        masses: list[MassProperties],
+        cuts: list[CutJoint],
+        pitched: Mapping[int, CutJoint],
+        rows: tuple[int, ...],
     ) -> None:
         self._kinematics = kinematics
         self._masses = masses
         self._cuts = cuts
+        self._pitched = pitched
         self._ends = [(cut.parent, cut.child) for cut in cuts for _ in cut.names]
         self._rows = rows
         links, count = [], 0
@@ -84,6 +94,9 @@ class Articulation:
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
+        if (closing := self._pitched.get(body)) is not None:
+            on_ends = zip(*closing.wrenches(frames, parameters), strict=True)
+            return list(dict(zip((closing.parent, closing.child), on_ends, strict=True))[body])
         inner = frames.orientation(joint.parent)
         slides = [element for element in joint.elements if element.slides]
         hinges = joint.hinges

@@ -28,6 +28,7 @@ from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
 from mbsfmu.formulations.force_checks import check_forces
+from mbsfmu.formulations.joint_checks import check_joint
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.mechanism_variables import (
     CoordinateVariables,
@@ -38,7 +39,6 @@ from mbsfmu.formulations.mechanism_variables import (
 )
 from mbsfmu.formulations.part_variables import part_variable
 from mbsfmu.formulations.system import Instant, System, Tensor, starts
-from mbsfmu.model.joint import Free
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
@@ -75,6 +75,11 @@ class MechanismSystem(System):
         self._masses = [MassProperties(body, properties, points) for body in topology.bodies]
         self._kinematics = Kinematics(tree_joints(topology, points))
         self._cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
+        self._pitched = {
+            body: CutJoint(joint.joint, mechanism, points)
+            for body, joint in enumerate(topology.tree)
+            if any(element.pitch for element in joint.joint.elements)
+        }
         self._forces = forces = MechanismForces(mechanism, points, properties)
         self._kept: Kept[Motion] = Kept()
         self._articulations: dict[tuple[int, ...], Articulation] = {}
@@ -103,6 +108,8 @@ class MechanismSystem(System):
         driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
         self.reactions = reaction_variables(topology, driven)
         check_forces(forces, self._kinematics, self._places)
+        for joint in mechanism.joints:
+            check_joint(joint)
 
     def _places(self) -> list[tuple[Array, ...]]:
         """Return where users' forces are tried, at the start and about it: the arguments of `check_forces`."""
@@ -215,7 +222,7 @@ class MechanismSystem(System):
         """Return the mechanism as the divide-and-conquer assembly takes it, with the loop equations in use."""
         key = tuple(rows)
         if key not in self._articulations:
-            self._articulations[key] = Articulation(self._kinematics, self._masses, self._cuts, key)
+            self._articulations[key] = Articulation(self._kinematics, self._masses, self._cuts, self._pitched, key)
         return self._articulations[key]
 
     def forward_dynamics(
@@ -349,7 +356,7 @@ class MechanismSystem(System):
             joint = self._kinematics.joints[body]
             if joint.parent >= 0:
                 missing[joint.parent] = missing[joint.parent] + missing[body]
-            if isinstance(self._tree[body].joint, Free):
+            if not self._tree[body].joint.constrains:
                 continue
             if self._tree[body].reversed:
                 place = motion.frames.point(joint.parent, joint.inner.of(instant.parameters))

@@ -13,7 +13,7 @@ from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.part_variables import part_variable
 from mbsfmu.model.body import Body
-from mbsfmu.model.joint import AnyJoint, Element, Free
+from mbsfmu.model.joint import AnyJoint, Element
 from mbsfmu.model.topology import Topology, TreeJoint
 from mbsfmu.variables import Causality, Variable
 
@@ -216,7 +216,7 @@ def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tupl
     return tuple(
         Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {described(joint)}")
         for joint in joints
-        if not isinstance(joint, Free)
+        if joint.constrains
         for quantity, unit in (("force", "N"), ("moment", "N.m"))
         for axis in "xyz"
     )

@@ -1,22 +1,23 @@
-"""Joints between two bodies: in the spanning tree a joint gives coordinates, where it is cut it constrains.
+"""The base of joints: data, elementary motions and closure equations side by side.
 
-Every joint is a sequence of slides and hinges, from the parent outwards; its coordinates are theirs.
+Every joint is a sequence of slides and hinges, from the parent outwards; its coordinates are theirs. In the spanning
+tree a joint gives coordinates; where it is cut, and in absolute coordinates, its equations constrain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import hypot
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.data import Data
-from mbsfmu.model.names import Direction, Name, PointReference, Vector
+from mbsfmu.data import DataError, Kinds, Part
+from mbsfmu.model.closure import Equation
+from mbsfmu.model.names import PointReference, Vector
 
-_SQUARE = 1e-6  # cosine below which two directions count as perpendicular
-STEEPEST = 1.2
-"""Largest second angle in rad that a spherical or free joint may start with; a half turn of it has no rates."""
+JOINTS: Kinds[Joint] = Kinds("joint")
+"""All kinds of joints by their types."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Element:
         What its variables' names end with, such as `_1`, where the joint has several of its kind.
     start, start_rate
         Start values of its coordinate in m or rad and of the rate.
+    pitch
+        How far a hinge moves along its axis as it turns, in m/rad; a joint with such a hinge has no other element.
     """
 
     slides: bool
@@ -40,10 +43,13 @@ class Element:
     name: str
     start: float
     start_rate: float
+    pitch: float = 0.0
 
 
-class Joint(Data):
-    """What all joints have; see the subclasses for those that can be made.
+class Joint(Part, abstract=True):
+    """What all joints have.
+
+    A class that derives from it is data, its `elements` are its motions, and its `equations` what these obey.
 
     Attributes
     ----------
@@ -55,256 +61,54 @@ class Joint(Data):
         Rotation vector in rad that turns the parent's frame into the child's at coordinate zero.
     cut
         True makes the joint close a loop; where it is False, the spanning tree decides.
+
+    Raises
+    ------
+    DataError
+        When a class has neither elements nor equations, at its definition; or when elements and equations of a joint
+        are not six together.
     """
 
+    family = JOINTS
     turns_freely: ClassVar[bool] = False
     """Whether three hinges make any rotation; the last three elements are these."""
 
-    name: Name
     parent: PointReference
     child: PointReference
     orientation: Vector = (0.0, 0.0, 0.0)
     cut: bool = False
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without any motion or constraint."""
+        super().check_class()
+        if not cls.gives("elements", "equations"):
+            raise DataError(f"class {cls.__name__}: a joint has elements, equations, or both")
+
+    @model_validator(mode="after")
+    def _has_six_degrees_of_freedom(self) -> Self:
+        motions, taken = len(self.elements), len(self.equations())
+        if motions + taken != 6:
+            raise ValueError(f"it has {motions} elements and {taken} equations; together they must be 6")
+        pitched = [element for element in self.elements if element.pitch]
+        if pitched and (motions > 1 or pitched[0].slides):
+            raise ValueError("it has an element with a pitch; that must be a hinge, and the joint's only element")
+        return self
 
     @property
     def elements(self) -> tuple[Element, ...]:
         """The slides and hinges that the joint is made of."""
         return ()
 
-
-class Revolute(Joint):
-    """A hinge: the child turns about an axis through the joint's point.
-
-    Attributes
-    ----------
-    axis
-        Direction of the axis in the parent's frame.
-    angle, angular_velocity
-        Start values of the coordinate in rad and rad/s; no meaning where the joint is cut.
-    """
-
-    type: Literal["revolute"] = "revolute"
-    axis: Direction = (0.0, 0.0, 1.0)
-    angle: float = 0.0
-    angular_velocity: float = 0.0
+    def equations(self) -> Mapping[str, Equation]:
+        """Return its closure equations by their kinds."""
+        return {}
 
     @property
-    def elements(self) -> tuple[Element, ...]:
-        """One hinge."""
-        return (Element(False, self.axis, "", self.angle, self.angular_velocity),)
+    def constrains(self) -> bool:
+        """Whether it takes away any degree of freedom."""
+        return len(self.elements) < 6
 
 
-class Prismatic(Joint):
-    """A slide: the child moves along an axis and does not turn relative to the parent.
-
-    Attributes
-    ----------
-    axis
-        Direction of the axis in the parent's frame.
-    displacement, velocity
-        Start values of the coordinate in m and m/s; no meaning where the joint is cut.
-    """
-
-    type: Literal["prismatic"] = "prismatic"
-    axis: Direction = (1.0, 0.0, 0.0)
-    displacement: float = 0.0
-    velocity: float = 0.0
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """One slide."""
-        return (Element(True, self.axis, "", self.displacement, self.velocity),)
-
-
-class Cylindrical(Joint):
-    """A slide and a hinge on the same axis.
-
-    Attributes
-    ----------
-    axis
-        Direction of the axis in the parent's frame.
-    displacement, velocity, angle, angular_velocity
-        Start values in m, m/s, rad and rad/s; no meaning where the joint is cut.
-    """
-
-    type: Literal["cylindrical"] = "cylindrical"
-    axis: Direction = (0.0, 0.0, 1.0)
-    displacement: float = 0.0
-    velocity: float = 0.0
-    angle: float = 0.0
-    angular_velocity: float = 0.0
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """The slide, then the hinge."""
-        return (
-            Element(True, self.axis, "", self.displacement, self.velocity),
-            Element(False, self.axis, "", self.angle, self.angular_velocity),
-        )
-
-
-class Universal(Joint):
-    """Two hinges that cross at right angles: a Cardan joint.
-
-    Attributes
-    ----------
-    axis
-        Direction of the first axis, which the parent carries, in the parent's frame.
-    second_axis
-        Direction of the second axis, which the child carries, in the parent's frame at coordinates zero.
-    angles, angular_velocities
-        Start values in rad and rad/s; no meaning where the joint is cut.
-    """
-
-    type: Literal["universal"] = "universal"
-    axis: Direction = (0.0, 0.0, 1.0)
-    second_axis: Direction = (0.0, 1.0, 0.0)
-    angles: tuple[float, float] = (0.0, 0.0)
-    angular_velocities: tuple[float, float] = (0.0, 0.0)
-
-    @model_validator(mode="after")
-    def _square(self) -> Self:
-        _check_square("axis", self.axis, "second_axis", self.second_axis)
-        return self
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """The hinge on the parent, then the one on the child."""
-        return (
-            Element(False, self.axis, "_1", self.angles[0], self.angular_velocities[0]),
-            Element(False, self.second_axis, "_2", self.angles[1], self.angular_velocities[1]),
-        )
-
-
-class Planar(Joint):
-    """The child moves in a plane and turns about its normal.
-
-    Attributes
-    ----------
-    axis
-        Normal of the plane in the parent's frame.
-    direction
-        First direction of displacement in the parent's frame; the second is the normal × the first.
-    displacements, velocities
-        Start values along both directions in m and m/s; no meaning where the joint is cut.
-    angle, angular_velocity
-        Start values in rad and rad/s; no meaning where the joint is cut.
-    """
-
-    type: Literal["planar"] = "planar"
-    axis: Direction = (0.0, 0.0, 1.0)
-    direction: Direction = (1.0, 0.0, 0.0)
-    displacements: tuple[float, float] = (0.0, 0.0)
-    velocities: tuple[float, float] = (0.0, 0.0)
-    angle: float = 0.0
-    angular_velocity: float = 0.0
-
-    @model_validator(mode="after")
-    def _square(self) -> Self:
-        _check_square("axis", self.axis, "direction", self.direction)
-        return self
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """Both slides, then the hinge."""
-        (ax, ay, az), (dx, dy, dz) = self.axis, self.direction
-        second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
-        return (
-            Element(True, self.direction, "_1", self.displacements[0], self.velocities[0]),
-            Element(True, second, "_2", self.displacements[1], self.velocities[1]),
-            Element(False, self.axis, "", self.angle, self.angular_velocity),
-        )
-
-
-_X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-
-
-def _cardan(angles: Vector, rates: Vector) -> tuple[Element, ...]:
-    return tuple(
-        Element(False, axis, f".{name}", angle, rate)
-        for axis, name, angle, rate in zip((_X, _Y, _Z), "xyz", angles, rates, strict=True)
-    )
-
-
-class _TurnsFreely(Joint):
-    """A joint that lets the child take any orientation.
-
-    Its three coordinates are Cardan angles about x, y, z from a reference orientation, a quaternion, that is
-    moved to the present orientation when the second angle gets large: no orientation is singular.
-    """
-
-    turns_freely: ClassVar[bool] = True
-    angles: Vector = (0.0, 0.0, 0.0)
-    angular_velocity: Vector = (0.0, 0.0, 0.0)
-
-    @model_validator(mode="after")
-    def _not_steep(self) -> Self:
-        if abs(self.angles[1]) > STEEPEST:
-            raise ValueError(
-                f"the second of angles is {self.angles[1]:g} rad; it must be between -{STEEPEST} and {STEEPEST}, "
-                "what turns further belongs into orientation"
-            )
-        return self
-
-
-class Spherical(_TurnsFreely):
-    """A ball and socket: the child turns about the joint's point in any way.
-
-    Attributes
-    ----------
-    angles
-        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
-    angular_velocity
-        Start value in rad/s, of the child relative to the parent, in the parent's frame.
-    """
-
-    type: Literal["spherical"] = "spherical"
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """Three hinges."""
-        return _cardan(self.angles, self.angular_velocity)
-
-
-class Free(_TurnsFreely):
-    """No constraint at all: the joint of a body that floats.
-
-    Attributes
-    ----------
-    displacement, velocity
-        Start values of the child's point from the parent's in m and m/s, in the parent's frame.
-    angles
-        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
-    angular_velocity
-        Start value in rad/s, of the child relative to the parent, in the parent's frame.
-    """
-
-    type: Literal["free"] = "free"
-    displacement: Vector = (0.0, 0.0, 0.0)
-    velocity: Vector = (0.0, 0.0, 0.0)
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """Three slides, then three hinges."""
-        slides = tuple(
-            Element(True, axis, f".{name}", start, rate)
-            for axis, name, start, rate in zip((_X, _Y, _Z), "xyz", self.displacement, self.velocity, strict=True)
-        )
-        return (*slides, *_cardan(self.angles, self.angular_velocity))
-
-
-class Fixed(Joint):
-    """A weld: the child does not move relative to the parent."""
-
-    type: Literal["fixed"] = "fixed"
-
-
-def _check_square(first: str, one: Vector, second: str, other: Vector) -> None:
-    cosine = sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
-    if abs(cosine) > _SQUARE:
-        raise ValueError(f"{first} is {one} and {second} is {other}; they must be perpendicular")
-
-
-AnyJoint = Annotated[
-    Revolute | Prismatic | Cylindrical | Universal | Spherical | Planar | Free | Fixed, Field(discriminator="type")
-]
+AnyJoint = Annotated[SerializeAsAny[Joint], BeforeValidator(JOINTS.made)]
+"""The type of a field: any joint, or a dictionary with the `type` of one."""

@@ -15,7 +15,7 @@ from mbsfmu.data import Data, DataError, FrozenMap, meant
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.force import AnyForce
-from mbsfmu.model.joint import AnyJoint, Free, Prismatic, Revolute
+from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
 from mbsfmu.model.topology import Topology, work_out
 
@@ -57,8 +57,10 @@ class Mechanism(Data):
         self._check_names()
         self._check_references()
         for joint in work_out(self.bodies, self.joints).cuts:
-            if isinstance(joint, Free):
-                raise DataError(f"joint '{joint.name}' is free and closes a loop; it constrains nothing, leave it out")
+            if not joint.constrains:
+                raise DataError(
+                    f"joint '{joint.name}' is {joint.type} and closes a loop; it constrains nothing, leave it out"
+                )
         return self
 
     def _check_names(self) -> None:
@@ -97,11 +99,11 @@ class Mechanism(Data):
         joint = joints.get(name)
         if joint is None:
             raise DataError(f"{thing}: there is no joint '{name}'; {meant(name, joints)}")
-        simple = isinstance(joint, (Revolute, Prismatic))
+        simple = len(joint.elements) == 1
         if not simple or self.topology.body_of_joint(name) is None:
             kind = "cut" if simple else joint.type
             raise DataError(
-                f"{thing}: joint '{name}' is {kind}; a load needs a revolute or prismatic joint of the spanning tree"
+                f"{thing}: joint '{name}' is {kind}; a load needs a joint of the spanning tree with one coordinate"
             )
 
     @cached_property

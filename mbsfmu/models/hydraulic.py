@@ -25,9 +25,9 @@ from hydraulics import (
 )
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
-from mbsfmu.model import Beam, Cuboid, Mechanism, Prismatic, Revolute, along
+from mbsfmu.model import Beam, Cuboid, Mechanism, along
 from mbsfmu.models.origin import ORIGIN
-from mbsfmu.parts import Actuator
+from mbsfmu.parts import Actuator, Prismatic, Revolute
 from mbsfmu.signals import StepSignal
 
 HOSE_MODULUS = 150e6

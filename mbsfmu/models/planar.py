@@ -12,8 +12,9 @@ from math import pi
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
-from mbsfmu.model import Mechanism, Revolute, RigidBody, along
+from mbsfmu.model import Mechanism, RigidBody, along
 from mbsfmu.models.origin import ORIGIN
+from mbsfmu.parts import Revolute
 
 
 def _link(name: str, length: float, inertia: float) -> RigidBody:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import acos, asin, atan, atan2, cos, pi, radians, sin, sqrt, tan
 
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.model import Mechanism, Point, Revolute, RigidBody, along
+from mbsfmu.model import Mechanism, Point, RigidBody, along
 from mbsfmu.models.origin import ORIGIN
+from mbsfmu.parts import Revolute
 
 _TWIST = radians(30.0)
 _LENGTH, _OTHER_LENGTH = 1.0, 1.6

@@ -1,6 +1,21 @@
 """Built-in parts of mechanisms, each a class with its data and its equations."""
 
 from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
+from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 
-__all__ = ["Actuator", "JointDrive", "JointSpringDamper", "Line", "SpringDamper"]
+__all__ = [
+    "Actuator",
+    "Cylindrical",
+    "Fixed",
+    "Free",
+    "JointDrive",
+    "JointSpringDamper",
+    "Line",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Spherical",
+    "SpringDamper",
+    "Universal",
+]

@@ -15,7 +15,8 @@ from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.system import starts
-from mbsfmu.model import Mechanism, Revolute, RigidBody
+from mbsfmu.model import Mechanism, RigidBody
+from mbsfmu.parts import Revolute
 
 SEEDS = range(4)
 

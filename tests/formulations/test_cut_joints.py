@@ -10,7 +10,8 @@ from spatial import GRAVITY, KINDS, in_motion, random_axes, random_body, vector
 from mbsfmu.equations.rotation import rotation_from_quaternion
 from mbsfmu.formulations.articulation import spatial
 from mbsfmu.formulations.functions import Floats, SystemFunctions
-from mbsfmu.model import Free, Mechanism
+from mbsfmu.model import Mechanism
+from mbsfmu.parts import Free
 
 CUT_KINDS = [kind for kind in KINDS if kind is not Free]
 

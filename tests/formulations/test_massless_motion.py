@@ -9,7 +9,8 @@ import pytest
 
 import mbsfmu
 from mbsfmu.data import DataError
-from mbsfmu.model import Beam, Fixed, Free, Mechanism, Prismatic, Revolute, RigidBody, Spherical, Universal
+from mbsfmu.model import Beam, Mechanism, RigidBody
+from mbsfmu.parts import Fixed, Free, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.simulation.factory import FORMULATIONS
 
 GROUND = {"O": (0.0, 0.0, 0.0), "P": (1.5, -0.5, 0.0), "Q": (1.1, 0.0, 0.0)}

@@ -7,7 +7,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.model import Free
+from mbsfmu.parts import Free
 
 pytest.importorskip("pinocchio")
 

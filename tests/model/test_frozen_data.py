@@ -14,8 +14,9 @@ from hydraulics import Circuit
 from hydraulics.data import meant
 from hydraulics.frozen import FrozenMapping
 from mbsfmu.data import DataError
-from mbsfmu.model import Beam, Mechanism, Point, Revolute, RigidBody
+from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.model.body import Body
+from mbsfmu.parts import Revolute
 
 
 def four_bar() -> mbsfmu.CoupledModel:

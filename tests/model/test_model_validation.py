@@ -12,7 +12,8 @@ import pytest
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import DataError
-from mbsfmu.model import Beam, Mechanism, Point, Revolute, RigidBody
+from mbsfmu.model import Beam, Mechanism, Point, RigidBody
+from mbsfmu.parts import Revolute
 
 STEPS: dict[str, Any] = {"type": "steps", "times": [0.0], "values": [1.0]}
 

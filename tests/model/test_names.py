@@ -12,12 +12,11 @@ import mbsfmu
 from mbsfmu.data import DataError
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.model import Beam, Cuboid, Mechanism, Revolute, RigidBody, body
+from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
 from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.joint import Cylindrical, Fixed, Free, Planar, Prismatic, Spherical, Universal
 from mbsfmu.model.names import JointReference, PointReference
 from mbsfmu.model.present import Present
-from mbsfmu.parts import SpringDamper
+from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal
 
 JOINTS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
 

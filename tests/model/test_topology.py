@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbsfmu.model import Beam, Body, Cuboid, Fixed, Mechanism, Point, Prismatic, Revolute, RigidBody, Topology, along
-from mbsfmu.parts import Actuator, JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.model import Beam, Body, Cuboid, Mechanism, Point, RigidBody, Topology, along
+from mbsfmu.parts import Actuator, Fixed, JointDrive, JointSpringDamper, Prismatic, Revolute, SpringDamper
 
 AnyJoint = Revolute | Prismatic | Fixed
 

@@ -11,9 +11,20 @@ from spatial import GRAVITY, KINDS, random_axes, random_body, vector
 
 from mbsfmu import CoupledModel, Mechanism
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.model import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.model.joint import AnyJoint
-from mbsfmu.parts import JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.parts import (
+    Cylindrical,
+    Fixed,
+    Free,
+    JointDrive,
+    JointSpringDamper,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SpringDamper,
+    Universal,
+)
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
 

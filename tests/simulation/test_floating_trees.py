@@ -9,7 +9,7 @@ from spatial import random_tree
 
 from mbsfmu import CoupledModel, Mechanism
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.model import Free
+from mbsfmu.parts import Free
 from mbsfmu.simulation.simulation import Simulation
 
 pytest.importorskip("pinocchio")

@@ -1,0 +1,202 @@
+"""Closure equations that joints are made of, and the forces and moments that they transmit."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbsfmu.equations.rotation import Array, cross, perpendicular, rotation_from_vector, unit
+from mbsfmu.model.closure import Equation
+from mbsfmu.model.present import BodyPoint
+
+
+@dataclass(frozen=True)
+class Gap(Equation):
+    """The distance of the points along a direction of the inertial frame, shape (3,)."""
+
+    unit: ClassVar[str] = "m"
+    direction: Array
+
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation in m."""
+        return self.direction @ (child.position - parent.position)
+
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return a force at each point."""
+        return -_force(self.direction, parent.position), _force(self.direction, child.position)
+
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the rates that follow from the points' velocities."""
+        return -_moving(self.direction, parent.velocity), _moving(self.direction, child.velocity)
+
+
+@dataclass(frozen=True)
+class Offset(Equation):
+    """The distance of the points along a direction of the parent's frame, shape (3,)."""
+
+    unit: ClassVar[str] = "m"
+    direction: Array
+
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation in m."""
+        return (parent.rotation @ self.direction) @ (child.position - parent.position)
+
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return a force at the child's point on both."""
+        wrench = _force(parent.rotation @ self.direction, child.position)
+        return -wrench, wrench
+
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the rates that follow from the parent's turning and the child's point's velocity."""
+        direction = parent.rotation @ self.direction
+        rate = _force(cross(parent.angular_velocity, direction), child.position) + _moving(direction, child.velocity)
+        return -rate, rate
+
+
+@dataclass(frozen=True)
+class Angle(Equation):
+    """A sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
+
+    unit: ClassVar[str] = "rad"
+    pairs: tuple[tuple[Array, Array, float], ...]
+
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation in rad, for small ones."""
+        return _total(factor * (u @ v) for u, v, factor in self._turned(parent, child))
+
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return a moment."""
+        moment = _total(factor * cross(v, u) for u, v, factor in self._turned(parent, child))
+        wrench = np.concatenate([np.zeros(3), moment])
+        return -wrench, wrench
+
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the rates that follow from the turning of both."""
+        one, other = parent.angular_velocity, child.angular_velocity
+        turning = ((cross(one, u), cross(other, v), u, v, f) for u, v, f in self._turned(parent, child))
+        moment = _total(f * (cross(v_rate, u) + cross(v, u_rate)) for u_rate, v_rate, u, v, f in turning)
+        rate = np.concatenate([np.zeros(3), moment])
+        return -rate, rate
+
+    def _turned(self, parent: BodyPoint, child: BodyPoint) -> list[tuple[Array, Array, float]]:
+        return [(parent.rotation @ u, child.rotation @ v, factor) for u, v, factor in self.pairs]
+
+
+class Relation(Equation, ABC):
+    """A relation F = 0 of what other equations measure: of a gap and an angle, say.
+
+    Attributes
+    ----------
+    measures
+        Equations whose violations are the quantities of the relation.
+    """
+
+    measures: tuple[Equation, ...]
+
+    @abstractmethod
+    def relate(self, measured: Sequence[Array]) -> Array:
+        """Return F."""
+
+    @abstractmethod
+    def slopes(self, measured: Sequence[Array]) -> Sequence[Array]:
+        """Return the derivatives of F by each of what is measured."""
+
+    @abstractmethod
+    def slope_rates(self, measured: Sequence[Array], rates: Sequence[Array]) -> Sequence[Array]:
+        """Return the rates of the slopes."""
+
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation."""
+        return self.relate(self._measured(parent, child))
+
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the measures' wrenches by their slopes."""
+        slopes = self.slopes(self._measured(parent, child))
+        on_parent, on_child = zip(*(each.wrenches(parent, child) for each in self.measures), strict=True)
+        return _weighted(slopes, on_parent), _weighted(slopes, on_child)
+
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the rates by the rule of products."""
+        measured = self._measured(parent, child)
+        wrenches = [each.wrenches(parent, child) for each in self.measures]
+        rates = [on_parent @ _of_origin(parent) + on_child @ _of_origin(child) for on_parent, on_child in wrenches]
+        slopes, changing = self.slopes(measured), self.slope_rates(measured, rates)
+        moved = [each.wrench_rates(parent, child) for each in self.measures]
+        on_parent, on_child = (
+            _weighted(slopes, [pair[side] for pair in moved]) + _weighted(changing, [pair[side] for pair in wrenches])
+            for side in (0, 1)
+        )
+        return on_parent, on_child
+
+    def _measured(self, parent: BodyPoint, child: BodyPoint) -> list[Array]:
+        return [each.value(parent, child) for each in self.measures]
+
+
+def gaps() -> dict[str, Equation]:
+    """Return what keeps the points together."""
+    return {axis: Gap(direction) for axis, direction in zip("xyz", np.eye(3), strict=True)}
+
+
+def offsets(axis: ArrayLike) -> dict[str, Equation]:
+    """Return what keeps the child's point on an axis through the parent's point, in the parent's frame."""
+    return {
+        f"offset {number}": Offset(direction) for number, direction in enumerate(perpendicular(unit(axis)), start=1)
+    }
+
+
+def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, Equation]:
+    """Return what keeps an axis of the parent's frame the same in the child's: seen from the parent, it stays."""
+    there = turned_back(orientation) @ unit(axis)
+    return {
+        f"tilt {number}": Angle(((direction, there, 1.0),))
+        for number, direction in enumerate(perpendicular(unit(axis)), start=1)
+    }
+
+
+def turns(orientation: ArrayLike) -> dict[str, Equation]:
+    """Return what keeps the child from turning: the vector part of the relative rotation, sin θ about its axis."""
+    e, back = np.eye(3), turned_back(orientation)
+    return {
+        f"turn {name}": Angle(((e[i], back @ e[j], 0.5), (e[j], back @ e[i], -0.5)))
+        for name, (i, j) in zip("xyz", ((2, 1), (0, 2), (1, 0)), strict=True)
+    }
+
+
+def square(axis: ArrayLike, second_axis: ArrayLike, orientation: ArrayLike) -> Equation:
+    """Return what keeps an axis that the parent carries perpendicular to one that the child carries."""
+    return Angle(((unit(axis), turned_back(orientation) @ unit(second_axis), 1.0),))
+
+
+def turned_back(orientation: ArrayLike) -> Array:
+    """Return the rotation from the joint's frame on the parent to the child's frame, at coordinates zero."""
+    return rotation_from_vector(orientation).T
+
+
+def _force(force: Array, point: Array) -> Array:
+    return np.concatenate([force, cross(point, force)])
+
+
+def _moving(force: Array, velocity: Array) -> Array:
+    """Return the rate of the wrench of a constant force whose point moves."""
+    return np.concatenate([np.zeros(3), cross(velocity, force)])
+
+
+def _total(terms: Iterable[Array]) -> Array:
+    return reduce(operator.add, terms)
+
+
+def _weighted(factors: Sequence[Array], vectors: Sequence[Array]) -> Array:
+    return _total(factor * vector for factor, vector in zip(factors, vectors, strict=True))
+
+
+def _of_origin(point: BodyPoint) -> Array:
+    """Return Z of a point's body, shape (6,)."""
+    linear = point.velocity - cross(point.angular_velocity, point.position)
+    return np.concatenate([linear, point.angular_velocity])

@@ -1,0 +1,280 @@
+"""Joints between two bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import hypot
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from mbsfmu.equations.closure import Offset, gaps, offsets, square, tilts, turns
+from mbsfmu.equations.rotation import unit
+from mbsfmu.model.closure import Equation
+from mbsfmu.model.joint import Element, Joint
+from mbsfmu.model.names import Direction, Vector
+
+_SQUARE = 1e-6  # cosine below which two directions count as perpendicular
+STEEPEST = 1.2
+"""Largest second angle in rad that a spherical or free joint may start with; a half turn of it has no rates."""
+
+
+class Revolute(Joint):
+    """A hinge: the child turns about an axis through the joint's point.
+
+    Attributes
+    ----------
+    axis
+        Direction of the axis in the parent's frame.
+    angle, angular_velocity
+        Start values of the coordinate in rad and rad/s; no meaning where the joint is cut.
+    """
+
+    type: Literal["revolute"] = "revolute"
+    axis: Direction = (0.0, 0.0, 1.0)
+    angle: float = 0.0
+    angular_velocity: float = 0.0
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One hinge."""
+        return (Element(False, self.axis, "", self.angle, self.angular_velocity),)
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep its point and its axis."""
+        return {**gaps(), **tilts(self.axis, self.orientation)}
+
+
+class Prismatic(Joint):
+    """A slide: the child moves along an axis and does not turn relative to the parent.
+
+    Attributes
+    ----------
+    axis
+        Direction of the axis in the parent's frame.
+    displacement, velocity
+        Start values of the coordinate in m and m/s; no meaning where the joint is cut.
+    """
+
+    type: Literal["prismatic"] = "prismatic"
+    axis: Direction = (1.0, 0.0, 0.0)
+    displacement: float = 0.0
+    velocity: float = 0.0
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One slide."""
+        return (Element(True, self.axis, "", self.displacement, self.velocity),)
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep it on the axis and from turning."""
+        return {**offsets(self.axis), **turns(self.orientation)}
+
+
+class Cylindrical(Joint):
+    """A slide and a hinge on the same axis.
+
+    Attributes
+    ----------
+    axis
+        Direction of the axis in the parent's frame.
+    displacement, velocity, angle, angular_velocity
+        Start values in m, m/s, rad and rad/s; no meaning where the joint is cut.
+    """
+
+    type: Literal["cylindrical"] = "cylindrical"
+    axis: Direction = (0.0, 0.0, 1.0)
+    displacement: float = 0.0
+    velocity: float = 0.0
+    angle: float = 0.0
+    angular_velocity: float = 0.0
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The slide, then the hinge."""
+        return (
+            Element(True, self.axis, "", self.displacement, self.velocity),
+            Element(False, self.axis, "", self.angle, self.angular_velocity),
+        )
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep it on the axis, and its own axis there."""
+        return {**offsets(self.axis), **tilts(self.axis, self.orientation)}
+
+
+class Universal(Joint):
+    """Two hinges that cross at right angles: a Cardan joint.
+
+    Attributes
+    ----------
+    axis
+        Direction of the first axis, which the parent carries, in the parent's frame.
+    second_axis
+        Direction of the second axis, which the child carries, in the parent's frame at coordinates zero.
+    angles, angular_velocities
+        Start values in rad and rad/s; no meaning where the joint is cut.
+    """
+
+    type: Literal["universal"] = "universal"
+    axis: Direction = (0.0, 0.0, 1.0)
+    second_axis: Direction = (0.0, 1.0, 0.0)
+    angles: tuple[float, float] = (0.0, 0.0)
+    angular_velocities: tuple[float, float] = (0.0, 0.0)
+
+    @model_validator(mode="after")
+    def _square(self) -> Self:
+        _check_square("axis", self.axis, "second_axis", self.second_axis)
+        return self
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The hinge on the parent, then the one on the child."""
+        return (
+            Element(False, self.axis, "_1", self.angles[0], self.angular_velocities[0]),
+            Element(False, self.second_axis, "_2", self.angles[1], self.angular_velocities[1]),
+        )
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep its point, and both axes perpendicular."""
+        return {**gaps(), "square": square(self.axis, self.second_axis, self.orientation)}
+
+
+class Planar(Joint):
+    """The child moves in a plane and turns about its normal.
+
+    Attributes
+    ----------
+    axis
+        Normal of the plane in the parent's frame.
+    direction
+        First direction of displacement in the parent's frame; the second is the normal × the first.
+    displacements, velocities
+        Start values along both directions in m and m/s; no meaning where the joint is cut.
+    angle, angular_velocity
+        Start values in rad and rad/s; no meaning where the joint is cut.
+    """
+
+    type: Literal["planar"] = "planar"
+    axis: Direction = (0.0, 0.0, 1.0)
+    direction: Direction = (1.0, 0.0, 0.0)
+    displacements: tuple[float, float] = (0.0, 0.0)
+    velocities: tuple[float, float] = (0.0, 0.0)
+    angle: float = 0.0
+    angular_velocity: float = 0.0
+
+    @model_validator(mode="after")
+    def _square(self) -> Self:
+        _check_square("axis", self.axis, "direction", self.direction)
+        return self
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Both slides, then the hinge."""
+        (ax, ay, az), (dx, dy, dz) = self.axis, self.direction
+        second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
+        return (
+            Element(True, self.direction, "_1", self.displacements[0], self.velocities[0]),
+            Element(True, second, "_2", self.displacements[1], self.velocities[1]),
+            Element(False, self.axis, "", self.angle, self.angular_velocity),
+        )
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep it in the plane, and the normal."""
+        return {"offset": Offset(unit(self.axis)), **tilts(self.axis, self.orientation)}
+
+
+_X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def _cardan(angles: Vector, rates: Vector) -> tuple[Element, ...]:
+    return tuple(
+        Element(False, axis, f".{name}", angle, rate)
+        for axis, name, angle, rate in zip((_X, _Y, _Z), "xyz", angles, rates, strict=True)
+    )
+
+
+class _TurnsFreely(Joint, abstract=True):
+    """A joint that lets the child take any orientation.
+
+    Its three coordinates are Cardan angles about x, y, z from a reference orientation, a quaternion, that is
+    moved to the present orientation when the second angle gets large: no orientation is singular.
+    """
+
+    turns_freely: ClassVar[bool] = True
+    angles: Vector = (0.0, 0.0, 0.0)
+    angular_velocity: Vector = (0.0, 0.0, 0.0)
+
+    @model_validator(mode="after")
+    def _not_steep(self) -> Self:
+        if abs(self.angles[1]) > STEEPEST:
+            raise ValueError(
+                f"the second of angles is {self.angles[1]:g} rad; it must be between -{STEEPEST} and {STEEPEST}, "
+                "what turns further belongs into orientation"
+            )
+        return self
+
+
+class Spherical(_TurnsFreely):
+    """A ball and socket: the child turns about the joint's point in any way.
+
+    Attributes
+    ----------
+    angles
+        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
+    angular_velocity
+        Start value in rad/s, of the child relative to the parent, in the parent's frame.
+    """
+
+    type: Literal["spherical"] = "spherical"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Three hinges."""
+        return _cardan(self.angles, self.angular_velocity)
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep its point."""
+        return {**gaps()}
+
+
+class Free(_TurnsFreely):
+    """No constraint at all: the joint of a body that floats.
+
+    Attributes
+    ----------
+    displacement, velocity
+        Start values of the child's point from the parent's in m and m/s, in the parent's frame.
+    angles
+        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
+    angular_velocity
+        Start value in rad/s, of the child relative to the parent, in the parent's frame.
+    """
+
+    type: Literal["free"] = "free"
+    displacement: Vector = (0.0, 0.0, 0.0)
+    velocity: Vector = (0.0, 0.0, 0.0)
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Three slides, then three hinges."""
+        slides = tuple(
+            Element(True, axis, f".{name}", start, rate)
+            for axis, name, start, rate in zip((_X, _Y, _Z), "xyz", self.displacement, self.velocity, strict=True)
+        )
+        return (*slides, *_cardan(self.angles, self.angular_velocity))
+
+
+class Fixed(Joint):
+    """A weld: the child does not move relative to the parent."""
+
+    type: Literal["fixed"] = "fixed"
+
+    def equations(self) -> Mapping[str, Equation]:
+        """Keep its point, and it from turning."""
+        return {**gaps(), **turns(self.orientation)}
+
+
+def _check_square(first: str, one: Vector, second: str, other: Vector) -> None:
+    cosine = sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
+    if abs(cosine) > _SQUARE:
+        raise ValueError(f"{first} is {one} and {second} is {other}; they must be perpendicular")

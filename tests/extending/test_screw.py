@@ -96,7 +96,7 @@ def lever(*, cut: bool = False, spring: bool = False) -> CoupledModel:
 @pytest.mark.parametrize("kind", ["tree", "turned", "reversed", "cut"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_nut_sinks_with_constant_acceleration(kind: str, formulation: str) -> None:
-    """Turning and sinking masses are one inertia J + m r² + m p²; joint coordinates then have no error, others of h²."""
+    """Turning and sinking masses are one inertia J + m r² + m p²; joint coordinates have no error then."""
     result = hung(kind).simulation(formulation=formulation, compiled=False).run(1.0)
     inertia = INERTIA[2] + MASS * (CENTRE[0] ** 2 + CENTRE[1] ** 2) + MASS * PITCH**2
     acceleration = -MASS * GRAVITY * PITCH / inertia

@@ -220,7 +220,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "drive of a fixed joint": (
         {**changed("joints", 1, "type", "fixed"), "forces": [{"type": "joint-drive", "name": "load", "joint": "B"}]},
-        ("joint-drive 'load'", "joint 'B' is fixed", "revolute or prismatic"),
+        ("joint-drive 'load'", "joint 'B' is fixed", "with one coordinate"),
     ),
     "drive of a joint that is marked as cut": (
         with_joint(hinge("C", "rod.end", "ground.O", cut=True), **DRIVE_ON_CUT),
@@ -273,7 +273,7 @@ LOADED_KINDS = ("cylindrical", "universal", "spherical", "planar", "free")
 BAD |= {
     f"{load} on a {kind} joint": (
         {**changed("joints", 1, {**UNIVERSAL, "type": kind}), "forces": [{"type": load, "name": "load", "joint": "B"}]},
-        (f"{load} 'load'", f"joint 'B' is {kind}", "revolute or prismatic"),
+        (f"{load} 'load'", f"joint 'B' is {kind}", "with one coordinate"),
     )
     for kind in LOADED_KINDS
     for load in ("joint-drive", "joint-spring-damper")

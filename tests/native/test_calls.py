@@ -234,6 +234,12 @@ def test_crafted_state_with_a_true_checksum_is_refused(importer: Importer) -> No
             struct.pack_into("<i", crafted.body, place - Crafted.HEADER.size, value)
             with pytest.raises(FMICallException):
                 slave.setFMUstate(slave.deSerializeFMUstate(crafted.content))
+    for place in range(len(content) - 4 * (3 + 4), len(content) - 4 * 4, 4):  # one coordinate too many or too few
+        crafted = Crafted(content)
+        (chosen,) = struct.unpack_from("<i", crafted.body, place - Crafted.HEADER.size)
+        struct.pack_into("<i", crafted.body, place - Crafted.HEADER.size, 1 - chosen)
+        with pytest.raises(FMICallException):
+            slave.setFMUstate(slave.deSerializeFMUstate(crafted.content))
     for place, value in ((0, float("nan")), (8, 0.0), (8, -1.0), (8, 1e-300), (16, float("inf"))):
         crafted = Crafted(content)
         struct.pack_into("<d", crafted.body, place, value)

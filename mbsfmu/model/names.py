@@ -42,7 +42,7 @@ PointReference = Annotated[
 """A point of a body or of the ground, as `body.point`."""
 
 JointReference = Annotated[Name, Reference.JOINT]
-"""A joint whose coordinate something acts on: a revolute or prismatic one of the spanning tree."""
+"""A joint whose coordinate something acts on: one of the spanning tree that has one coordinate."""
 
 Vector = tuple[float, float, float]
 """Three components along x, y and z."""

@@ -17,9 +17,9 @@ class JointSpringDamper(Force):
     Attributes
     ----------
     joint
-        Name of a revolute or prismatic joint.
+        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
     stiffness
-        In N m/rad, or N/m on a prismatic joint.
+        In N m/rad, or N/m on a joint that slides.
     damping
         In N m s/rad, or N s/m.
     free_coordinate
@@ -50,14 +50,14 @@ class JointSpringDamper(Force):
 
 
 class JointDrive(Force):
-    """A torque (or force, on a prismatic joint) in a joint of the spanning tree, given from outside.
+    """A torque (or force, where it slides) in a joint of the spanning tree, given from outside.
 
     It takes the input `torque` in N m, or `force` in N.
 
     Attributes
     ----------
     joint
-        Name of a revolute or prismatic joint.
+        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
     """
 
     type: Literal["joint-drive"] = "joint-drive"

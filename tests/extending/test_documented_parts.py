@@ -13,6 +13,9 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
 
+FILES = ("check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py")
+"""What the Python of the page is called."""
+
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -25,7 +28,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("parts")
-    for name, text in zip(("check_valve.py", "charging.py"), blocks("python"), strict=True):
+    for name, text in zip(FILES, blocks("python"), strict=True):
         (made / name).write_text(text)
     return made
 
@@ -60,3 +63,26 @@ def test_refusal_of_the_page_is_what_is_said(folder: Path, tmp_path: Path) -> No
     (tmp_path / "charging.py").write_text((folder / "charging.py").read_text())
     done = run(tmp_path, "charging.py")
     assert blocks("text")[0].strip().replace("check_valve.py", f"{tmp_path / 'check_valve.py'}") in done.stderr
+
+
+def test_force_of_the_page_is_used_as_it_says(folder: Path) -> None:
+    """A stone falls with v = v∞ tanh(g t / v∞); the drag is that of its speed."""
+    done = run(folder, "stone.py")
+    assert done.returncode == 0, done.stderr
+    most = np.sqrt(0.5 * 9.81 / (0.5 * 1.2 * 0.02))
+    speed, size, drift = (float(each.split()[0]) for each in done.stdout.split(","))
+    assert speed == pytest.approx(most * np.tanh(9.81 * 3.0 / most), abs=2e-4)
+    assert size == pytest.approx(0.5 * 1.2 * 0.02 * speed**2, rel=1e-4)
+    assert abs(drift) < 1e-4
+
+
+def test_joint_of_the_page_is_used_as_it_says(folder: Path) -> None:
+    """The yoke is where the cosine of the crank's angle says; angle by energy, (J + m r² sin² φ) φ̇² = J φ̇₀²."""
+    done = run(folder, "yoke.py")
+    assert done.returncode == 0, done.stderr
+    angle, displacement = (float(each.split()[0]) for each in done.stdout.split(","))
+    assert displacement == pytest.approx(0.2 * np.cos(angle), abs=2e-6)
+    inertia = 1.0 * 0.2**2 / 3.0
+    angles = np.linspace(0.0, angle, 20001)
+    slowness = np.sqrt(1.0 + 0.8 * 0.2**2 * np.sin(angles) ** 2 / inertia) / 8.0
+    assert np.trapezoid(slowness, angles) == pytest.approx(1.0, abs=2e-5)

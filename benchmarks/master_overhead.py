@@ -21,10 +21,10 @@ import fmpy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear, halves
+from mbsfmu.cosim.port import Port
 
 from mbsfmu import cosimulate
 from mbsfmu.cosim.loading import instantiate, load_graph
-from mbsfmu.cosim.port import Port
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STEP, STOP, REPEATS = 1e-3, 0.05 if QUICK else 0.5, 2 if QUICK else 60

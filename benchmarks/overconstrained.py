@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mbsfmu import CoupledModel, SimulationError
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.models import bennett, slewing_four_bar
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

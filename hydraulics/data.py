@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import Annotated, Any, ClassVar, LiteralString, Self
+from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -50,7 +50,8 @@ class Data(BaseModel):
     def _no_truths(cls, data: Any) -> Any:
         """Refuse true and false for numbers, which pydantic takes for 1 and 0."""
         for name, field in cls.model_fields.items():
-            value = data.get(name) if isinstance(data, Mapping) and field.annotation is not bool else None
+            takes = bool in (field.annotation, *get_args(field.annotation))
+            value = data.get(name) if isinstance(data, Mapping) and not takes else None
             for each in _elements(value):
                 if isinstance(each, bool):
                     raise ValueError(f"{name} has the value {str(each).lower()}; it must be no truth value")
@@ -74,8 +75,7 @@ class Data(BaseModel):
         DataError
             When a replaced field is unknown or out of its range, or does not fit the others.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**fields, **(update or {})})
+        return type(self)(**{**dict(self), **(update or {})})
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Give what differs from the defaults; of collections, the names of what is in them."""
@@ -83,6 +83,7 @@ class Data(BaseModel):
             value = getattr(self, name)
             if field.is_required() or value != field.get_default(call_default_factory=True):
                 yield name, _Shown(value)
+        yield from (self.model_extra or {}).items()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as plain dictionaries, lists, numbers and strings."""

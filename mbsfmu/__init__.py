@@ -40,6 +40,7 @@ from mbsfmu.parts import (
     Universal,
 )
 from mbsfmu.signals import LinearSignal, StepSignal
+from mbsfmu.simulation.options import RunOptions
 from mbsfmu.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ __all__ = [
     "Relation",
     "Revolute",
     "RigidBody",
+    "RunOptions",
     "SimulationError",
     "Spherical",
     "SpringDamper",

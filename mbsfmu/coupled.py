@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, Unpack
 
 from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
 
@@ -29,7 +29,8 @@ from mbsfmu.model.names import Name
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, load_parts, read_part_file
 from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS, make_simulation, refuse_unknown_options
+from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -177,40 +178,41 @@ class CoupledModel(Data):
             yield name, part
 
     @heeding_interruptions()
-    def simulation(self, *, compiled: bool = True, **options: Any) -> Simulation:
+    def simulation(
+        self, *, options: RunOptions | None = None, compiled: bool = True, **given: Unpack[RunKeywords]
+    ) -> Simulation:
         """Make a monolithic simulation in process.
 
         Parameters
         ----------
+        options, given
+            Options, and those of them that are given by name; `RunOptions` says what they are.
         compiled
             Whether implicit solvers run in compiled code where this machine has a C compiler; results are the
             same to round-off. What was compiled is kept for the next time.
-        options
-            As for `mbsfmu.simulation.factory.make_simulation`: `formulation`, `solver`, `step`, `jacobian`,
-            `relative_tolerance`, `absolute_tolerance`, `stabilisation`, `projections`, `restart_momenta`, `penalty`,
-            `newton_tolerance`, `tolerances`.
 
         Raises
         ------
         InputError
             When an option is wrong or the mechanism cannot be assembled.
         """
-        refuse_unknown_options(options, ("compiled", *OPTIONS))
-        system = self.system(absolute=_absolute(options))
+        chosen = self._chosen(options, given, ("compiled",))
+        system = self.system(absolute=chosen.kind.absolute)
         signals = {system.input_name(reference): signal for reference, signal in self.signals.items()}
-        simulation = make_simulation(system, **self._described(self.name, options), signals=signals)
+        simulation = make_simulation(system, **self._described(self.name), signals=signals, options=chosen)
         if compiled:
             # Signals and the step are given to compiled code: they do not enter it.
-            made_from = {**self.to_dict(), "signals": None}, {**options, "step": None}, Parts.of(self).texts
+            own = simulation.formulation.options.content()
+            made_from = {**self.to_dict(), "signals": None}, chosen.content("step"), own, Parts.of(self).texts
             compile_in_process(simulation, made_from)
         return simulation
 
-    def starts(self, **options: Any) -> dict[str, dict[str, float]]:
+    def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
         """Return the values that each system's connected inputs and parameters have at the start, by system.
 
         Options and errors as for `simulation`.
         """
-        whole = self.simulation(compiled=False, **options)
+        whole = self.simulation(options=options, compiled=False, **given)
         names = {variable.name for variable in whole.variables}
         result: dict[str, dict[str, float]] = {name: {} for name in self.systems}
         for source, target in self.connections:
@@ -219,17 +221,24 @@ class CoupledModel(Data):
         return result
 
     @heeding_interruptions()
-    def simulation_of(self, name: str, *, starts: Mapping[str, float] | None = None, **options: Any) -> Simulation:
+    def simulation_of(
+        self,
+        name: str,
+        *,
+        options: RunOptions | None = None,
+        starts: Mapping[str, float] | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> Simulation:
         """Make a simulation of one system alone, to be coupled from outside.
 
         Parameters
         ----------
         name
             Name of the system.
+        options, given
+            As for `simulation`.
         starts
             Start values of connected inputs and parameters; what the other systems give at the start by default.
-        options
-            As for `simulation`.
 
         Raises
         ------
@@ -238,12 +247,12 @@ class CoupledModel(Data):
         """
         if name not in self.systems:
             raise InputError(f"there is no system '{name}' in {self.name}; {meant(name, self.systems)}")
-        refuse_unknown_options(options)
-        given = self.starts(**options)[name] if starts is None else starts
-        part = dict(self._parts(_absolute(options)))[name]
+        chosen = self._chosen(options, given, ("starts",))
+        values = self.starts(options=chosen)[name] if starts is None else starts
+        part = dict(self._parts(chosen.kind.absolute))[name]
         for kind in ("inputs", "parameters"):
             variables = (
-                replace(variable, start=given.get(variable.name, variable.start)) for variable in getattr(part, kind)
+                replace(variable, start=values.get(variable.name, variable.start)) for variable in getattr(part, kind)
             )
             setattr(part, kind, tuple(variables))
         signals = {
@@ -251,10 +260,15 @@ class CoupledModel(Data):
             for reference, signal in self.signals.items()
             if reference.startswith(f"{name}.")
         }
-        return make_simulation(part, **self._described(f"{self.name}.{name}", options), signals=signals)
+        return make_simulation(part, **self._described(f"{self.name}.{name}"), signals=signals, options=chosen)
 
-    def _described(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
-        described = {
+    def _chosen(self, options: RunOptions | None, given: RunKeywords, beside: Iterable[str]) -> RunOptions:
+        """Return what the options come to with the model's step."""
+        chosen = RunOptions.of(options, given, beside).completed()
+        return chosen if chosen.step is not None else chosen.model_copy(update={"step": self.step})
+
+    def _described(self, name: str) -> dict[str, Any]:
+        return {
             "name": name,
             "content": (
                 self.model_dump(mode="json", include={"systems", "connections", "signals"}),
@@ -264,18 +278,10 @@ class CoupledModel(Data):
             "origin": Origin(self.version, self.author, self.copyright, self.license or _UNLICENSED),
             "description": self.description,
             "stop_time": self.stop_time,
-            "step": self.step,
         }
-        return {**described, **{key: value for key, value in options.items() if value is not None}}
 
 
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
-
-
-def _absolute(options: Mapping[str, Any]) -> bool:
-    """Tell whether a formulation takes mechanisms in absolute coordinates; unknown ones are refused later."""
-    formulation = FORMULATIONS.get(options.get("formulation") or "")
-    return formulation is not None and formulation.absolute
 
 
 def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Simulation:
@@ -285,7 +291,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     ----------
     arguments
         `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
-        whole; `starts`: start values of a system alone; `options`: as for `CoupledModel.simulation`; `parts`: names of
+        whole; `starts`: start values of a system alone; `options`: those of `RunOptions`; `parts`: names of
         the files that define parts of it.
     folder
         Where the files of parts are; None where what they define is given already.
@@ -293,6 +299,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
     with Parts.from_files(files).given():
         model = CoupledModel.from_dict(arguments["model"])
+    options = RunOptions.from_dict(arguments["options"])
     if arguments["system"] is None:
-        return model.simulation(compiled=False, **arguments["options"])
-    return model.simulation_of(arguments["system"], starts=arguments["starts"], **arguments["options"])
+        return model.simulation(compiled=False, options=options)
+    return model.simulation_of(arguments["system"], starts=arguments["starts"], options=options)

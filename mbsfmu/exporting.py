@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, get_args
 
 from mbsfmu.coupled import CoupledModel, unit_from_dict
 from mbsfmu.data import meant
@@ -18,11 +18,16 @@ from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
+from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
-LAYOUTS = ("separate", "monolithic", "both")
-BACKENDS = ("native", "python")
+Layout = Literal["separate", "monolithic", "both"]
+Backend = Literal["native", "python"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
+_BESIDE = ("layout", "backend", "platforms", "sources", "needs_execution_tool", "force")
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -31,22 +36,14 @@ def export(
     model: CoupledModel,
     directory: str | os.PathLike[str],
     *,
-    layout: str = "both",
-    backend: str = "native",
+    options: RunOptions | None = None,
+    layout: Layout = "both",
+    backend: Backend = "native",
     platforms: Sequence[str] = (),
     sources: bool = False,
-    formulation: str | None = None,
-    solver: str | None = None,
-    relative_tolerance: float | None = None,
-    absolute_tolerance: float | None = None,
-    stabilisation: float | None = None,
-    projections: bool | None = None,
-    restart_momenta: bool | None = None,
-    penalty: float | None = None,
-    newton_tolerance: float | None = None,
-    step: float | None = None,
     needs_execution_tool: bool = True,
     force: bool = False,
+    **given: Unpack[RunKeywords],
 ) -> list[Path]:
     """Write the FMUs of a model.
 
@@ -56,6 +53,9 @@ def export(
         The model.
     directory
         Where the files go; made if it is not there.
+    options, given
+        Options, and those of them that are given by name; `RunOptions` says what they are. Native units have the rules
+        of integration, `rk4` and `rk45`, with exact Jacobians.
     layout
         `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`, which of a
         model with one system is `monolithic`.
@@ -65,26 +65,6 @@ def export(
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default.
     sources
         Whether native units carry their C sources, for importers that compile.
-    formulation
-        Formulation of the mechanisms.
-    solver
-        `trapezoidal` by default; native units have all rules of integration, `rk4` (equal steps) and `rk45` (as large
-        as the tolerances allow), Python units every solver of `simulate`.
-    relative_tolerance, absolute_tolerance
-        Of the adaptive solvers.
-    stabilisation
-        Rate in 1/s at which `dca`, `hdca`, and `dca-alm` without projections, bring back constraints that have
-        drifted.
-    projections
-        Whether `dca-alm` projects positions and velocities onto the constraints after each step; it does by default.
-    restart_momenta
-        Whether `hdca` starts its momenta anew where the impulses of the loops outweigh them; it does by default.
-    penalty
-        Penalty factor: of `penalty` in N/m and N m/rad, of `dca-alm` as a multiple of the bodies' mean mass in kg.
-    newton_tolerance
-        Of implicit solvers: largest increment with which Newton's iteration ends, as for `CoupledModel.simulation`.
-    step
-        Largest internal step in s.
     needs_execution_tool
         What the description of Python units says about it; true is the truth, some importers refuse it.
     force
@@ -98,12 +78,15 @@ def export(
     Raises
     ------
     InputError
-        When a word is unknown, a file is there already, or the model cannot be initialized; nothing is written.
+        When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
     if layout not in LAYOUTS:
         raise InputError(f"there is no layout '{layout}'; {meant(layout, LAYOUTS)}")
     if backend not in BACKENDS:
         raise InputError(f"there is no backend '{backend}'; {meant(backend, BACKENDS)}")
+    chosen = RunOptions.of(options, given, _BESIDE)
+    if backend == "native" and chosen.jacobian not in (None, Jacobian.EXACT):
+        raise InputError(f"jacobian = {chosen.jacobian} has no effect in native units; it has in those of 'python'")
     if backend == "python" and (platforms or sources):
         raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
     if backend == "native" and not needs_execution_tool:
@@ -114,26 +97,13 @@ def export(
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
-    given = {
-        "formulation": formulation,
-        "solver": solver,
-        "relative_tolerance": relative_tolerance,
-        "absolute_tolerance": absolute_tolerance,
-        "stabilisation": stabilisation,
-        "projections": projections,
-        "restart_momenta": restart_momenta,
-        "penalty": penalty,
-        "newton_tolerance": newton_tolerance,
-        "step": step,
-    }
-    options = {key: value for key, value in given.items() if value is not None}
-    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(**options)}
+    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(options=chosen)}
     units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
     parts = Parts.of(model)
     files = parts.alone() if backend == "python" else {}
     for system in wanted:
-        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system), "options": options}
-        arguments["parts"] = list(files)
+        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system)}
+        arguments |= {"options": chosen.to_dict(), "parts": list(files)}
         with parts.given():
             units[system] = (unit_from_dict(arguments), arguments)
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
@@ -143,11 +113,11 @@ def export(
             picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
             if backend == "native":
                 for_platforms = platforms or [host_platform()]
-                given = {"sources": sources, "icon": picture, "force": force}
-                path = export_native(unit, wanted[system], platforms=for_platforms, **given)
+                shown = {"sources": sources, "icon": picture, "force": force}
+                path = export_native(unit, wanted[system], platforms=for_platforms, **shown)
             else:
-                given = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
-                path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **given)
+                shown = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
+                path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **shown)
             paths.append(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))

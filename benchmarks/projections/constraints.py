@@ -21,7 +21,7 @@ from scipy.integrate import RK45
 
 import mbsfmu
 from mbsfmu.formulations.dca_alm import DcaAlm, ProjectedForm
-from mbsfmu.formulations.formulation import IterationCount
+from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.report import plots
 

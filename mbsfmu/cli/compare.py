@@ -10,10 +10,9 @@ import click
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import (
     common_options,
-    formulation_option,
-    newton_option,
     numbers,
     option_of,
+    options_of,
     output_file,
     refuse_same_files,
     words,
@@ -23,13 +22,13 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import CHOICES, Comparison, ComparisonInterrupted, compare
 from mbsfmu.errors import SimulationError
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.exporting import BACKENDS, Backend
+from mbsfmu.simulation.options import RunOptions
 
 
 @click.command("compare")
 @model_argument
-@formulation_option
-@newton_option
+@options_of(RunOptions, "formulation", "newton_tolerance")
 @option_of(compare, "--backend", f"One of {', '.join(BACKENDS)}.")
 @option_of(compare, "--steps", "Communication steps in s.", callback=numbers)
 @option_of(compare, "--algorithms", f"Of {', '.join(CHOICES)}.", callback=words)
@@ -44,7 +43,7 @@ def command(
     parts: tuple[str, ...],
     formulation: str | None,
     newton_tolerance: float | None,
-    backend: str,
+    backend: Backend,
     steps: list[float],
     algorithms: list[str],
     accuracy: float,

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.errors import InputError
-from mbsfmu.simulation.factory import FORMULATIONS
+from mbsfmu.options import Number, Options, Switch, Word
+from mbsfmu.simulation.options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,31 +22,27 @@ def common_options(command: Command) -> Command:
     return click.option("--debug", is_flag=True, help="Show where an error comes from.")(command)
 
 
-def formulation_option(command: Command) -> Command:
-    """Add the choice of a formulation."""
-    return click.option("--formulation", help=f"One of {', '.join(FORMULATIONS)}.")(command)
+RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
+"""The options of a simulation that commands have; the others are for studies of the method, in Python."""
 
 
-def newton_option(command: Command) -> Command:
-    """Add the tolerance of Newton's iteration."""
-    help_text = "Of implicit solvers: largest increment by magnitude; 1e-8 by default, ten times that of coordinates."
-    return click.option("--newton-tolerance", type=float, help=help_text)(command)
+def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]:
+    """Make options of a command from options as data; the command gets None where they are left out."""
 
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            option, help_text = kind.known()[name], kind.help(name)
+            if isinstance(option, Word):
+                help_text = f"{help_text} One of {', '.join(option.among())}."
+            flag = option.flag or f"--{name.replace('_', '-')}"
+            if isinstance(option, Switch):
+                flag = f"{flag}/--no-{flag.removeprefix('--')}"
+            number = int if isinstance(option, Number) and option.whole else float
+            of_type = number if isinstance(option, Number) else bool if isinstance(option, Switch) else str
+            command = click.option(flag, name, type=of_type, default=None, help=help_text)(command)
+        return command
 
-def drift_options(command: Command) -> Command:
-    """Add the options on how constraints are kept."""
-    for option in (
-        click.option("--penalty", type=float, help="Penalty factor of penalty, or of dca-alm by the mean mass."),
-        click.option("--projections/--no-projections", default=None, help="Of dca-alm after each step; on by default."),
-        click.option("--stabilisation", type=float, help="Rate in 1/s at which loops of dca, hdca, dca-alm close."),
-        click.option(
-            "--restart-momenta/--no-restart-momenta",
-            default=None,
-            help="Of hdca, where impulses outweigh them; on by default.",
-        ),
-    ):
-        command = option(command)
-    return command
+    return add
 
 
 def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import (
-    common_options,
-    drift_options,
-    formulation_option,
-    newton_option,
-    option_of,
-    output_file,
-    refuse_same_files,
-)
+from mbsfmu.cli.options import RUN, common_options, options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.simulation.factory import TOLERANCE, make_simulation
-from mbsfmu.simulation.solvers import solver_texts
+from mbsfmu.simulation.options import RunOptions
 from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("simulate")
 @model_argument
-@formulation_option
-@click.option("--step", type=float, help="Internal and output step in s; the model's by default.")
+@options_of(RunOptions, *RUN)
 @click.option("--stop", type=float, help="End in s; the model's by default.")
-@option_of(make_simulation, "--solver", f"One of {', '.join(solver_texts())}.")
-@click.option("--rtol", type=float, help=f"Relative, of adaptive solvers; {TOLERANCE:g} by default.")
-@click.option("--atol", type=float, help=f"Absolute, of adaptive solvers; {TOLERANCE:g} by default.")
-@drift_options
-@newton_option
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     model: str,
     parts: tuple[str, ...],
-    formulation: str | None,
-    step: float | None,
     stop: float | None,
-    solver: str,
-    rtol: float | None,
-    atol: float | None,
-    stabilisation: float | None,
-    projections: bool | None,
-    restart_momenta: bool | None,
-    penalty: float | None,
-    newton_tolerance: float | None,
     output: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **options: Any,
 ) -> None:
     """Simulate MODEL monolithically, in process.
 
@@ -60,18 +38,7 @@ def command(
     """
     log_to_stderr(quiet)
     refuse_same_files(output, json_file, inputs=[model, *parts])
-    simulation = find_model(model, parts).simulation(
-        formulation=formulation,
-        solver=solver,
-        step=step,
-        relative_tolerance=rtol,
-        absolute_tolerance=atol,
-        stabilisation=stabilisation,
-        projections=projections,
-        restart_momenta=restart_momenta,
-        penalty=penalty,
-        newton_tolerance=newton_tolerance,
-    )
+    simulation = find_model(model, parts).simulation(**options)
     with progress_bar("simulating", quiet) as progress:
         result = recorded(lambda: simulation.run(stop, progress=progress), output)
     summary = result.summary()

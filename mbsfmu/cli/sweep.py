@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import assignment, common_options, newton_option, numbers, output_file, refuse_same_files, words
+from mbsfmu.cli.options import assignment, common_options, numbers, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.exporting import BACKENDS, Backend
+from mbsfmu.simulation.options import RunOptions
 from mbsfmu.studies import sweep
 from mbsfmu.studies.points import parse_values
 
@@ -32,7 +33,7 @@ from mbsfmu.studies.points import parse_values
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("--backend", help=f"Of coupled units, one of {', '.join(BACKENDS)}; {BACKENDS[0]} by default.")
 @click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
-@newton_option
+@options_of(RunOptions, "newton_tolerance")
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
@@ -50,7 +51,7 @@ def command(
     assignments: tuple[str, ...],
     errors: bool,
     stop: float | None,
-    backend: str | None,
+    backend: Backend | None,
     internal_step: float | None,
     newton_tolerance: float | None,
     workers: int | None,

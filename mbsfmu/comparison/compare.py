@@ -22,7 +22,7 @@ from mbsfmu.cosim.algorithms import ITERATED
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.executors import CallsInterrupted, Shares, local_executor, run_all
-from mbsfmu.exporting import export
+from mbsfmu.exporting import Backend, export
 from mbsfmu.variables import Causality
 
 # How far beyond the steps of the grid a stability limit is looked for.
@@ -36,7 +36,7 @@ def compare(
     algorithms: Sequence[str] = USUAL,
     formulation: str | None = None,
     newton_tolerance: float | None = None,
-    backend: str = "native",
+    backend: Backend = "native",
     stop: float | None = None,
     accuracy: float = ACCURACY,
     stability: bool = False,

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import casadi as ca
 
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Tolerances
+from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
+
+
+class DcaOptions(FormulationOptions):
+    """Options of `dca`."""
+
+    stabilisation: Annotated[
+        float,
+        Number(
+            "Baumgarte's rate in 1/s at which loops that have drifted close",
+            unit="1/s",
+            bounds=NOT_NEGATIVE,
+            lacking="which needs none",
+        ),
+    ] = 0.0
 
 
 class Dca(FirstOrder):
     """Accelerations from an assembly of the whole mechanism; y = (z, ż, x).
 
-    Loops are closed in their accelerations only: positions drift.
+    Loops are closed in their accelerations only: positions drift, but for Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0, where a is
+    the stabilisation.
 
     Parameters
     ----------
-    functions, tolerances, rule
+    functions, tolerances, rule, options
         As for every formulation.
-    stabilisation
-        Baumgarte's rate a in 1/s, of Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for none.
     """
 
     name: ClassVar[str] = "dca"
+    Options: ClassVar[type[FormulationOptions]] = DcaOptions
     moving: ClassVar[str] = "velocities"
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (
         ("coordinates", "velocities"),
@@ -33,16 +49,9 @@ class Dca(FirstOrder):
         ("states", "rates"),
     )
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        tolerances: Tolerances,
-        rule: Rule = TRAPEZOIDAL,
-        *,
-        stabilisation: float = 0.0,
-    ) -> None:
-        super().__init__(functions, tolerances, rule)
-        self._stabilisation = stabilisation
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaOptions) -> None:
+        super().__init__(functions, tolerances, rule, options)
+        self._stabilisation = options.stabilisation
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         return self.functions.symbol("velocities"), self.dynamics[0]

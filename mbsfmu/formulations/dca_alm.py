@@ -6,19 +6,25 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar, Self
 
 import casadi as ca
 import numpy as np
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Tolerances
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.system import System
+from mbsfmu.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
 STIFFENING = 100.0
@@ -26,6 +32,48 @@ STIFFENING = 100.0
 
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
+
+
+class DcaAlmOptions(FormulationOptions):
+    """Options of `dca-alm`."""
+
+    projections: Annotated[
+        bool, Switch("whether positions and velocities are projected onto the constraints after each step")
+    ] = True
+    stabilisation: Annotated[
+        float | None,
+        Number(
+            "rate in 1/s at which constraints that have drifted come back without projections, "
+            f"{STABILISATION:g} by default there",
+            unit="1/s",
+            bounds=NOT_NEGATIVE,
+            lacking="which needs none",
+        ),
+    ] = None
+    penalty: Annotated[
+        float,
+        Number(
+            "factor α as a multiple of the bodies' mean mass in kg",
+            bounds=POSITIVE,
+            called="penalty factor",
+            lacking="which has none",
+        ),
+    ] = PENALTY
+
+    def check(self) -> None:
+        """Refuse a stabilisation of what is projected."""
+        if self.projections and self.stabilisation is not None:
+            chosen = "the formulation 'dca-alm' with projections"
+            option, value = self.known()["stabilisation"], self.stabilisation
+            raise option.without_effect("stabilisation", value, chosen, ["'dca-alm' without"])
+
+    def completed(self, remembering: str) -> Self:
+        """Return them with the stabilisation; projections do not go with what remembers steps."""
+        if self.projections and remembering:
+            raise InputError(f"projections do not go with {remembering}, or no projections")
+        if self.projections or self.stabilisation is not None:
+            return self
+        return self.model_copy(update={"stabilisation": STABILISATION})
 
 
 class DcaAlm(Formulation):
@@ -37,36 +85,33 @@ class DcaAlm(Formulation):
 
     Parameters
     ----------
-    functions, tolerances, rule
+    functions, tolerances, rule, options
         As for every formulation; all constraints have to be in use.
-    projections
-        Whether positions and velocities are projected after each step.
-    stabilisation
-        Rate Ω in 1/s that brings drifted constraints back where there are no projections.
-    penalty
-        α as a multiple of the bodies' mean mass in kg.
     """
 
     name: ClassVar[str] = "dca-alm"
+    Options: ClassVar[type[FormulationOptions]] = DcaAlmOptions
     has_explicit_form: ClassVar[bool] = True
     absolute: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        tolerances: Tolerances,
-        rule: Rule = TRAPEZOIDAL,
-        *,
-        projections: bool = True,
-        stabilisation: float | None = None,
-        penalty: float = PENALTY,
-    ) -> None:
-        super().__init__(functions, tolerances, rule, drifts=not projections)
-        self.projects = projections
-        chosen = (0.0 if projections else STABILISATION) if stabilisation is None else stabilisation
-        self.projection = Projection(functions, penalty, chosen)
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
+        super().__init__(functions, tolerances, rule, options, drifts=not options.projections)
+        self.projects = options.projections
+        self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0)
         self.iterations = self.projection.iterations
         self.equations = AugmentedEquations(functions, rule)
+
+    @classmethod
+    def loops(cls, initialization: Initialization, system: System, options: FormulationOptions) -> LoopEquations:
+        """Return the equations of all joints, of which as many are redundant as of the loop equations.
+
+        With projections they count as independent: where constraints hold to round-off, multipliers come out with the
+        least norm, and reactions with them.
+        """
+        assert isinstance(options, DcaAlmOptions)
+        redundant = len(initialization.functions.rows) - initialization.loops.rank
+        every = len(system.constraints)
+        return LoopEquations(tuple(range(every)), every if options.projections else every - redundant, (1.0,) * every)
 
     @cached_property
     def flow_rates(self) -> TracedFunction:

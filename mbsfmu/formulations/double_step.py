@@ -14,8 +14,9 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
@@ -186,9 +187,12 @@ class DoubleStep(Formulation):
 
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
+    accelerates_by_rule: ClassVar[bool] = True
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL) -> None:
-        super().__init__(functions, tolerances, rule)
+    def __init__(
+        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
+    ) -> None:
+        super().__init__(functions, tolerances, rule, options)
         self.equations = ReducedEquations(functions, rule)
         self._partition: Partition | None = None
         self._dependent: DependentCoordinates

@@ -14,8 +14,9 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, Limits, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
@@ -31,7 +32,7 @@ class FirstOrder(Formulation):
 
     Parameters
     ----------
-    functions, tolerances, rule
+    functions, tolerances, rule, options
         As for every formulation.
     """
 
@@ -45,8 +46,10 @@ class FirstOrder(Formulation):
 
     second_order: ClassVar[bool] = False
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL) -> None:
-        super().__init__(functions, tolerances, rule, drifts=True)
+    def __init__(
+        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
+    ) -> None:
+        super().__init__(functions, tolerances, rule, options, drifts=True)
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     def native_needs(self, *, implicit: bool) -> NativeNeeds:

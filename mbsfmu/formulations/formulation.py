@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -13,95 +13,23 @@ from mbsfmu.errors import LoopsOpenError
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
+from mbsfmu.formulations.system import System
+from mbsfmu.options import Options
+from mbsfmu.registry import Registry
 from mbsfmu.rules.rule import Rule
-from mbsfmu.rules.trapezoidal import Trapezoidal
 
-TRAPEZOIDAL = Trapezoidal()
-"""The rule where none is chosen."""
+if TYPE_CHECKING:
+    from mbsfmu.formulations.initialization import Initialization
+    from mbsfmu.formulations.loop_equations import LoopEquations
+
 CLOSED = 1e-5
 """How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
-
-
-@dataclass(frozen=True)
-class Tolerances:
-    """When a Newton iteration has converged: every increment is below its tolerance.
-
-    Attributes
-    ----------
-    coordinates
-        In rad and m, and as a share of those that exceed one; the paper's 1e-7 [Jaiswal2021, sect. 5].
-    states
-        As a share of the nominal value of each state, or of its magnitude where that is larger: 1e-8 makes 1e-2 Pa and
-        1e-7 V, the paper's, up to 1 MPa and 10 V.
-    opening
-        How far a loop that is closed in velocities or accelerations only may open before a run ends, as a share of
-        its lever arms or of 1 rad.
-    """
-
-    coordinates: float = 1e-7
-    states: float = 1e-8
-    opening: float = 1e-2
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Tolerances of the increments of all unknowns of a step; they follow the magnitudes of the unknowns.
-
-    Attributes
-    ----------
-    shares
-        Tolerance as a share of the magnitude, shape (u,).
-    nominal
-        Least magnitudes, shape (u,).
-    """
-
-    shares: Floats
-    nominal: Floats
-
-    def magnitudes(self, unknowns: Floats) -> Floats:
-        """Return the magnitudes of the unknowns, their nominal values at least."""
-        return np.maximum(self.nominal, np.abs(unknowns))
-
-    def at(self, unknowns: Floats) -> Floats:
-        """Return the tolerance of each increment at the unknowns."""
-        return self.shares * self.magnitudes(unknowns)
-
-
-@dataclass
-class IterationCount:
-    """How many iterations a level took.
-
-    Attributes
-    ----------
-    solutions
-        How often it was solved.
-    total, most
-        Iterations over all solutions, and in the worst one.
-    """
-
-    solutions: int = 0
-    total: int = 0
-    most: int = 0
-
-    @property
-    def mean(self) -> float:
-        """Iterations per solution."""
-        return self.total / self.solutions if self.solutions else 0.0
-
-    def join(self, other: IterationCount) -> None:
-        """Count what another one has counted."""
-        self.solutions += other.solutions
-        self.total += other.total
-        self.most = max(self.most, other.most)
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.solutions = self.total = self.most = 0
 
 
 class StepProblem(ABC):
@@ -167,8 +95,31 @@ class StepProblem(ABC):
         return replace(end, references=before.references, history=history, partition=partition)
 
 
+class FormulationOptions(Options):
+    """Options of a formulation's own."""
+
+    subject: ClassVar[str] = "a formulation"
+
+    def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
+        """Return what they come to with a solver.
+
+        Parameters
+        ----------
+        remembering
+            How a sentence goes on about a solver that remembers earlier steps; empty where it does not.
+
+        Raises
+        ------
+        InputError
+            When they do not go with it.
+        """
+        return self
+
+
 class Formulation(ABC):
     """A way to make a time step of a system's equations.
+
+    A class of this kind that has a name is known by it as soon as it is defined.
 
     Parameters
     ----------
@@ -178,11 +129,15 @@ class Formulation(ABC):
         Tolerances of the Newton iteration.
     rule
         How rates follow from the unknowns of an implicit step.
+    options
+        Of the class `Options`, completed.
     drifts
         Whether loops are closed in velocities or accelerations only.
 
     Attributes
     ----------
+    options
+        As given.
     history
         What the rule remembers.
     opening
@@ -190,8 +145,12 @@ class Formulation(ABC):
     """
 
     name: ClassVar[str]
+    Options: ClassVar[type[FormulationOptions]] = FormulationOptions
+    """The options of its own."""
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
+    accelerates_by_rule: ClassVar[bool] = False
+    """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     remedy: ClassVar[str] = "take a smaller step"
     """What to do where loops open."""
     absolute: ClassVar[bool] = False
@@ -201,17 +160,53 @@ class Formulation(ABC):
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)
     """Names of its quantities of first order with their rates."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" in cls.__dict__:
+            FORMULATIONS.add(cls.name, cls)
+
     def __init__(
-        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule = TRAPEZOIDAL, *, drifts: bool = False
+        self,
+        functions: SystemFunctions,
+        tolerances: Tolerances,
+        rule: Rule,
+        options: FormulationOptions,
+        *,
+        drifts: bool = False,
     ) -> None:
         self.functions = functions
         self.rule = rule
+        self.options = options
         self.history = StepHistory(functions, rule, motion=self.second_order, quantities=self.quantities)
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
         self.opening = tolerances.opening if drifts else CLOSED
         self.state_nominals = np.array(nominal)
+
+    @classmethod
+    def loops(
+        cls,
+        initialization: Initialization,
+        system: System,  # noqa: ARG003 - of absolute coordinates
+        options: FormulationOptions,  # noqa: ARG003 - the same
+    ) -> LoopEquations:
+        """Return the loop equations that it deals with."""
+        return initialization.loops
+
+    @classmethod
+    def of(
+        cls,
+        initialization: Initialization,
+        system: System,
+        tolerances: Tolerances,
+        rule: Rule,
+        options: FormulationOptions,
+        step: float,  # noqa: ARG003 - of defaults that follow from it
+    ) -> Self:
+        """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
+        functions = SystemFunctions(system, cls.loops(initialization, system, options))
+        return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments of so many unknowns: coordinates, then all states."""
@@ -348,3 +343,6 @@ class Formulation(ABC):
             When `has_explicit_form` is false.
         """
         raise TypeError(f"the formulation '{self.name}' has no explicit form; {state} cannot be integrated so")
+
+
+FORMULATIONS: Registry[type[Formulation]] = Registry("formulation")

@@ -4,29 +4,59 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar, Self
 
 import casadi as ca
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Tolerances
+from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
+from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
-
-STABILISATION = 10.0
-"""Rate in 1/s at which loops that have drifted close, where nothing is said."""
 
 GROWN = 10.0
 """Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
 
 
+class HdcaOptions(FormulationOptions):
+    """Options of `hdca`."""
+
+    stabilisation: Annotated[
+        float,
+        Number(
+            "rate in 1/s at which loops that have drifted close, 0 for never",
+            unit="1/s",
+            bounds=NOT_NEGATIVE,
+            lacking="which needs none",
+        ),
+    ] = 10.0
+    restart_momenta: Annotated[
+        bool | None,
+        Switch(
+            "whether momenta start anew where impulses outweigh them; they do by default, but not with solvers that "
+            "remember earlier steps",
+            called="restart_momenta",
+            lacking="which has no momenta",
+        ),
+    ] = None
+
+    def completed(self, remembering: str) -> Self:
+        """Return them with the choice on momenta, whose restarts what remembers steps would have to make as well."""
+        if self.restart_momenta and remembering:
+            raise InputError(f"restart_momenta = True does not go with {remembering}, or no restarts")
+        return self.model_copy(update={"restart_momenta": self.restart_momenta is not False and not remembering})
+
+
 class Hdca(FirstOrder):
     """Velocities and constraint impulses from an assembly of momenta; y = (z, p, x).
 
-    Loops are closed in their velocities, Φ̇ + a Φ = 0. Accelerations and constraint forces come from a second assembly,
-    of accelerations, which the integration itself does without [Chadaj2017, sect. 3.4].
+    Loops are closed in their velocities, Φ̇ + a Φ = 0, where a is the stabilisation. Accelerations and constraint
+    forces come from a second assembly, of accelerations, which the integration itself does without [Chadaj2017,
+    sect. 3.4].
 
     Momenta p = M ż + Φ_zᵀ σ hold the impulses σ of the loops, which grow with time under lasting loads, and errors
     relative to p with them. The motion does not depend on σ: where they outweigh it, p = M ż and σ = 0 takes their
@@ -35,15 +65,12 @@ class Hdca(FirstOrder):
 
     Parameters
     ----------
-    functions, tolerances, rule
+    functions, tolerances, rule, options
         As for every formulation.
-    stabilisation
-        a in 1/s, 10/s by default; 0 for loops that are closed in their velocities alone.
-    restart_momenta
-        Whether momenta start anew where impulses outweigh them.
     """
 
     name: ClassVar[str] = "hdca"
+    Options: ClassVar[type[FormulationOptions]] = HdcaOptions
     moving: ClassVar[str] = "momenta"
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (
         ("coordinates", "velocities"),
@@ -51,18 +78,10 @@ class Hdca(FirstOrder):
         ("states", "rates"),
     )
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        tolerances: Tolerances,
-        rule: Rule = TRAPEZOIDAL,
-        *,
-        stabilisation: float | None = None,
-        restart_momenta: bool = True,
-    ) -> None:
-        super().__init__(functions, tolerances, rule)
-        self._stabilisation = STABILISATION if stabilisation is None else stabilisation
-        self.restarts = restart_momenta and bool(functions.rows)
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: HdcaOptions) -> None:
+        super().__init__(functions, tolerances, rule, options)
+        self._stabilisation = options.stabilisation
+        self.restarts = bool(options.restart_momenta) and bool(functions.rows)
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import casadi as ca
 import numpy as np
@@ -14,12 +14,18 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.equilibrium import accelerations, shortest
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import TRAPEZOIDAL, Formulation, StepProblem, Tolerances
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.options import POSITIVE, Number
 from mbsfmu.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from mbsfmu.formulations.initialization import Initialization
+    from mbsfmu.formulations.system import System
 
 PENALTY = 1e11
 """Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
@@ -170,31 +176,55 @@ class PenaltyProblem(AugmentedProblem):
         return self._end(None)
 
 
+class PenaltyOptions(FormulationOptions):
+    """Options of `penalty`."""
+
+    penalty: Annotated[
+        float | None,
+        Number(
+            f"factor α in N/m and N m/rad, {PENALTY:g} by default, or less where the machine is light beside it",
+            bounds=POSITIVE,
+            called="penalty factor",
+            lacking="which has none",
+        ),
+    ] = None
+
+
 class Penalty(Formulation):
     """Augmented Lagrangian: all coordinates are unknowns; redundant constraints and singularities do no harm.
 
     Parameters
     ----------
-    functions, tolerances, rule
+    functions, tolerances, rule, options
         As for every formulation.
-    penalty
-        Penalty factor α in N/m and N m/rad.
     """
 
     name: ClassVar[str] = "penalty"
+    Options: ClassVar[type[FormulationOptions]] = PenaltyOptions
     has_explicit_form: ClassVar[bool] = False
+    accelerates_by_rule: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        functions: SystemFunctions,
-        tolerances: Tolerances,
-        rule: Rule = TRAPEZOIDAL,
-        *,
-        penalty: float = PENALTY,
-    ) -> None:
-        super().__init__(functions, tolerances, rule)
+    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:
+        super().__init__(functions, tolerances, rule, options)
         self.equations = AugmentedEquations(functions, rule)
-        self.equations.penalty[0] = penalty
+        self.equations.penalty[0] = PENALTY if options.penalty is None else options.penalty
+
+    @classmethod
+    def of(
+        cls,
+        initialization: Initialization,
+        system: System,
+        tolerances: Tolerances,
+        rule: Rule,
+        options: FormulationOptions,
+        step: float,
+    ) -> Self:
+        """Make the formulation with a penalty factor that suits the machine, where none is given."""
+        assert isinstance(options, PenaltyOptions)
+        if options.penalty is None:
+            suitable = suitable_penalty(initialization.largest_inertia, step)
+            options = options.model_copy(update={"penalty": suitable})
+        return super().of(initialization, system, tolerances, rule, options, step)
 
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hydraulics
-from mbsfmu.formulations.formulation import IterationCount
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
+from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import content_key

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
+from mbsfmu.registry import Registry
 
 Array = NDArray[Any]
 
@@ -86,12 +87,8 @@ class Rule(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "name" not in cls.__dict__:
-            return
-        other = _RULES.setdefault(cls.name, cls)
-        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise InputError(f"there is a rule '{cls.name}' already; {cls.__qualname__} needs a name of its own")
-        _RULES[cls.name] = cls
+        if "name" in cls.__dict__:
+            _RULES.add(cls.name, cls)
 
     def __str__(self) -> str:
         options = (f":{field.name}={float(getattr(self, field.name))!r}" for field in fields(self))
@@ -130,17 +127,17 @@ class Rule(ABC):
         )
 
 
-_RULES: dict[str, type[Rule]] = {}
+_RULES: Registry[type[Rule]] = Registry("rule")
 
 
 def rule_names() -> tuple[str, ...]:
     """Return the names of all rules."""
-    return tuple(_RULES)
+    return _RULES.names()
 
 
 def rule_texts() -> tuple[str, ...]:
     """Return the names of all rules with their options as these are by default."""
-    return tuple(str(kind()) for kind in _RULES.values())
+    return tuple(str(_RULES.find(name)()) for name in _RULES.names())
 
 
 def find_rule(text: str) -> Rule | None:
@@ -152,9 +149,9 @@ def find_rule(text: str) -> Rule | None:
         When an option is not one of the rule, or its value not allowed.
     """
     name, *options = text.split(":")
-    if name not in _RULES:
+    kind = _RULES.get(name)
+    if kind is None:
         return None
-    kind = _RULES[name]
     allowed = [field.name for field in fields(kind)]
     values = {}
     for option in options:

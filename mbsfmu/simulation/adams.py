@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import Floats
@@ -28,6 +28,9 @@ class Adams(AdaptiveSolver):
     An interval inside which the equations cannot be evaluated is begun anew with shorter steps, which stay short until
     an input jumps. Coordinates are chosen anew, and loops closed from there, at outputs only.
     """
+
+    names: ClassVar[tuple[str, ...]] = ("adams",)
+    remembering: ClassVar[tuple[str, ...]] = names
 
     @property
     def name(self) -> str:

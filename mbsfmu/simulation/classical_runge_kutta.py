@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class ClassicalRungeKutta(Solver):
     they are, for both stages are at the end of the step and have Σ aᵢⱼ cⱼ = 1/2 [Hairer1993, sect. II.1]. It costs
     nothing; `error_estimate` is its sum over the steps.
     """
+
+    names: ClassVar[tuple[str, ...]] = ("rk4",)
 
     @property
     def name(self) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
@@ -116,10 +117,15 @@ class ExplicitSolver(AdaptiveSolver):
         "lsoda": "LSODA",
     }
     """Names of SciPy's classes by ours."""
-    ONE_STEP: ClassVar[tuple[str, ...]] = ("rk45", "rk23", "dop853")
-    """Those that remember nothing but the step that suits next: motion described anew goes on with that."""
+    names: ClassVar[tuple[str, ...]] = tuple(METHODS)
+    remembering: ClassVar[tuple[str, ...]] = ("radau", "bdf", "lsoda")
 
     method: str = "rk45"
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
+        """Make the solver of a method's name."""
+        return cls(formulation, step, method=name, **options)
 
     @property
     def name(self) -> str:
@@ -151,7 +157,7 @@ class ExplicitSolver(AdaptiveSolver):
                     yield from states[:-1]
                     if states:  # the state to go on from, where that is one that was asked for
                         yield state if reached[-1] == begin else states[-1]
-                if waiting and self.method in self.ONE_STEP:
+                if waiting and self.method not in self.remembering:
                     chosen: Any = solver  # SciPy's types do not tell that these methods keep the step to try next
                     first_step = min(chosen.h_abs, end - begin)
                 self.statistics.repartitions += not lasts

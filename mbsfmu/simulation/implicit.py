@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 from mbsfmu.errors import LoopsOpenError, SimulationError
+from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
@@ -32,8 +34,15 @@ class ImplicitSolver(Solver):
         Newton iterations after which a step counts as failed.
     """
 
+    options: ClassVar[tuple[str, ...]] = ("jacobian", "newton_tolerance")
+
     jacobian: Jacobian = Jacobian.EXACT
     most_iterations: int = MOST_ITERATIONS
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of the rule
+        """Make the solver; the formulation has its rule, and the tolerances of its iteration."""
+        return cls(formulation, step, jacobian=options["jacobian"])
 
     @property
     def name(self) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.formulation import Limits, StepProblem
+from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.iteration import Limits
 
 
 class Jacobian(StrEnum):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
-from mbsfmu.formulations.formulation import Formulation, IterationCount
+from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.state import State
+from mbsfmu.registry import Registry
 from mbsfmu.times import count_steps
 
 HALVINGS = 8
@@ -71,6 +74,8 @@ class Statistics:
 class Solver(ABC):
     """Advances states.
 
+    A class of this kind that has names is known by them as soon as it is defined.
+
     Attributes
     ----------
     formulation
@@ -81,9 +86,26 @@ class Solver(ABC):
         Counts, added to by every call.
     """
 
+    names: ClassVar[tuple[str, ...]]
+    """Under which it is known."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the options of its own."""
+    remembering: ClassVar[tuple[str, ...]] = ()
+    """Names of those that remember earlier steps, and cannot go on where these change."""
+
     formulation: Formulation
     step: float
     statistics: Statistics = field(default_factory=Statistics)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in cls.__dict__.get("names", ()):
+            SOLVERS.add(name, cls)
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of most
+        """Make the solver of a name, with the options of its own."""
+        return cls(formulation, step, **options)
 
     @property
     @abstractmethod
@@ -115,9 +137,13 @@ class AdaptiveSolver(Solver):
         Tolerances of the local error; the absolute one is scaled by nominal values of the states.
     """
 
+    options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
 
     def output_step(self, stop: float) -> float:
         """Return the step in s, and at most the run: steps inside are not made with it."""
         return min(self.step, stop)
+
+
+SOLVERS: Registry[type[Solver]] = Registry("solver")

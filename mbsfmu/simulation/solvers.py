@@ -1,77 +1,59 @@
-"""Solvers by their names: rules of integration, which make implicit steps, and explicit methods."""
+"""Solvers by their names: rules of integration, which make implicit steps, and the methods that register themselves."""
 
 from __future__ import annotations
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.rules import Rule, find_rule, rule_names, rule_texts
+from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
 from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.implicit import ImplicitSolver
-from mbsfmu.simulation.newton import Jacobian
-from mbsfmu.simulation.solver import Solver
+from mbsfmu.simulation.solver import SOLVERS, AdaptiveSolver, Solver
 
-_EXPLICIT = ("rk4", "adams", *ExplicitSolver.METHODS)
-REMEMBERING = ("adams", "radau", "bdf", "lsoda")
-"""Explicit methods that remember earlier steps and cannot go on where these change."""
+SHIPPED = (ClassicalRungeKutta, Adams, ExplicitSolver)
+"""What registers itself when this module is loaded."""
 
 
 def solver_names() -> tuple[str, ...]:
     """Return the names of all solvers, rules first."""
-    return *rule_names(), *_EXPLICIT
+    return *rule_names(), *SOLVERS.names()
 
 
 def solver_texts() -> tuple[str, ...]:
     """Return the names of all solvers, rules with their options as these are by default."""
-    return *rule_texts(), *_EXPLICIT
+    return *rule_texts(), *SOLVERS.names()
 
 
-def checked_rule(solver: str) -> Rule | None:
-    """Return the rule of a solver that makes implicit steps; None for the other solvers.
+def find_solver(name: str) -> tuple[type[Solver], Rule]:
+    """Return the kind of solver of a name, and the rule of integration of its formulation.
+
+    Explicit methods take notice of no rule.
 
     Raises
     ------
     InputError
         When there is no such solver, or its rule has no such option.
     """
-    rule = None if solver in _EXPLICIT else find_rule(str(solver))
-    if rule is None and solver not in _EXPLICIT:
-        raise InputError(f"there is no solver '{solver}'; {meant(str(solver), solver_names())}")
-    return rule
+    if kind := SOLVERS.get(name):
+        return kind, Trapezoidal()
+    rule = find_rule(name)
+    if rule is None:
+        raise InputError(f"there is no solver '{name}'; {meant(name, solver_names())}")
+    return ImplicitSolver, rule
 
 
-def adaptive_solvers() -> tuple[str, ...]:
-    """Return the names of the solvers that choose their steps."""
-    return tuple(each for each in _EXPLICIT if each != "rk4")
+def having(option: str) -> tuple[str, ...]:
+    """Return the names of the solvers that have an option of their own."""
+    return tuple(name for name in solver_names() if option in find_solver(name)[0].options)
+
+
+def of_one_step() -> tuple[str, ...]:
+    """Return the names of the solvers that do not remember earlier steps."""
+    return tuple(name for name in solver_names() if name not in find_solver(name)[0].remembering)
 
 
 def makes_equal_steps(solver: str) -> bool:
     """Tell whether a solver has no step control."""
-    return solver not in adaptive_solvers()
-
-
-def make_solver(
-    solver: str,
-    formulation: Formulation,
-    step: float,
-    *,
-    jacobian: Jacobian,
-    relative_tolerance: float,
-    absolute_tolerance: float,
-) -> Solver:
-    """Make a solver; one that makes implicit steps makes them by the formulation's rule."""
-    if solver not in _EXPLICIT:
-        return ImplicitSolver(formulation, step, jacobian=jacobian)
-    if solver == "rk4":
-        return ClassicalRungeKutta(formulation, step)
-    if solver == "adams":
-        return Adams(formulation, step, relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance)
-    return ExplicitSolver(
-        formulation,
-        step,
-        method=solver,
-        relative_tolerance=relative_tolerance,
-        absolute_tolerance=absolute_tolerance,
-    )
+    return not issubclass(find_solver(solver)[0], AdaptiveSolver)

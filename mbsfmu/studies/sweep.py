@@ -20,10 +20,10 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import InlineExecutor, Shares
-from mbsfmu.exporting import BACKENDS, export
+from mbsfmu.exporting import BACKENDS, Backend, export
 from mbsfmu.part_files import Parts
-from mbsfmu.simulation.factory import FORMULATIONS, OPTIONS
-from mbsfmu.simulation.solvers import checked_rule
+from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.solvers import find_solver
 from mbsfmu.studies.journal import KEY, Journal
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import Point, make_points
@@ -52,7 +52,7 @@ def sweep(
     errors: bool = False,
     fresh: bool = False,
     force: bool = False,
-    backend: str | None = None,
+    backend: Backend | None = None,
     internal_step: float | None = None,
     newton_tolerance: float | None = None,
     workers: int | None = None,
@@ -241,7 +241,7 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
     coupled = "algorithm" in chosen
     if coupled and systems < 2:
         raise InputError("the model has one system; there is nothing to couple, so no algorithm")
-    every = {*inspect.signature(cosimulate).parameters, "formulation"} if coupled else {*OPTIONS}
+    every = {*inspect.signature(cosimulate).parameters, "formulation"} if coupled else {*RunOptions.known()}
     known = every - _NO_SETTINGS
     for name in chosen:
         if name not in known:
@@ -249,14 +249,13 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
     for algorithm in chosen.get("algorithm", ()):
         parted(algorithm)
     for word in chosen.get("formulation", ()):
-        if word not in FORMULATIONS:
-            raise InputError(f"there is no formulation '{word}'; {meant(word, FORMULATIONS)}")
+        RunOptions.known()["formulation"].taken("formulation", word)
     for solver in chosen.get("solver", ()):
-        checked_rule(solver)
+        find_solver(solver)
     for step in chosen.get("step", ()):
         if not (float(step) > 0 and math.isfinite(float(step))):
             raise InputError(f"the step is {float(step):g} s; it must be positive and finite")
-    return {"formulation": [next(iter(FORMULATIONS))], **chosen}
+    return {"formulation": [RunOptions.default("formulation")], **chosen}
 
 
 def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[str, str]:
@@ -282,7 +281,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
 
 
 def _packages(
-    model: CoupledModel, formulations: Sequence[str], backend: str, inner: Mapping[str, Any]
+    model: CoupledModel, formulations: Sequence[str], backend: Backend, inner: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """Export the systems once with each formulation."""
     packages = {}

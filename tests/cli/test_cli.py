@@ -171,10 +171,10 @@ def field():
     ("arguments", "sentence"),
     [
         (["simulate", "nothing"], "there is no model 'nothing'"),
-        (["simulate", "four-bar", "--step", "0"], "the step is 0; it must be positive"),
+        (["simulate", "four-bar", "--step", "0"], "the step is 0 s; it must be positive"),
         (
             ["simulate", "four-bar", "--formulation", "x"],
-            "there is no formulation 'x'; there are double-step, penalty",
+            "there is no formulation 'x'; there are double-step, dca, ",
         ),
         (["simulate", "four-bar", "--stop", "-1"], "the stop time is -1 s; it must be positive"),
         (

@@ -16,7 +16,7 @@ import pytest
 import mbsfmu
 from mbsfmu import CoupledModel, StepSignal
 from mbsfmu.fmu import package
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.native import model_code
 from mbsfmu.native.package import export_native
 

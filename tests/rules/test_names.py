@@ -9,6 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.errors import InputError
+from mbsfmu.registry import Registry
 from mbsfmu.rules import Quantity, Rule, Step, find_rule, rule, rule_names
 from mbsfmu.rules.rule import Array
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -40,7 +41,7 @@ def test_a_name_belongs_to_one_rule() -> None:
 
 
 def test_rates_that_are_not_linear_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "_RULES", {})
+    monkeypatch.setattr(rule, "_RULES", Registry("rule"))
 
     @dataclass(frozen=True)
     class Squared(Rule):

@@ -141,7 +141,7 @@ def test_tolerance_is_part_of_a_unit() -> None:
         ({"newton_tolerance": float("nan")}, "the Newton tolerance is nan; it must be finite"),
         (
             {"newton_tolerance": 1e-7, "solver": "rk45"},
-            "the Newton tolerance is for the solvers trapezoidal.*; 'rk45' has",
+            "Newton tolerance = 1e-07 has no effect with the solver 'rk45', which has no Newton .*; it has with trapez",
         ),
     ],
 )

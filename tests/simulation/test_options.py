@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu import InputError
+from mbsfmu import InputError, RunOptions
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.formulation import FORMULATIONS, FormulationOptions
+from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.options import Number
+from mbsfmu.simulation.options import RunKeywords
 
 LOOP = mbsfmu.models.built_in("loop-4")
 
@@ -54,7 +60,10 @@ def test_either_choice_needs_its_formulation(
         ),
         ({"formulation": 3}, "there is no formulation '3'; there are double-step"),
         ({"solver": ["rk4"]}, r"there is no solver '\['rk4'\]'; there are trapezoidal"),
-        ({"formulation": "penalty", "stabilisation": 0.0}, "stabilisation is for the formulations 'dca', 'hdca'"),
+        (
+            {"formulation": "penalty", "stabilisation": 0.0},
+            "stabilisation = 0 has no effect with the formulation 'penalty', which needs none; it",
+        ),
         (
             {"formulation": "hdca", "solver": "lsoda", "restart_momenta": True},
             "restart_momenta = True does not go with the solver 'lsoda', which remembers earlier steps",
@@ -85,3 +94,105 @@ def test_the_default_may_be_said(formulation: str, options: dict[str, bool]) -> 
     )
     assert said.identity == unsaid.identity
     said.restore(unsaid.save())
+
+
+def test_keywords_are_the_options() -> None:
+    assert get_type_hints(RunKeywords).keys() == RunOptions.known().keys()
+
+
+def test_every_option_says_what_it_is() -> None:
+    for name in RunOptions.known():
+        assert f"{name}\n    {RunOptions.help(name)}\n" in (RunOptions.__doc__ or "")
+        assert len(RunOptions.help(name)) > 20
+
+
+def test_an_object_says_the_same_as_its_keywords() -> None:
+    options = RunOptions(formulation="penalty", penalty=1e9, step=1e-4)
+    made = LOOP.simulation(options=options, compiled=False)
+    named = LOOP.simulation(formulation="penalty", penalty=1e9, step=1e-4, compiled=False)
+    assert (made.identity, made.step_size, made.formulation.name) == (named.identity, 1e-4, "penalty")
+    assert LOOP.simulation(options=options, step=2e-4, compiled=False).step_size == 2e-4
+    assert RunOptions.from_dict(options.to_dict()) == options
+    with pytest.raises(InputError, match="the options are a dict; they must be RunOptions"):
+        LOOP.simulation(options={"step": 1e-3})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="has no effect with the formulation 'dca', which has none; it has"):
+        LOOP.simulation(options=options, formulation="dca")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"formulation": "penalty"},
+        {"formulation": "dca", "stabilisation": 0.5},
+        {"formulation": "hdca"},
+        {"formulation": "hdca", "restart_momenta": False},
+        {"formulation": "dca-alm", "projections": False},
+        {"solver": "rk4"},
+        {"jacobian": "forward-difference"},
+        {"newton_tolerance": 1e-7},
+        {"tolerances": Tolerances(opening=0.1)},
+    ],
+)
+def test_what_decides_the_steps_identifies_a_simulation(options: dict[str, Any]) -> None:
+    plain, chosen = (
+        LOOP.simulation(compiled=False, **each) for each in ({"formulation": options.get("formulation")}, options)
+    )
+    if set(options) == {"formulation"}:
+        plain = LOOP.simulation(compiled=False)
+    assert plain.identity != chosen.identity
+    with pytest.raises(InputError, match="it is of another model or formulation"):
+        chosen.restore(plain.save())
+
+
+def test_options_are_complete_once() -> None:
+    for formulation, solver in (("dca-alm", "rk45"), ("dca-alm", "trapezoidal"), ("hdca", "adams"), ("dca", "rk4")):
+        once = RunOptions(formulation=formulation, solver=solver).completed()
+        assert once.completed() == once
+
+
+class SluggishOptions(FormulationOptions):
+    share: Annotated[float, Number("Share of the internal step that is made")] = 0.5
+
+
+def test_a_formulation_of_ones_own_has_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name in a simulation, with what it says of itself; the others know nothing of it."""
+    monkeypatch.setattr(FORMULATIONS, "_known", dict(FORMULATIONS._known))
+
+    class Sluggish(DoubleStep):
+        name: ClassVar[str] = "sluggish"
+        Options: ClassVar[type[FormulationOptions]] = SluggishOptions
+
+        def __init__(self, functions, tolerances, rule, options):
+            super().__init__(functions, replace(tolerances, coordinates=options.share), rule, options)
+
+    given: dict[str, Any] = {"formulation": "sluggish", "share": 0.25}
+    simulation = LOOP.simulation(compiled=False, **given)
+    assert simulation.formulation.tolerances.coordinates == 0.25
+    assert simulation.run(0.01).formulation == "sluggish"
+    assert RunOptions(**given).to_dict()["share"] == 0.25
+    assert RunOptions(formulation="sluggish").completed().own == SluggishOptions()
+    with pytest.raises(
+        InputError, match=r"share = 0\.5 has no effect with the formulation 'dca'; it has with sluggish"
+    ):
+        LOOP.simulation(formulation="dca", share=0.5)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match="the share is 'half'; it must be a number"):
+        LOOP.simulation(formulation="sluggish", share="half")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"there is a formulation 'sluggish' already; .*Other needs a name of its own"):
+
+        class Other(DoubleStep):
+            name: ClassVar[str] = "sluggish"
+
+
+def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step does not, but for the penalty factor that follows from it."""
+    keys: list[object] = []
+    monkeypatch.setattr("mbsfmu.coupled.compile_in_process", lambda simulation, key: keys.append(key))
+    made = {
+        formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-2)]
+        for formulation in ("double-step", "penalty")
+    }
+    factors = [simulation.formulation.options.content() for simulation in made["penalty"]]
+    assert factors[0] != factors[1]
+    reduced, reduced_again, stiff, soft = keys
+    assert reduced == reduced_again
+    assert stiff != soft

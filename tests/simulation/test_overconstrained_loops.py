@@ -29,7 +29,7 @@ from turning import turned_model
 
 from mbsfmu import CoupledModel
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
 

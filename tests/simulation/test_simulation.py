@@ -112,9 +112,9 @@ def test_piston_below_rod_is_refused_at_initialization() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"formulation": "newton"}, "there is no formulation 'newton'; there are double-step, penalty"),
+        ({"formulation": "newton"}, "there is no formulation 'newton'; there are double-step, dca, "),
         ({"solver": "euler"}, "there is no solver 'euler'"),
-        ({"step": 0.0}, "the step is 0; it must be positive"),
+        ({"step": 0.0}, "the step is 0 s; it must be positive"),
         ({"jacobian": "none"}, "there is no jacobian 'none'"),
         (
             {"formulation": "penalty", "solver": "rk45"},

@@ -13,7 +13,7 @@ from spatial_loops import loop_of
 from turning import turned_model, vectors
 
 from mbsfmu import CoupledModel
-from mbsfmu.formulations.formulation import Tolerances
+from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.models import bennett, built_in, slewing_four_bar
 from mbsfmu.simulation.result import Result
 

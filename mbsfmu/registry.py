@@ -1,0 +1,57 @@
+"""Things that are known by their names as soon as they are defined."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from mbsfmu.data import meant
+from mbsfmu.errors import InputError
+
+T = TypeVar("T", bound=type)
+
+
+class Registry(Generic[T]):
+    """Classes of one kind by their names.
+
+    Parameters
+    ----------
+    kind
+        What they are, in a word for sentences.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._known: dict[str, T] = {}
+
+    def add(self, name: str, known: T) -> None:
+        """Make a class known; one that is defined anew takes the place of itself.
+
+        Raises
+        ------
+        InputError
+            When another one has that name.
+        """
+        other = self._known.setdefault(name, known)
+        if (other.__module__, other.__qualname__) != (known.__module__, known.__qualname__):
+            raise InputError(f"there is a {self._kind} '{name}' already; {known.__qualname__} needs a name of its own")
+        self._known[name] = known
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names."""
+        return tuple(self._known)
+
+    def get(self, name: str) -> T | None:
+        """Return the class of a name; None where there is none."""
+        return self._known.get(name)
+
+    def find(self, name: str) -> T:
+        """Return the class of a name.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        if name not in self._known:
+            raise InputError(f"there is no {self._kind} '{name}'; {meant(name, self._known)}")
+        return self._known[name]

@@ -1,0 +1,195 @@
+"""Options of a simulation: what decides which steps are made, and what goes with what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+
+from pydantic import ConfigDict
+
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
+from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Word
+from mbsfmu.rules import Rule, rule_names
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.solver import AdaptiveSolver, Solver
+from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_texts
+
+TOLERANCE = 1e-6
+"""Relative and absolute tolerance of adaptive solvers, where nothing is said."""
+_RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
+_OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
+_OPENING, _LEAST_OPENING = 1e4, 1e-4
+"""How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
+
+
+def formulation_names() -> tuple[str, ...]:
+    """Return the names of all formulations, the default first."""
+    return tuple(sorted(FORMULATIONS.names(), key=lambda name: (name != DoubleStep.name, name)))
+
+
+def _formulations() -> list[type[Formulation]]:
+    return [FORMULATIONS.find(name) for name in formulation_names()]
+
+
+class RunKeywords(TypedDict, total=False):
+    """The options of a simulation as keywords, for editors and type checkers; `RunOptions` says what they are."""
+
+    formulation: Literal["double-step", "dca", "dca-alm", "hdca", "penalty"] | str | None
+    solver: str | None
+    step: float | None
+    jacobian: Literal["exact", "forward-difference"] | None
+    relative_tolerance: float | None
+    absolute_tolerance: float | None
+    newton_tolerance: float | None
+    tolerances: Tolerances | None
+    penalty: float | None
+    projections: bool | None
+    restart_momenta: bool | None
+    stabilisation: float | None
+
+
+class RunOptions(Options):
+    """Options of a simulation; beside these, those that the chosen formulation has of its own.
+
+    Raises
+    ------
+    InputError
+        When a name is unknown, a number is out of range, an option has no effect, or formulation and solver do not
+        fit.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    subject: ClassVar[str] = "a simulation"
+
+    formulation: Annotated[str, Choice("Formulation of mechanisms", among=formulation_names)] = DoubleStep.name
+    solver: Annotated[
+        str, Word("Solver; rules of integration with their options as name:option=value", among=solver_texts)
+    ] = Trapezoidal.name
+    step: Annotated[
+        float | None,
+        Number(
+            "Internal step in s of implicit solvers and rk4, and step of the output; the model's by default",
+            unit="s",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    jacobian: Annotated[
+        Jacobian | None,
+        Choice(
+            "Jacobian of implicit solvers, exact by default, or forward-difference; with dca-alm the latter needs a "
+            "Newton tolerance of 1e-10 where masses differ by orders of magnitude",
+            among=lambda: tuple(Jacobian),
+        ),
+    ] = None
+    relative_tolerance: Annotated[
+        float | None,
+        Number(
+            f"Relative tolerance of adaptive solvers; {TOLERANCE:g} by default",
+            bounds=_RESOLVED,
+            flag="--rtol",
+            lacking="which makes equal steps",
+        ),
+    ] = None
+    absolute_tolerance: Annotated[
+        float | None,
+        Number(
+            f"Absolute tolerance of adaptive solvers, by nominal values of states; {TOLERANCE:g} by default",
+            bounds=POSITIVE,
+            flag="--atol",
+            lacking="which makes equal steps",
+        ),
+    ] = None
+    newton_tolerance: Annotated[
+        float | None,
+        Number(
+            "Largest increment with which Newton's iteration of implicit solvers ends: of states as a share of their "
+            "magnitude, the nominal value at least; of coordinates ten times that in rad and m, or as a share of those "
+            "that exceed one; 1e-8 by default",
+            bounds=_OF_NEWTON,
+            called="Newton tolerance",
+            lacking="which has no Newton iteration of ours",
+        ),
+    ] = None
+    tolerances: Annotated[
+        Tolerances | None, Option("Tolerances of that iteration for coordinates and states apart")
+    ] = None
+
+    @classmethod
+    def known(cls) -> dict[str, Option]:
+        """Return all options by name, those of all formulations included."""
+        own = {name: option for kind in _formulations() for name, option in kind.Options.known().items()}
+        return {**super().known(), **dict(sorted(own.items()))}
+
+    @classmethod
+    def help(cls, name: str) -> str:
+        """Return what is said of an option; of one that formulations have of their own, what each of them says."""
+        if name in cls.model_fields:
+            return super().help(name)
+        kinds = [kind for kind in _formulations() if name in kind.Options.model_fields]
+        return " ".join(f"Of {kind.name}, {kind.Options.help(name)}" for kind in kinds)
+
+    @property
+    def kind(self) -> type[Formulation]:
+        """The class of the formulation."""
+        return FORMULATIONS.find(self.formulation)
+
+    @property
+    def own(self) -> FormulationOptions:
+        """The options of the formulation's own."""
+        return self.kind.Options(**(self.model_extra or {}))
+
+    @property
+    def method(self) -> tuple[type[Solver], Rule]:
+        """The class of the solver, and the rule of integration."""
+        return find_solver(self.solver)
+
+    def check(self) -> None:
+        """Check that formulation and solver fit, and that every option has an effect with them."""
+        kind, (solver, _) = self.kind, self.method
+        if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
+            fitting = ", ".join(each.name for each in _formulations() if each.has_explicit_form)
+            raise InputError(
+                f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
+                f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
+            )
+        known = self.known()
+        for name, value in self.content():
+            formulations = [each.name for each in _formulations() if name in each.Options.model_fields]
+            if formulations and self.formulation not in formulations:
+                raise known[name].without_effect(name, value, f"the formulation '{self.formulation}'", formulations)
+            solvers = having(name)
+            if solvers and name not in solver.options:
+                raise known[name].without_effect(name, value, f"the solver '{self.solver}'", solvers)
+        self._completed_own()
+
+    def _completed_own(self) -> FormulationOptions:
+        solver, _ = self.method
+        remembering = ""
+        if self.solver in solver.remembering:
+            others = ", ".join(of_one_step())
+            remembering = f"the solver '{self.solver}', which remembers earlier steps; take {others}"
+        return self.own.completed(remembering)
+
+    def completed(self) -> Self:
+        """Return the options with what each one comes to where nothing is said; the step may be left to the model.
+
+        The tolerances say all that others do of when an iteration has converged, and of how far loops may open.
+        """
+        solver, rule = self.method
+        changes: dict[str, Any] = dict(self._completed_own())
+        limits = self.tolerances or Tolerances()
+        if self.newton_tolerance is not None:
+            limits = replace(limits, coordinates=10.0 * self.newton_tolerance, states=self.newton_tolerance)
+        if issubclass(solver, AdaptiveSolver):
+            relative = TOLERANCE if self.relative_tolerance is None else self.relative_tolerance
+            absolute = TOLERANCE if self.absolute_tolerance is None else self.absolute_tolerance
+            changes |= {"relative_tolerance": relative, "absolute_tolerance": absolute}
+            limits = replace(limits, opening=min(limits.opening, max(_LEAST_OPENING, _OPENING * relative)))
+        if "jacobian" in solver.options:
+            changes |= {"jacobian": self.jacobian or Jacobian.EXACT, "solver": str(rule)}
+        return self.model_copy(update={**changes, "tolerances": limits, "newton_tolerance": None})

@@ -17,10 +17,12 @@ class Registry(Generic[T]):
     ----------
     kind
         What they are, in a word for sentences.
+    default
+        Name of the one that is taken where nothing is said, if there is such.
     """
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, default: str = "") -> None:
+        self._kind, self._default = kind, default
         self._known: dict[str, T] = {}
 
     def add(self, name: str, known: T) -> None:
@@ -37,8 +39,8 @@ class Registry(Generic[T]):
         self._known[name] = known
 
     def names(self) -> tuple[str, ...]:
-        """Return all names."""
-        return tuple(self._known)
+        """Return all names, the default one first."""
+        return tuple(sorted(self._known, key=lambda name: (name != self._default, name)))
 
     def get(self, name: str) -> T | None:
         """Return the class of a name; None where there is none."""
@@ -53,5 +55,5 @@ class Registry(Generic[T]):
             When there is none.
         """
         if name not in self._known:
-            raise InputError(f"there is no {self._kind} '{name}'; {meant(name, self._known)}")
+            raise InputError(f"there is no {self._kind} '{name}'; {meant(name, self.names())}")
         return self._known[name]

@@ -345,4 +345,4 @@ class Formulation(ABC):
         raise TypeError(f"the formulation '{self.name}' has no explicit form; {state} cannot be integrated so")
 
 
-FORMULATIONS: Registry[type[Formulation]] = Registry("formulation")
+FORMULATIONS: Registry[type[Formulation]] = Registry("formulation", "double-step")

@@ -127,7 +127,7 @@ class Rule(ABC):
         )
 
 
-_RULES: Registry[type[Rule]] = Registry("rule")
+_RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal")
 
 
 def rule_names() -> tuple[str, ...]:

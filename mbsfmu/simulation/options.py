@@ -27,13 +27,8 @@ _OPENING, _LEAST_OPENING = 1e4, 1e-4
 """How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
 
 
-def formulation_names() -> tuple[str, ...]:
-    """Return the names of all formulations, the default first."""
-    return tuple(sorted(FORMULATIONS.names(), key=lambda name: (name != DoubleStep.name, name)))
-
-
 def _formulations() -> list[type[Formulation]]:
-    return [FORMULATIONS.find(name) for name in formulation_names()]
+    return [FORMULATIONS.find(name) for name in FORMULATIONS.names()]
 
 
 class RunKeywords(TypedDict, total=False):
@@ -66,7 +61,7 @@ class RunOptions(Options):
     model_config = ConfigDict(extra="allow")
     subject: ClassVar[str] = "a simulation"
 
-    formulation: Annotated[str, Choice("Formulation of mechanisms", among=formulation_names)] = DoubleStep.name
+    formulation: Annotated[str, Choice("Formulation of mechanisms", among=FORMULATIONS.names)] = DoubleStep.name
     solver: Annotated[
         str, Word("Solver; rules of integration with their options as name:option=value", among=solver_texts)
     ] = Trapezoidal.name

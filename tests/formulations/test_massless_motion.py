@@ -9,9 +9,9 @@ import pytest
 
 import mbsfmu
 from mbsfmu.data import DataError
+from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.model import Beam, Mechanism, RigidBody
 from mbsfmu.parts import Fixed, Free, Prismatic, Revolute, Spherical, Universal
-from mbsfmu.simulation.options import formulation_names
 
 GROUND = {"O": (0.0, 0.0, 0.0), "P": (1.5, -0.5, 0.0), "Q": (1.1, 0.0, 0.0)}
 
@@ -76,7 +76,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("formulation", formulation_names())
+@pytest.mark.parametrize("formulation", FORMULATIONS.names())
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_in_every_formulation(name: str, formulation: str) -> None:
     refused, words = REFUSED[name]
@@ -121,7 +121,7 @@ SWING = {
 }
 
 
-@pytest.mark.parametrize("formulation", formulation_names())
+@pytest.mark.parametrize("formulation", FORMULATIONS.names())
 @pytest.mark.parametrize("name", SWING)
 def test_slender_bodies_that_cannot_turn_so_move_by_their_closed_form(name: str, formulation: str) -> None:
     machine, acceleration, expected = SWING[name]

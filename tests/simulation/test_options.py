@@ -188,7 +188,7 @@ def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch
     keys: list[object] = []
     monkeypatch.setattr("mbsfmu.coupled.compile_in_process", lambda simulation, key: keys.append(key))
     made = {
-        formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-2)]
+        formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-1)]
         for formulation in ("double-step", "penalty")
     }
     factors = [simulation.formulation.options.content() for simulation in made["penalty"]]

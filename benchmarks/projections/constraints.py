@@ -21,8 +21,8 @@ from scipy.integrate import RK45
 
 import mbsfmu
 from mbsfmu.formulations.dca_alm import DcaAlm, ProjectedForm
-from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.report import plots
 
 Floats = NDArray[np.float64]

@@ -184,7 +184,7 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         raise InputError(told + reason.removeprefix(told)) from error
     if not kinds:
         raise InputError(
-            f"the file of parts {file.path} defines no part, a class that derives from Component, Force or Block"
+            f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
         )
     return kinds
 

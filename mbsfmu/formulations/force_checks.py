@@ -20,18 +20,24 @@ from mbsfmu.tracing import expression, symbols
 _BALANCE = 1e-8
 """Share of the largest power that round-off may leave of a balance."""
 
-Place = Sequence[Array]
-"""Coordinates, velocities, references, states, inputs and parameters of a mechanism."""
+Moment = Callable[..., tuple[Motion, Given]]
+"""Returns what forces see, from the arrays of a trial."""
+Trial = Sequence[Array]
+"""Coordinates, velocities, states, inputs and parameters of a mechanism."""
 
 
-def check_forces(forces: MechanismForces, kinematics: Kinematics, places: Callable[[], Sequence[Place]]) -> None:
+def check_forces(
+    forces: MechanismForces, kinematics: Kinematics, references: int, trials: Callable[[], Sequence[Trial]]
+) -> None:
     """Refuse users' forces that trace wrongly, or whose power is not what their energies say.
 
     Parameters
     ----------
     forces, kinematics
         Of the mechanism.
-    places
+    references
+        Number of orientations that joints of the mechanism are described from.
+    trials
         Tells where they are tried.
 
     Raises
@@ -39,16 +45,25 @@ def check_forces(forces: MechanismForces, kinematics: Kinematics, places: Callab
     InputError
         When a force fails.
     """
+    no_turns = np.tile([1.0, 0.0, 0.0, 0.0], references)
+
+    def moment(
+        coordinates: Array, velocities: Array, states: Array, inputs: Array, parameters: Array
+    ) -> tuple[Motion, Given]:
+        frames = kinematics.frames(coordinates, no_turns, parameters)
+        moving = kinematics.velocities(frames, velocities)
+        return Motion(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
+
     for acting in forces.acting:
         kind = type(acting.force)
         if not is_built_in(kind):
-            check_part(acting.owner, kind, partial(_answers, acting, kinematics), places)
-            _check_power(acting, kinematics, places())
+            check_part(acting.owner, kind, partial(_answers, acting, moment), trials)
+            _check_power(acting, moment, trials())
 
 
-def _answers(acting: ActingForce, kinematics: Kinematics, *place: Array) -> Mapping[str, Sequence[Array | float]]:
+def _answers(acting: ActingForce, moment: Moment, *trial: Array) -> Mapping[str, Sequence[Array | float]]:
     """Return the numbers that each function of a force gives, by the function's name."""
-    motion, given = _moment(kinematics, *place)
+    motion, given = moment(*trial)
     names = ("work_rate", "dissipation", "energy")
     return {
         "loads": acting.components(motion, given),
@@ -59,28 +74,14 @@ def _answers(acting: ActingForce, kinematics: Kinematics, *place: Array) -> Mapp
     }
 
 
-def _moment(
-    kinematics: Kinematics,
-    coordinates: Array,
-    velocities: Array,
-    references: Array,
-    states: Array,
-    inputs: Array,
-    parameters: Array,
-) -> tuple[Motion, Given]:
-    frames = kinematics.frames(coordinates, references, parameters)
-    moving = kinematics.velocities(frames, velocities)
-    return Motion(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
-
-
-def _check_power(acting: ActingForce, kinematics: Kinematics, places: Sequence[Place]) -> None:
+def _check_power(acting: ActingForce, moment: Moment, trials: Sequence[Trial]) -> None:
     """Refuse a force whose loads have another power than work_rate − dissipation − dE/dt.
 
     Energies of the mechanism would tell of an integration that is wrong.
     """
-    made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(places[0])]
-    (coordinates, _), (velocities, _), _, (states, _), *_ = made
-    motion, given = _moment(kinematics, *(array for _, array in made))
+    made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(trials[0])]
+    (coordinates, _), (velocities, _), (states, _), *_ = made
+    motion, given = moment(*(array for _, array in made))
     work, loss, energy = (
         expression(acting.scalar(name, motion, given)) for name in ("work_rate", "dissipation", "energy")
     )
@@ -88,8 +89,8 @@ def _check_power(acting: ActingForce, kinematics: Kinematics, places: Sequence[P
     storing = ca.jtimes(energy, coordinates, velocities) + ca.jtimes(energy, states, rates)
     terms = [expression(acting.power(motion, given)), work, loss, storing]
     function = ca.Function("powers", [vector for vector, _ in made], [ca.vertcat(*terms)])
-    for place in places:
-        exerted, brought, lost, stored = np.asarray(function(*place)).ravel()
+    for trial in trials:
+        exerted, brought, lost, stored = np.asarray(function(*trial)).ravel()
         left = exerted - (brought - lost - stored)
         if abs(left) > _BALANCE * max(abs(exerted), abs(brought), abs(lost), abs(stored)):
             raise InputError(

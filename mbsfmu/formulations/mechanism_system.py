@@ -37,14 +37,11 @@ from mbsfmu.formulations.mechanism_variables import (
     reaction_variables,
     stack,
 )
-from mbsfmu.formulations.part_variables import part_variable
+from mbsfmu.formulations.part_variables import part_variable, trial_points
 from mbsfmu.formulations.system import Instant, System, Tensor, starts
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
-
-_PLACES = 4
-"""At how many places beside the start users' forces are tried."""
 
 
 class MechanismSystem(System):
@@ -92,7 +89,7 @@ class MechanismSystem(System):
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
         self._changeable = [each for each in self._masses if each.may_be_impossible]
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in self._changeable)
-        self.states = tuple(part_variable(each, Causality.LOCAL) for each in forces.states)
+        self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
         self.inputs = tuple(part_variable(each, Causality.INPUT) for each in forces.inputs)
         self.parameters = tuple(properties.variables)
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
@@ -107,26 +104,17 @@ class MechanismSystem(System):
         self._tree = topology.tree
         driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
         self.reactions = reaction_variables(topology, driven)
-        check_forces(forces, self._kinematics, self._places)
+        check_forces(forces, self._kinematics, topology.references, self._trials)
         for joint in mechanism.joints:
             check_joint(joint)
 
-    def _places(self) -> list[tuple[Array, ...]]:
-        """Return where users' forces are tried, at the start and about it: the arguments of `check_forces`."""
-        generator = np.random.default_rng(0)
-        parameters, inputs = starts(self.parameters), starts(self.inputs)
+    def _trials(self) -> list[tuple[Array, ...]]:
+        """Return where users' forces are tried: coordinates, velocities, states, inputs and parameters."""
+        parameters = starts(self.parameters)
         coordinates, velocities = self.initial_coordinates(parameters)
-        references, states = np.tile([1.0, 0.0, 0.0, 0.0], self.references), self.initial_states(parameters)
-        places: list[tuple[Array, ...]] = [(coordinates, velocities, references, states, inputs, parameters)]
-        for _ in range(_PLACES):
-            near = [each + 0.3 * generator.normal(size=len(each)) for each in (coordinates, velocities)]
-            beside = [
-                each + generator.normal(size=len(each)) * [variable.nominal or 1.0 for variable in variables]
-                for each, variables in ((states, self.states), (inputs, self.inputs))
-            ]
-            changed = parameters * generator.uniform(0.95, 1.05, len(parameters))
-            places.append((*near, references, *beside, changed))
-        return places
+        groups = (coordinates, velocities, self.initial_states(parameters), starts(self.inputs))
+        variables = (self.coordinates, self.velocities, self.states, self.inputs)
+        return trial_points(parameters, *zip(groups, variables, strict=True))
 
     # -- equations ------------------------------------------------------------------------------------------
 

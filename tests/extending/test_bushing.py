@@ -268,6 +268,18 @@ def test_quantities_are_those_that_the_class_declares(moved: CoupledModel) -> No
     ]
 
 
+def test_numbers_that_are_zero_are_parameters_where_they_may_change(moved: CoupledModel) -> None:
+    mechanism = moved.systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    zeros = (0.0, 0.0, 0.0)
+    stiff, push = mechanism.forces
+    loose = stiff.model_copy(update={"turning_stiffness": zeros, "turning_damping": zeros})
+    changed = mechanism.model_copy(update={"forces": (loose, push)})
+    system = moved.model_copy(update={"systems": {"mechanism": changed}}).simulation(compiled=False).functions.system
+    names = [each.name for each in system.parameters if each.name.startswith("rubber.turning")]
+    assert names == [f"rubber.turning_damping.{axis}" for axis in "xyz"]
+
+
 def test_json_means_the_force_where_its_file_is_given(moved_file: Path, tmp_path: Path) -> None:
     again = CoupledModel.from_file(moved_file, parts=[FILE])
     assert again.to_dict() == moved_data()

@@ -16,7 +16,7 @@ from mbsfmu.data import Array, DataError, Parameter, Quantity
 from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
-from mbsfmu.model.block import Block
+from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.closure import Equation
 from mbsfmu.model.force import Force, JointLoad, PointLoad
 from mbsfmu.model.joint import Element, Joint
@@ -122,6 +122,7 @@ __all__ = [
     "Revolute",
     "RigidBody",
     "RunOptions",
+    "SampledBlock",
     "SimulationError",
     "Spherical",
     "SpringDamper",

@@ -13,15 +13,15 @@ from mbsfmu.data import Quantity, in_order, parameters_of
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, starts
+from mbsfmu.formulations.system import Instant, Sampling, starts
 from mbsfmu.formulations.traced_parts import check_part
-from mbsfmu.model.block import Block
+from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.variables import Causality
 
 
 class BlockSystem(MotionlessSystem):
-    """A block: its states are of first order.
+    """A block: its states are of first order, or discrete where it is sampled.
 
     Parameters
     ----------
@@ -40,10 +40,18 @@ class BlockSystem(MotionlessSystem):
         self.name = name
         self._block = block = block.model_copy(update={"name": name})
         self._own = tuple(replace(each, name=each.name.removeprefix(f"{name}.")) for each in parameters_of(block, name))
-        self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in block.states())
+        self._sampled = isinstance(block, SampledBlock)
+        states = (replace(each, start=None) for each in block.states())
+        held = tuple(part_variable(each, Causality.LOCAL, held=self._sampled) for each in states)
+        if isinstance(block, SampledBlock):
+            self.discrete = held
+            self.samplings = (Sampling(name, 0, len(held), block.sample_time, block.offset),)
+        else:
+            self.states = held
         self.inputs = tuple(part_variable(each, Causality.INPUT) for each in block.inputs())
         self.parameters = tuple(part_variable(each, Causality.PARAMETER) for each in self._own)
-        self.outputs = tuple(part_variable(each, Causality.OUTPUT) for each in block.outputs())
+        outputs = block.outputs()
+        self.outputs = tuple(part_variable(each, Causality.OUTPUT, held=self._sampled) for each in outputs)
         names = [each.name for each in self._own]
         self.orderings = tuple((names.index(smaller), names.index(greater)) for smaller, greater in block.orderings())
         if not is_built_in(type(block)):
@@ -52,28 +60,45 @@ class BlockSystem(MotionlessSystem):
     # -- functions ------------------------------------------------------------------------------------------
 
     def rates(self, instant: Instant) -> Array:
-        """Return the rates of the states."""
-        return self._rates(instant.states, instant.inputs, instant.parameters)
+        """Return the rates of the states; nothing where these are discrete."""
+        return np.zeros(0) if self._sampled else self._next(instant.states, instant.inputs, instant.parameters)
+
+    def updates(self, instant: Instant) -> Array:
+        """Return the discrete states after an update."""
+        return self._next(instant.discrete, instant.inputs, instant.parameters) if self._sampled else np.zeros(0)
 
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return the outputs, in the order of `outputs`."""
-        return self._outputs(instant.states, instant.inputs, instant.parameters)
+        return self._told(instant.discrete if self._sampled else instant.states, instant.inputs, instant.parameters)
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start."""
-        block = self._block
-        now = self._now((self._own, parameters))
-        return self._in_order("initial_states", block.states(), block.initial_states(now))
+        return np.zeros(0) if self._sampled else self._initial(parameters)
 
-    def _rates(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        block = self._block
-        now = self._now((block.states(), states), (block.inputs(), inputs), (self._own, parameters))
-        return self._in_order("rates", block.states(), block.rates(now))
+    def initial_discrete(self, parameters: Array) -> Array:
+        """Return the discrete states before the first update."""
+        return self._initial(parameters) if self._sampled else np.zeros(0)
 
-    def _outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
+    def _initial(self, parameters: Array) -> Array:
         block = self._block
+        return self._in_order(
+            "initial_states", block.states(), block.initial_states(self._now((self._own, parameters)))
+        )
+
+    def _next(self, states: Array, inputs: Array, parameters: Array) -> Array:
+        """Return the rates of the states, or what an update makes of them."""
+        block = self._block
+        function, evaluate = ("update", block.update) if self._sampled else ("rates", block.rates)
         now = self._now((block.states(), states), (block.inputs(), inputs), (self._own, parameters))
-        return self._in_order("evaluate_outputs", block.outputs(), block.evaluate_outputs(now))
+        return self._in_order(function, block.states(), evaluate(now))
+
+    def _told(self, states: Array, inputs: Array, parameters: Array) -> Array:
+        """Return the outputs; where they hold between instants, inputs do not count."""
+        block = self._block
+        groups = [(block.states(), states), (self._own, parameters)]
+        if not self._sampled:
+            groups.append((block.inputs(), inputs))
+        return self._in_order("evaluate_outputs", block.outputs(), block.evaluate_outputs(self._now(*groups)))
 
     def _now(self, *groups: tuple[tuple[Quantity, ...], Array]) -> Numbers:
         """Return what the block sees: quantities with their values."""
@@ -93,13 +118,13 @@ class BlockSystem(MotionlessSystem):
     def _answers(self, states: Array, inputs: Array, parameters: Array) -> dict[str, list[Array | float]]:
         """Return the numbers that each function gives, by the function's name."""
         return {
-            "rates": list(self._rates(states, inputs, parameters)),
-            "evaluate_outputs": list(self._outputs(states, inputs, parameters)),
-            "initial_states": list(self.initial_states(parameters)),
+            "update" if self._sampled else "rates": list(self._next(states, inputs, parameters)),
+            "evaluate_outputs": list(self._told(states, inputs, parameters)),
+            "initial_states": list(self._initial(parameters)),
         }
 
     def _points(self) -> list[tuple[Array, ...]]:
         """Return states, inputs and parameters at which the block is tried."""
         parameters = starts(self.parameters)
-        states = (self.initial_states(parameters), self.states)
+        states = (self._initial(parameters), self.discrete if self._sampled else self.states)
         return trial_points(parameters, states, (starts(self.inputs), self.inputs))

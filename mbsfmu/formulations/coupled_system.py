@@ -9,12 +9,13 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.kept import Kept
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import Instant, Sampling, System
 from mbsfmu.formulations.wiring import Wire, Wiring
 from mbsfmu.variables import Causality, Variable
 
@@ -57,6 +58,7 @@ class CoupledSystem(System):
         self._kept: Kept[list[Instant]] = Kept()
         self._levels = self._sorted_wires()
         self._name_variables()
+        self.samplings = self._sorted_samplings()
 
     # -- structure ------------------------------------------------------------------------------------------
 
@@ -77,7 +79,10 @@ class CoupledSystem(System):
                 graph[wire] = []
                 continue
             source = traced[wire.source]
-            if source.depends(source.outputs, "accelerations")[wire.output].any():
+            sampled = bool(
+                self.parts[wire.target].samplings
+            )  # updates know accelerations, and nothing else asks for it
+            if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
                 raise DataError(
                     f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
                 )
@@ -102,6 +107,7 @@ class CoupledSystem(System):
             "velocities",
             "accelerations",
             "states",
+            "discrete",
             "integrals",
             "parameters",
             "outputs",
@@ -153,6 +159,24 @@ class CoupledSystem(System):
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.correction_count = sum(part.correction_count for part in self.parts)
+
+    def _sorted_samplings(self) -> tuple[Sampling, ...]:
+        """Return when discrete states are updated: what others read before these, in a loop as parts are listed."""
+        samplings = [
+            replace(sampling, first=self._offset("discrete", index) + sampling.first)
+            for index, part in enumerate(self.parts)
+            for sampling in part.samplings
+        ]
+        if len(samplings) < 2:
+            return tuple(samplings)
+        traced = SystemExpressions(self)
+        reads = traced.depends(traced.updates, "discrete")
+        ordered: list[Sampling] = []
+        while samplings:
+            free = (each for each in samplings if not any(_reads(reads, each, other) for other in samplings))
+            ordered.append(next(free, samplings[0]))
+            samplings.remove(ordered[-1])
+        return tuple(ordered)
 
     def _named(self, part: int, variable: Variable) -> Variable:
         if variable.name not in self._ambiguous:
@@ -212,7 +236,7 @@ class CoupledSystem(System):
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
-        kinds = ("coordinates", "velocities", "accelerations", "states", "integrals")
+        kinds = ("coordinates", "velocities", "accelerations", "states", "discrete", "integrals")
         kept = [self._slices(getattr(instant, kind), kind) for kind in kinds]
         momenta = self._slices(instant.momenta, "coordinates")
         references = np.split(instant.references, np.cumsum([4 * part.references for part in self.parts])[:-1])
@@ -350,6 +374,15 @@ class CoupledSystem(System):
         """Return y of all parts."""
         return _join(p.evaluate_outputs(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
 
+    def updates(self, instant: Instant) -> Array:
+        """Return the discrete states of all parts after an update."""
+        return _join(p.updates(i) for p, i in zip(self.parts, self._instants(instant), strict=True))
+
+    def initial_discrete(self, parameters: Array) -> Array:
+        """Return the discrete states of all parts before their first update."""
+        slices = self._slices(parameters, "parameters")
+        return _join(part.initial_discrete(each) for part, each in zip(self.parts, slices, strict=True))
+
     def inertia_tensors(self, parameters: Array) -> Array:
         """Return the tensors of all parts."""
         slices = self._slices(parameters, "parameters")
@@ -381,4 +414,10 @@ def _join(vectors: Iterable[Array]) -> Array:
 
 def _read(part: System, instant: Instant) -> Array:
     outputs = part.evaluate_outputs(instant)
-    return np.concatenate([outputs, instant.coordinates, instant.velocities, instant.states])
+    return np.concatenate([outputs, instant.coordinates, instant.velocities, instant.states, instant.discrete])
+
+
+def _reads(pattern: NDArray[np.bool_], one: Sampling, other: Sampling) -> bool:
+    """Tell whether an update of one reads what that of another one changes."""
+    rows, columns = (slice(each.first, each.first + each.count) for each in (one, other))
+    return one is not other and bool(pattern[rows, columns].any())

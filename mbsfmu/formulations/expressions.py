@@ -162,6 +162,16 @@ class SystemExpressions:
         return expression(self.system.integral_rates(self._instant))
 
     @cached_property
+    def updates(self) -> ca.SX:
+        """The discrete states after an update of all of them."""
+        return expression(self.system.updates(self._instant))
+
+    @cached_property
+    def initial_discrete(self) -> ca.SX:
+        """The discrete states before their first update."""
+        return expression(self.system.initial_discrete(self._instant.parameters))
+
+    @cached_property
     def outputs(self) -> ca.SX:
         """The outputs y."""
         return expression(self.system.evaluate_outputs(self._instant))

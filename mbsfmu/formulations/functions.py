@@ -96,7 +96,7 @@ class SystemFunctions:
     rows, rank, scales
         Indices of the loop equations in use, how many of them are independent, and what their
         violations are large by.
-    coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta
+    coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
         The parts of an `Instant`; references are no rotation at first.
     multipliers
         λ, shape (number of rows,).
@@ -118,7 +118,7 @@ class SystemFunctions:
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
-        self.references, self.momenta = (self._memory[part] for part in PARTS[7:])
+        self.references, self.momenta, self.discrete = (self._memory[part] for part in PARTS[7:])
         self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
@@ -199,6 +199,16 @@ class SystemFunctions:
     def integral_rates(self) -> TracedFunction:
         """Rates of the integrals, shape (i,)."""
         return self.traced("integral_rates", [self.expressions.integral_rates])
+
+    @cached_property
+    def updates(self) -> TracedFunction:
+        """The discrete states after an update of all of them, shape (d,)."""
+        return self.traced("updates", [self.expressions.updates])
+
+    @cached_property
+    def initial_discrete(self) -> TracedFunction:
+        """The discrete states before their first update, shape (d,)."""
+        return self.traced("initial_discrete", [self.expressions.initial_discrete])
 
     @cached_property
     def outputs(self) -> TracedFunction:

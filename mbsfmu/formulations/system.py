@@ -33,6 +33,8 @@ class Instant:
         Quaternions (w, x, y, z) from which joints that turn freely turn, shape (4 r,).
     momenta
         Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
+    discrete
+        Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
     """
 
     coordinates: Array
@@ -44,6 +46,28 @@ class Instant:
     parameters: Array
     references: Array
     momenta: Array
+    discrete: Array
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Discrete states that are updated at the instants offset + k · sample_time, for all whole k.
+
+    Attributes
+    ----------
+    owner
+        Name of what they belong to.
+    first, count
+        Index of the first of them, and how many there are.
+    sample_time, offset
+        In s.
+    """
+
+    owner: str
+    first: int
+    count: int
+    sample_time: float
+    offset: float
 
 
 @dataclass(frozen=True)
@@ -78,6 +102,10 @@ class System(ABC):
         Variables of z, ż and z̈.
     states
         Variables of x; their nominal values set the tolerances.
+    discrete
+        Variables of the discrete states.
+    samplings
+        When these are updated: at one instant in this order, those behind seeing what those before have changed.
     integrals
         Variables that are integrated beside the motion.
     inputs, parameters, outputs
@@ -108,6 +136,8 @@ class System(ABC):
     velocities: tuple[Variable, ...] = ()
     accelerations: tuple[Variable, ...] = ()
     states: tuple[Variable, ...] = ()
+    discrete: tuple[Variable, ...] = ()
+    samplings: tuple[Sampling, ...] = ()
     integrals: tuple[Variable, ...] = ()
     inputs: tuple[Variable, ...] = ()
     parameters: tuple[Variable, ...] = ()
@@ -154,6 +184,14 @@ class System(ABC):
     @abstractmethod
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
+
+    def updates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return what all discrete states would be after an update, shape (d,)."""
+        return np.zeros(0)
+
+    def initial_discrete(self, parameters: Array) -> Array:  # noqa: ARG002
+        """Return the discrete states before their first update, shape (d,)."""
+        return np.zeros(0)
 
     def inertia_tensors(self, parameters: Array) -> Array:  # noqa: ARG002
         """Return Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each of `tensors` in kg m², shape (6 k,)."""
@@ -297,6 +335,7 @@ class System(ABC):
             vector("parameters", len(self.parameters)),
             vector("references", 4 * self.references),
             vector("momenta", n),
+            vector("discrete", len(self.discrete)),
         )
 
 

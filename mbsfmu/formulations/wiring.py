@@ -19,7 +19,7 @@ class Wire:
     source, target
         Indices of the parts.
     output
-        Index in the readings of the source (outputs, coordinates, velocities, states, in this order).
+        Index in the readings of the source (outputs, coordinates, velocities, states, discrete states, in this order).
     input
         Index of the target's input.
     """
@@ -144,4 +144,4 @@ class Wiring:
 
 def _readings(part: System) -> Sequence[Variable]:
     """List what can be read from a part without knowing accelerations."""
-    return [*part.outputs, *part.coordinates, *part.velocities, *part.states]
+    return [*part.outputs, *part.coordinates, *part.velocities, *part.states, *part.discrete]

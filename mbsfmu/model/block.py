@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, parameter_fields
+from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
 
 BLOCKS: Kinds[Block] = Kinds("block")
@@ -40,6 +41,11 @@ class Block(DynamicPart, abstract=True):
     def check_class(cls) -> None:
         """Refuse a class that tells nothing, or with parameters that are no numbers."""
         super().check_class()
+        sampled = issubclass(cls, SampledBlock)
+        if cls.gives("update") and not sampled:
+            raise DataError(f"class {cls.__name__}: it has update, which is of blocks that derive from SampledBlock")
+        if cls.gives("rates") and sampled:
+            raise DataError(f"class {cls.__name__}: it has rates, but is sampled; its states change by update alone")
         if not cls.gives("outputs"):
             raise DataError(f"class {cls.__name__}: a block has outputs, and a function evaluate_outputs")
         for name in parameter_fields(cls):
@@ -56,6 +62,10 @@ class Block(DynamicPart, abstract=True):
         """Return the rates of its states."""
         return {}
 
+    def update(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return the next states of a block that is sampled."""
+        return {}
+
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
         """Return its outputs."""
         return {}
@@ -63,3 +73,35 @@ class Block(DynamicPart, abstract=True):
     def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
         """Return its states at the start, from its parameters."""
         return {state.name: state.start or 0.0 for state in self.states()}
+
+
+class SampledBlock(Block, abstract=True):
+    """A block x₊ = f(x, u), y = g(x) whose states change at the instants offset + k · sample_time alone, k whole.
+
+    At an instant, `update` is made once, from inputs as they are just before; a start at an instant is one. States and
+    outputs stay until the next one. Outputs depend on states and parameters; what is to depend on inputs at an instant
+    is a state that an update sets.
+
+    Attributes
+    ----------
+    sample_time
+        In s.
+    offset
+        In s.
+    """
+
+    sample_time: Annotated[float, Field(ge=1e-9)]
+    offset: NonNegative = 0.0
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class whose sample time could be set."""
+        super().check_class()
+        for name in ("sample_time", "offset"):
+            if name in parameter_fields(cls):
+                raise DataError(f"class {cls.__name__}: the field '{name}' is no parameter, for instants are fixed")
+
+    @classmethod
+    def pairs(cls) -> tuple[tuple[str, str], ...]:
+        """Return functions that a class has together: what there is, and what gives its values."""
+        return (("states", "update"), ("outputs", "evaluate_outputs"))

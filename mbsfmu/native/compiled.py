@@ -68,13 +68,13 @@ class CompiledLoop:
         self._bounds = np.cumsum((0, *array_sizes(functions))).tolist()
         self._coordinates = len(functions.coordinates)
         self._inputs = len(functions.inputs)
-        self._parameters = functions.parameters
+        self._parameters, self._discrete = functions.parameters, functions.discrete
         loaded = ctypes.CDLL(str(library))
         _check(loaded, library, functions, identity)
         loaded.mbsfmu_create.restype = ctypes.c_void_p
         loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]
         self._call = loaded.mbsfmu_steps
-        given = (_Doubles, _Doubles, _Ints, ctypes.c_int, _Doubles, _Doubles)
+        given = (_Doubles, _Doubles, _Doubles, _Ints, ctypes.c_int, _Doubles, _Doubles)
         self._call.argtypes = [ctypes.c_void_p, *given, _Doubles, _Ints, _Doubles]
         self._instance = ctypes.c_void_p(loaded.mbsfmu_create())
         weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
@@ -100,8 +100,9 @@ class CompiledLoop:
         statistics = np.zeros(STATISTICS)
         parameters, inputs = np.ascontiguousarray(self._parameters), np.ascontiguousarray(inputs, dtype=float)
         made = self._call(
-            self._instance, _pointer(parameters), _pointer(row), choice.ctypes.data_as(_Ints), len(steps),
-            _pointer(steps), _pointer(inputs), _pointer(rows), choices.ctypes.data_as(_Ints), _pointer(statistics),
+            self._instance, _pointer(parameters), _pointer(self._discrete), _pointer(row), choice.ctypes.data_as(_Ints),
+            len(steps), _pointer(steps), _pointer(inputs), _pointer(rows), choices.ctypes.data_as(_Ints),
+            _pointer(statistics),
         )  # fmt: skip
         states = []
         partition, chosen = state.partition, choice
@@ -117,6 +118,7 @@ def _check(loaded: ctypes.CDLL, library: Path, functions: SystemFunctions, ident
     """Make sure that a library is of what it is loaded for: with other sizes it would read and write beyond arrays."""
     sizes = dict(zip(ARRAYS, array_sizes(functions), strict=True))
     sizes |= {"inputs": len(functions.inputs), "parameters": len(functions.parameters)}
+    sizes |= {"discrete": len(functions.discrete)}
     sizes |= {"choices": len(functions.coordinates), "statistics": STATISTICS}
     try:
         loaded.mbsfmu_identity.restype = ctypes.c_char_p

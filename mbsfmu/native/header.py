@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import float_info
+
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.native.literals import number, string
@@ -78,6 +80,8 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "DEPENDENT": needs.dependent,
         "STATES": len(system.states),
         "UNKNOWNS": needs.unknowns + len(system.states),
+        "DISCRETE": len(system.discrete),
+        "SAMPLINGS": len(system.samplings),
         "REFERENCES": 4 * system.references,
         "HISTORY": layout.size,
         "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,
@@ -117,6 +121,7 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
 def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     """Return the numbers that follow from options."""
     formulation, solver = simulation.formulation, simulation.solver
+    samplings = simulation.functions.system.samplings
     adaptive = isinstance(solver, AdaptiveSolver)
     return {
         "OPENING": number(formulation.opening),
@@ -127,4 +132,5 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
         "PENALTY": number(needs.penalty),
+        "SHORTEST_SAMPLE_TIME": number(min((each.sample_time for each in samplings), default=float_info.max)),
     }

@@ -75,6 +75,7 @@ class _ModelCode:
             "VELOCITY": system.velocities,
             "ACCELERATION": system.accelerations,
             "STATE": system.states,
+            "HELD": system.discrete,
             "INTEGRAL": system.integrals,
             "OUTPUT": system.outputs,
             "REACTION": system.reactions,
@@ -139,6 +140,8 @@ class _ModelCode:
         yield from (functions.inertia_tensors, functions.start_limits)
         if functions.reactions_open:
             yield functions.reaction_play
+        if functions.system.discrete:
+            yield from (functions.initial_discrete, functions.updates)
         if self._placed:
             yield from (functions.start_references, functions.placement)
         else:
@@ -236,6 +239,11 @@ class _ModelCode:
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
         orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
+        samplings = (
+            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}}}"
+            for each in system.samplings
+        )
+        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"

@@ -94,6 +94,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "parameters": ("PARAMETERS",),
     "references": ("REFERENCES",),
     "momenta": ("COORDINATES",),
+    "discrete": ("DISCRETE",),
     # what goes with it
     "multipliers": ("CONSTRAINTS",),
     "active": ("CONSTRAINTS",),

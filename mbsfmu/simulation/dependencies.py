@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -78,14 +78,17 @@ class Dependencies:
         located = _any(rows["coordinates"], 0)
         placed = located | _any(rows["velocities"], 0)
         accelerated = moving | placed | _any(rows["states"], 0)
+        rows["discrete"], discrete_by_inputs = self._updated(rows, accelerated)
+        accelerated = accelerated | _any(_through(given.depends(given.residual, "discrete"), rows["discrete"]), 0)
         outputs = given.depends(given.outputs, "parameters")
+        outputs = outputs | _through(given.depends(given.outputs, "discrete"), rows["discrete"])
         for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
             outputs = outputs | _through(given.depends(given.outputs, part), source)
         outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
         outputs = outputs | np.outer(_any(given.depends(given.outputs, "accelerations"), 1), accelerated)
         outputs = outputs | np.outer(_any(given.depends(given.outputs, "integrals"), 1), moving | placed)
         result: dict[str, tuple[str, ...]] = {}
-        for what in ("coordinates", "velocities", "states"):
+        for what in ("coordinates", "velocities", "states", "discrete"):
             for variable, row in zip(getattr(system, what), rows[what], strict=True):
                 result[variable.name] = self._own(row)
         for variable in (*system.accelerations, *system.integrals, *system.reactions):
@@ -96,8 +99,47 @@ class Dependencies:
             result[variable.name] = self._own(placed | closing)
         for variable, row in zip(self._table.calculated, self._calculated, strict=True):
             result[variable.name] = self._own(row)
-        stepping = self.while_stepping
-        return {name: (*names, *stepping.get(name, ())) for name, names in result.items()}
+        inputs = self._inputs_at_start(discrete_by_inputs)
+        return {name: (*names, *inputs.get(name, ())) for name, names in result.items()}
+
+    def _updated(self, rows: Mapping[str, Pattern], accelerated: Pattern) -> tuple[Pattern, Pattern]:
+        """Return which parameters and which inputs the discrete states depend on after an update at the start."""
+        given = self._expressions
+        by_parameters = given.depends(given.initial_discrete, "parameters")
+        if not len(by_parameters):
+            return by_parameters, np.zeros((0, len(self._system.inputs)), dtype=bool)
+        by_discrete = given.depends(given.updates, "discrete")
+        on_accelerations = _any(given.depends(given.updates, "accelerations"), 1)
+        by_parameters = by_parameters | given.depends(given.updates, "parameters")
+        for part in ("coordinates", "velocities", "states"):
+            by_parameters = by_parameters | _through(given.depends(given.updates, part), rows[part])
+        integrated = on_accelerations | _any(given.depends(given.updates, "integrals"), 1)
+        by_parameters = by_parameters | np.outer(integrated, accelerated)
+        forcing = _any(given.depends(given.residual, "inputs"), 0)
+        by_inputs = given.depends(given.updates, "inputs") | np.outer(on_accelerations, forcing)
+        for _ in self._system.samplings:  # those before may count for those behind
+            by_parameters = by_parameters | _through(by_discrete, by_parameters)
+            by_inputs = by_inputs | _through(by_discrete, by_inputs)
+        return by_parameters, by_inputs
+
+    def _inputs_at_start(self, discrete_by_inputs: Pattern) -> dict[str, tuple[str, ...]]:
+        """Return the inputs that variables depend on after initialization: directly, and by an update at the start."""
+        given, system, stepping = self._expressions, self._system, self.while_stepping
+        if not system.discrete:
+            return stepping
+        through_motion = _any(_through(given.depends(given.residual, "discrete"), discrete_by_inputs), 0)
+        by_discrete = dict(zip((variable.name for variable in system.discrete), discrete_by_inputs, strict=True))
+        for variable in (*system.accelerations, *system.reactions):
+            by_discrete[variable.name] = through_motion
+        on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
+        outputs = _through(given.depends(given.outputs, "discrete"), discrete_by_inputs)
+        outputs = outputs | np.outer(on_accelerations, through_motion)
+        by_discrete |= dict(zip((variable.name for variable in system.outputs), outputs, strict=True))
+        names = [variable.name for variable in system.inputs]
+        result = dict(stepping)
+        for name, row in by_discrete.items():
+            result[name] = tuple(each for each, by in zip(names, row, strict=True) if by or each in stepping[name])
+        return result
 
     @cached_property
     def _calculated(self) -> list[Pattern]:

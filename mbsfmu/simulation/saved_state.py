@@ -22,11 +22,11 @@ class Snapshot:
 
     Attributes
     ----------
-    time, passed, step
-        Present time, time up to which events have passed, and internal step in s.
+    time, passed, sampled, step
+        Present time, times up to which events have passed and discrete states were updated, and internal step in s.
     tolerances
         Relative and absolute tolerance of a solver that chooses its steps, shape (2,); zero for others.
-    parameters, inputs, held, effective, calculated
+    parameters, inputs, held, effective, calculated, discrete
         As the simulation has them; `effective` are the inputs that the state is consistent with.
     stepped
         Whether a step was made since initialization.
@@ -36,6 +36,7 @@ class Snapshot:
 
     time: float
     passed: float
+    sampled: float
     step: float
     tolerances: Floats
     parameters: Floats
@@ -43,6 +44,7 @@ class Snapshot:
     held: NDArray[np.bool_]
     effective: Floats
     calculated: Floats
+    discrete: Floats
     stepped: bool
     state: State | None
 
@@ -62,7 +64,7 @@ class StateFormat:
 
     def __init__(self, functions: SystemFunctions, calculated: int, identity: str) -> None:
         n, inputs = len(functions.coordinates), len(functions.inputs)
-        self._head = (7, len(functions.parameters), inputs, inputs, inputs, calculated)
+        self._head = (8, len(functions.parameters), inputs, inputs, inputs, calculated, len(functions.discrete))
         self._body = array_sizes(functions)
         self._size = sum(self._head) + sum(self._body) + n
         self._coordinates = n
@@ -71,7 +73,7 @@ class StateFormat:
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return a snapshot as bytes."""
         state = snapshot.state
-        times = [snapshot.time, snapshot.passed, snapshot.step]
+        times = [snapshot.time, snapshot.passed, snapshot.sampled, snapshot.step]
         flags = [*times, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
         parts = [
             flags,
@@ -80,6 +82,7 @@ class StateFormat:
             snapshot.held,
             snapshot.effective,
             snapshot.calculated,
+            snapshot.discrete,
         ]
         if state is None:
             parts.append(np.zeros(self._size - sum(self._head)))
@@ -105,13 +108,13 @@ class StateFormat:
             raise InputError(f"{_DAMAGED}: it has {len(content)} bytes; a state of this model has {8 * self._size}")
         sizes = (*self._head, *self._body, self._coordinates)
         numbers = np.frombuffer(content, dtype=float)
-        flags, parameters, inputs, held, effective, calculated, *rest = (
+        flags, parameters, inputs, held, effective, calculated, discrete, *rest = (
             part.copy() for part in np.split(numbers, np.cumsum(sizes)[:-1])
         )
         *arrays, independent = rest
         self._check(flags, held, independent)
         state = None
-        if flags[6]:
+        if flags[7]:
             partition = None
             if not (independent == -1.0).any() or not len(independent):
                 chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
@@ -121,20 +124,22 @@ class StateFormat:
             float(flags[0]),
             float(flags[1]),
             float(flags[2]),
-            flags[3:5],
+            float(flags[3]),
+            flags[4:6],
             parameters,
             inputs,
             held == 1.0,
             effective,
             calculated,
-            bool(flags[5]),
+            discrete,
+            bool(flags[6]),
             state,
         )
 
     @staticmethod
     def _check(flags: Floats, held: Floats, independent: Floats) -> None:
         """Check what the numbers of a state may be at all."""
-        words = np.concatenate([flags[5:], held])
-        possible = np.isfinite(flags).all() and flags[2] > 0 and np.isin(words, (0.0, 1.0)).all()
+        words = np.concatenate([flags[6:], held])
+        possible = np.isfinite(flags).all() and flags[3] > 0 and np.isin(words, (0.0, 1.0)).all()
         if not (possible and np.isin(independent, (-1.0, 0.0, 1.0)).all()):
             raise InputError(f"{_DAMAGED}: it says what no simulation can be in")

@@ -23,6 +23,7 @@ from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.sampling import Sampler
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs, Solver, Statistics
 from mbsfmu.simulation.variables import NO_EVENT, VariableTable, check_value, readings, warn_below_minimum
@@ -93,8 +94,13 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         self._inputs = InputValues(self.functions.system.inputs, signals)
+        self._sampler = Sampler(self.functions)
         self._table = VariableTable.of(
-            self.functions, initialization, solver.step, self._inputs.starting(), bool(signals)
+            self.functions,
+            initialization,
+            solver.step,
+            self._inputs.starting(),
+            bool(signals or self.functions.system.discrete),
         )
         self._place = {
             variable.name: (kind, index)
@@ -194,7 +200,7 @@ class Simulation:
 
     def reset(self) -> None:
         """Go back to how the simulation was made: start values, no state."""
-        self.time = self._passed = 0.0
+        self.time = self._passed = self._sampled = 0.0
         self._parameters = starts(self.functions.system.parameters)
         (self.solver.step,) = starts(self._table.settings)
         self._set_tolerances(self._tolerances)
@@ -235,8 +241,11 @@ class Simulation:
             np.ones(len(functions.rows)),
             np.zeros_like(functions.history),
         )
+        self._sampler.check(time)
+        functions.discrete[:] = functions.initial_discrete()[0]
         self.time = time
-        self._passed = time + tolerance(self.step_size, time)
+        same = self._same(math.inf, time)
+        self._passed, self._sampled = time + same, time - same
         self._effective = self._inputs.over(self._passed)(time)
         functions.inputs[:] = self._effective
         check_limits(functions)
@@ -244,7 +253,8 @@ class Simulation:
         if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
             raise InputError("the start is not finite; check the parameters")
         self._state = state
-        self.rank_watch.begin(time, state)
+        self._sample()
+        self.rank_watch.begin(time, self._state)
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
@@ -267,13 +277,16 @@ class Simulation:
         self._started()
         if not abs(time - self.time) <= tolerance(step, time, self.time):
             raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
-        before = self._state, self.time, self._passed, self._effective
+        before = self._state, self.time, self._passed, self._sampled, self._effective
+        discrete = self.functions.discrete.copy()
+        self._sampler.check(time + step)
         self._stepped = True
         try:
             for _ in self._advance(np.array([self.time, time + step])):
                 pass
         except SimulationError:
-            self._state, self.time, self._passed, self._effective = before
+            self._state, self.time, self._passed, self._sampled, self._effective = before
+            self.functions.discrete[:] = discrete
             self.rank_watch.forget()
             self._row = None
             raise
@@ -307,6 +320,7 @@ class Simulation:
         stop = self.stop_time if stop is None else stop
         output_step = self.solver.output_step(stop) if output_step is None else output_step
         check_run(stop, output_step, self.step_size, 1 + len(self._table.continuous))
+        self._sampler.check(stop)
         self.initialize()
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
@@ -353,13 +367,16 @@ class Simulation:
         self._told_undriven = True
 
     def _advance(self, times: Floats) -> Iterator[None]:
-        """Advance over a grid of times, halting at jumps of inputs; stop at each time of the grid."""
+        """Advance over a grid of times, halting at jumps of inputs and updates; stop at each time of the grid."""
         last = float(times[-1])
-        same = tolerance(min(self.step_size, float(times[1] - times[0])), float(times[0]), last)
+        same = self._same(float(times[1] - times[0]), float(times[0]), last)
         done = 1
         while done < len(times):
             self._passed = self.time + same
+            self._sample()
             end = self._inputs.next_event(self._passed, last - same, last)
+            instant = self._sampler.next_instant(self._sampled)
+            end = instant if instant < min(end, last - same) else end
             count = int(np.searchsorted(times, end + same, side="right")) - done
             targets = times[done : done + count]
             if not count or targets[-1] < end - same:
@@ -369,6 +386,8 @@ class Simulation:
             states = self.solver.advance(self._started(), np.concatenate([[self.time], targets]), inputs)
             for index, state in enumerate(states):
                 self._arrive(state, float(targets[index]), inputs, same)
+                if index == len(targets) - 1:
+                    self._sample()
                 if index < count:
                     yield
             done += count
@@ -378,6 +397,25 @@ class Simulation:
         self._effective = inputs(time)
         self.rank_watch.follow(time, state)
         self._row = None
+
+    def _same(self, step: float, *times: float) -> float:
+        """Return by how many s times may differ that are one, where steps in s are made."""
+        return tolerance(min(self.step_size, step, self._sampler.shortest), *times)
+
+    def _sample(self) -> None:
+        """Make the updates whose instants have passed since the last ones; accelerations and rates jump with them.
+
+        The inputs are those just before: what jumps at an instant has not jumped yet.
+        """
+        if self._sampler.next_instant(self._sampled) <= self._passed:
+            state = self._started()
+            self.functions.parameters[:] = self._parameters
+            self.formulation.load(state)
+            self.functions.inputs[:] = self._effective
+            if self._sampler.update(self._sampled, self._passed):
+                self._state = self.formulation.consistent(state)
+                self._row = None
+        self._sampled = max(self._sampled, self._passed)
 
     def _refresh(self) -> None:
         """Where an input has jumped, let accelerations and rates jump too."""
@@ -419,7 +457,9 @@ class Simulation:
         if kind == "settings":
             return self.solver.step
         if kind == "timing":
-            return self._inputs.next_event(self._passed, NO_EVENT, NO_EVENT)
+            return min(
+                self._inputs.next_event(self._passed, NO_EVENT, NO_EVENT), self._sampler.next_instant(self._passed)
+            )
         return float(self._parameters[index])
 
     def set(self, name: str, value: float) -> None:
@@ -483,6 +523,7 @@ class Simulation:
             Snapshot(
                 self.time,
                 self._passed,
+                self._sampled,
                 self.solver.step,
                 self._present_tolerances,
                 self._parameters,
@@ -490,6 +531,7 @@ class Simulation:
                 self._inputs.held,
                 self._effective if self._state is not None else self._inputs.values,
                 self._calculated,
+                self.functions.discrete,
                 self._stepped,
                 self._state,
             )
@@ -505,6 +547,8 @@ class Simulation:
         """
         snapshot = self._format.unpack(saved)
         self.time, self._passed, self.solver.step = snapshot.time, snapshot.passed, snapshot.step
+        self._sampled = snapshot.sampled
+        self.functions.discrete[:] = snapshot.discrete
         self._set_tolerances(snapshot.tolerances)
         self._parameters = snapshot.parameters
         self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held

@@ -44,7 +44,7 @@ NEXT_EVENT = Variable(
     Causality.LOCAL,
     Variability.DISCRETE,
     "s",
-    description="time at which a signal of the unit's own jumps or bends next; 1.8e308 where none does any more",
+    description="time at which a signal of the unit's own jumps or bends next, or a block is updated; 1.8e308 if never",
 )
 
 
@@ -55,13 +55,14 @@ class VariableTable:
     Attributes
     ----------
     continuous
-        Variables in the order of `readings`: inputs, z, ż, z̈, x, integrals, outputs, reactions, violations.
+        Variables in the order of `readings`: inputs, z, ż, z̈, x, discrete states, integrals, outputs, reactions,
+        violations.
     parameters, calculated
         Parameters and calculated parameters.
     settings
         The parameters of the solver.
     timing
-        The time of the next event, where inputs follow signals.
+        The time of the next event, where inputs follow signals or there are discrete states.
     """
 
     continuous: tuple[Variable, ...]
@@ -87,6 +88,7 @@ class VariableTable:
             *system.velocities,
             *system.accelerations,
             *system.states,
+            *system.discrete,
             *system.integrals,
             *system.outputs,
             *system.reactions,
@@ -137,6 +139,7 @@ def readings(formulation: Formulation, state: State, inputs: Floats) -> Floats:
         state.velocities,
         state.accelerations,
         state.states,
+        functions.discrete,
         state.integrals,
         outputs,
         formulation.reactions(),

@@ -123,6 +123,9 @@ static Status get_derivatives(
         }
     }
     load(instance);
+    if (at_start && DISCRETE > 0) {
+        return REFUSE("derivatives at the start are not known where a block is updated there, as %s is", samplings[0].owner);
+    }
     if (at_start) return initial_derivative(instance, d_parameters, d_inputs, unknowns, unknown_count, values);
     return direct_derivative(instance, d_inputs, unknowns, unknown_count, values);
 }

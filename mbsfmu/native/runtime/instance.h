@@ -16,6 +16,8 @@ typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
 typedef struct {
     double time, step_size, stop_time;
     double passed;                      /* events up to this time have passed: the present, but for round-off */
+    double sampled;                     /* discrete states were updated up to this time */
+    double discrete[ROOM(DISCRETE)];    /* states that change at instants only */
     double parameters[ROOM(PARAMETERS)], calculated[ROOM(CALCULATED_PARAMETERS)];
     double inputs[ROOM(INPUTS)];        /* set by hand, start values before */
     double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */

@@ -24,10 +24,10 @@ static void write_row(const State *state, double *row) {
 EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
 
 /* The sizes of all that is handed over, written to at most `room` places: of the arrays of a state, of inputs,
- * parameters, choices of coordinates and statistics. Returns how many there are. */
+ * parameters, discrete states, choices of coordinates and statistics. Returns how many there are. */
 EXPORT int mbsfmu_sizes(int *sizes, int room) {
 #define SIZE_OF(name, size) (size),
-    const int all[] = {STATE_ARRAYS(SIZE_OF) INPUTS, PARAMETERS, COORDINATES, STATISTICS};
+    const int all[] = {STATE_ARRAYS(SIZE_OF) INPUTS, PARAMETERS, DISCRETE, COORDINATES, STATISTICS};
 #undef SIZE_OF
     const int count = (int)(sizeof all / sizeof *all);
     for (int k = 0; k < count && k < room; k++) sizes[k] = all[k];
@@ -47,13 +47,14 @@ EXPORT void mbsfmu_destroy(Instance *instance) { free(instance); }
  * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most, followed by iterations of
  * projections. Returns how many steps were made before one failed. */
 EXPORT int mbsfmu_steps(
-    Instance *instance, const double *parameters, const double *row, const int *choice, int count, const double *steps,
-    const double *inputs, double *rows, int *choices, double *statistics
+    Instance *instance, const double *parameters, const double *discrete, const double *row, const int *choice, int count,
+    const double *steps, const double *inputs, double *rows, int *choices, double *statistics
 ) {
     State *state = &instance->state;
     read_row(state, row);
     memcpy(state->dependent, choice, sizeof(int) * COORDINATES);
     COPY(instance->parts.parameters, parameters, PARAMETERS);
+    COPY(instance->parts.discrete, discrete, DISCRETE);
     state->newton_total = state->newton_max = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     int made = 0;

@@ -93,7 +93,7 @@ static int can_step(Instance *instance, double time, double length) {
             length, length / internal, internal, MOST_STEPS
         );
     }
-    return 1;
+    return can_sample(instance, time + length);
 }
 
 static Status step_to(Instance *instance, double time, double length) {

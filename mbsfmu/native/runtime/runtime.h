@@ -72,6 +72,13 @@ typedef struct {
     int smaller, greater;
 } Ordering;
 
+/* Discrete states that are updated at the instants offset + k sample_time, for all whole k. */
+typedef struct {
+    const char *owner;
+    int first, count;
+    double sample_time, offset;
+} Sampling;
+
 /* A coordinate or velocity of the start, for messages. */
 typedef struct {
     const char *name, *unit;
@@ -95,7 +102,7 @@ typedef struct {
 } Signal;
 
 typedef enum {
-    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
+    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
     STEP_SIZE, NEXT_EVENT
 } Kind;
 

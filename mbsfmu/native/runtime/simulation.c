@@ -12,6 +12,7 @@ static void load(Instance *instance) {
 #undef LOAD
     COPY(parts->parameters, state->parameters, PARAMETERS);
     COPY(parts->inputs, state->effective, INPUTS);
+    COPY(parts->discrete, state->discrete, DISCRETE);
 }
 
 #if !OWN_MOTION
@@ -61,11 +62,15 @@ static void refresh(Instance *instance) {
     }
 }
 
+#include "sampling.c"
+
 /* -- the start --------------------------------------------------------------------------------------------------- */
 
 static void start_at(State *state, double time) {
     state->time = state->slope_time = time;
-    state->passed = time + time_tolerance(state->step_size, time, time);
+    const double same = same_time(state, DBL_MAX, time, time);
+    state->passed = time + same;
+    state->sampled = time - same;
 }
 
 /* Put one system together at the parameters of the state; what it finds stands in the arguments of the functions. */
@@ -219,7 +224,7 @@ static void tell_changed_start(Instance *instance, const Parts *parts) {
 static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
-    if (!check_orderings(instance) || !check_tensors(instance)) return 0;
+    if (!can_sample(instance, state->time) || !check_orderings(instance) || !check_tensors(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
@@ -245,6 +250,7 @@ static int initialize(Instance *instance) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;
     }
+    start_discrete(instance);
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
     if (!check_limits(instance)) return 0;
@@ -254,6 +260,7 @@ static int initialize(Instance *instance) {
     if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {
         return fail(instance, "the start is not finite; check the parameters");
     }
+    if (!sample(instance, state->passed)) return 0;
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->repartitions = state->error_estimate = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
@@ -279,32 +286,46 @@ static void follow_rates(State *state, double step) {
     state->steps += 1.0;
 }
 
+/* Advance over an interval inside which no input jumps and nothing is updated. */
+static int advance_to(Instance *instance, double stop) {
+    State *state = &instance->state;
+    const double length = stop - state->time;
+    if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
+        follow_rates(state, length);
+    } else if (!step_functions.advance(instance, state->time, stop)) {
+        return 0;
+    }
+    state->time = stop;
+    follow_rank(instance);
+    if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
+        step_functions.forget_steps(state);
+        make_consistent(instance);
+    } else {
+        step_functions.inputs_at(instance, stop, state->effective);
+    }
+    return 1;
+}
+
 /* Advance from the state's time to an end; on failure the state is as it was. */
 static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
     const State before = *state;
-    const double same = time_tolerance(smaller(state->step_size, end - state->time), state->time, end);
+    const double same = same_time(state, end - state->time, state->time, end);
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
+    COPY(instance->parts.discrete, state->discrete, DISCRETE);
     while (state->time < end) {
         state->passed = state->time + same;
-        const double stop = step_functions.next_event(instance, state->passed, end - same, end);
+        int made = sample(instance, state->passed);
+        double stop = step_functions.next_event(instance, state->passed, end - same, end);
+        const double instant = next_instant(state->sampled);
+        if (instant < smaller(stop, end - same)) stop = instant;
         refresh(instance);
-        const double length = stop - state->time;
-        if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
-            follow_rates(state, length);
-        } else if (!step_functions.advance(instance, state->time, stop)) {
+        made = made && advance_to(instance, stop) && sample(instance, stop + same);
+        if (!made) {
             *state = before;
             instance->watch.follows = 0;
             instance->known = NOTHING;
             return 0;
-        }
-        state->time = stop;
-        follow_rank(instance);
-        if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
-            step_functions.forget_steps(state);
-            make_consistent(instance);
-        } else {
-            step_functions.inputs_at(instance, stop, state->effective);
         }
     }
     state->passed = end + same;

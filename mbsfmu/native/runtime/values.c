@@ -35,6 +35,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case VELOCITY: return state->velocities[i];
         case ACCELERATION: return state->accelerations[i];
         case STATE: return state->states[i];
+        case HELD: return state->discrete[i];
         case INTEGRAL: return state->integrals[i];
         case OUTPUT: return instance->outputs[i];
         case REACTION: return instance->reactions[i];
@@ -42,7 +43,10 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
-        case NEXT_EVENT: return step_functions.next_event(instance, state->passed, DBL_MAX, DBL_MAX);
+        case NEXT_EVENT:
+            return smaller(
+                step_functions.next_event(instance, state->passed, DBL_MAX, DBL_MAX), next_instant(state->passed)
+            );
     }
     return 0.0;
 }

@@ -1,0 +1,78 @@
+/* When discrete states are updated, and what the updates make of them: as mbsfmu/simulation/sampling.py, which says more,
+ * to the last bit. */
+
+/* The number of the last instant up to a time. */
+static double count_instants(const Sampling *sampling, double time) {
+    return floor((time - sampling->offset) / sampling->sample_time);
+}
+
+/* The first instant after a time. */
+static double next_instant(double passed) {
+    double next = DBL_MAX;
+    for (int k = 0; k < SAMPLINGS; k++) {
+        next = smaller(next, samplings[k].offset + (count_instants(&samplings[k], passed) + 1.0) * samplings[k].sample_time);
+    }
+    return next;
+}
+
+/* By how much two times may differ that are one, where steps are made. */
+static double same_time(const State *state, double step, double one, double other) {
+    return time_tolerance(smaller(smaller(state->step_size, step), SHORTEST_SAMPLE_TIME), one, other);
+}
+
+/* Whether instants can be told apart at a time. */
+static int can_sample(Instance *instance, double time) {
+    const double least = RESOLVED_STEP * resolution(time, time);
+    if (SHORTEST_SAMPLE_TIME >= least) return 1;
+    return fail(
+        instance,
+        "the sample time of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",
+        SHORTEST_SAMPLE_TIME, time, least
+    );
+}
+
+#if DISCRETE > 0
+
+/* Make the updates whose instants have passed up to a time since the last ones; accelerations and rates jump with them.
+ * The inputs are those just before: what jumps at an instant has not jumped yet. */
+static int sample(Instance *instance, double now) {
+    State *state = &instance->state;
+    const double since = state->sampled;
+    double before[DISCRETE], updated[DISCRETE];
+    int changed = 0;
+    state->sampled = larger(since, now);
+    if (!(next_instant(since) <= now)) return 1;
+    COPY(before, state->discrete, DISCRETE);
+    load(instance);
+    for (int k = 0; k < SAMPLINGS; k++) {
+        const int first = samplings[k].first, count = samplings[k].count;
+        if (!(count_instants(&samplings[k], now) > count_instants(&samplings[k], since))) continue;
+        updates(&instance->parts, updated);
+        if (!all_finite(updated + first, count)) {
+            return fail(instance, "%s: the update at t = %.9g s is not finite", samplings[k].owner, now);
+        }
+        COPY(state->discrete + first, updated + first, count);
+        COPY(instance->parts.discrete, state->discrete, DISCRETE);
+    }
+    for (int i = 0; i < DISCRETE; i++) changed |= state->discrete[i] != before[i];
+    if (changed) make_consistent(instance);
+    return 1;
+}
+
+/* The discrete states before their first update. */
+static void start_discrete(Instance *instance) {
+    COPY(instance->parts.parameters, instance->state.parameters, PARAMETERS);
+    initial_discrete(&instance->parts, instance->state.discrete);
+}
+
+#else
+
+static int sample(Instance *instance, double now) {
+    (void)instance;
+    (void)now;
+    return 1;
+}
+
+static void start_discrete(Instance *instance) { (void)instance; }
+
+#endif

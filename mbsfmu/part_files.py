@@ -24,9 +24,11 @@ from hydraulics.kinds import (
     key_of,
     kinds_in,
 )
+from mbsfmu import registry
 from mbsfmu.data import Data, DataError
 from mbsfmu.errors import InputError
 from mbsfmu.identity import content_key
+from mbsfmu.rules.rule import Rule, defines_rules
 
 _loaded: dict[tuple[str, str], Mapping[KindKey, type[Data]]] = {}
 _lock = threading.RLock()
@@ -89,6 +91,23 @@ class Parts:
     def given(self) -> AbstractContextManager[None]:
         """Return a context in which data mean these parts by their types."""
         return given_kinds(self._kinds)
+
+    def with_rule(self, rule: Rule | None) -> Parts:
+        """Return these parts with the file that defines a rule of integration, where that is a user's.
+
+        Raises
+        ------
+        InputError
+            When it is defined in no file.
+        """
+        if rule is None or registry.is_built_in(type(rule)):
+            return self
+        path = getattr(sys.modules.get(type(rule).__module__), "__file__", None)
+        if path is None or not Path(path).is_file():
+            raise InputError(
+                f"the rule '{rule.name}' is defined in no file; put the class into one, which goes where the model goes"
+            )
+        return Parts([*self.files, read_part_file(path)], self._kinds)
 
     def alone(self) -> dict[str, str]:
         """Return what the files say by names that differ, where these alone are to define the parts.
@@ -182,7 +201,7 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
         raise InputError(told + reason.removeprefix(told)) from error
-    if not kinds:
+    if not kinds and not defines_rules(name):
         raise InputError(
             f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
         )

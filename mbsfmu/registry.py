@@ -10,6 +10,11 @@ from mbsfmu.errors import InputError
 T = TypeVar("T", bound=type)
 
 
+def is_built_in(kind: type) -> bool:
+    """Tell whether a class is of this package."""
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 class Registry(Generic[T]):
     """Classes of one kind by their names.
 
@@ -26,7 +31,7 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def add(self, name: str, known: T) -> None:
-        """Make a class known; one that is defined anew takes the place of itself.
+        """Make a class known; one that is defined anew takes the place of itself, one of a user that of a user's.
 
         Raises
         ------
@@ -34,7 +39,8 @@ class Registry(Generic[T]):
             When another one has that name.
         """
         other = self._known.setdefault(name, known)
-        if (other.__module__, other.__qualname__) != (known.__module__, known.__qualname__):
+        same = (other.__module__, other.__qualname__) == (known.__module__, known.__qualname__)
+        if not same and (is_built_in(other) or is_built_in(known)):
             raise InputError(f"there is a {self._kind} '{name}' already; {known.__qualname__} needs a name of its own")
         self._known[name] = known
 

@@ -130,6 +130,11 @@ class Rule(ABC):
 _RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal")
 
 
+def defines_rules(module: str) -> bool:
+    """Tell whether a module has defined rules."""
+    return any(_RULES.find(name).__module__ == module for name in _RULES.names())
+
+
 def rule_names() -> tuple[str, ...]:
     """Return the names of all rules."""
     return _RULES.names()

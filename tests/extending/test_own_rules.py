@@ -1,0 +1,114 @@
+"""Rules of integration of a user's file go wherever built-in ones go, with the orders that theory gives them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from own_rules import AdamsMoulton, BackwardEuler
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError, LinearSignal
+from mbsfmu.cli.main import cli
+from mbsfmu.native.compiler import has_compiler
+from mbsfmu.simulation.result import Result
+
+FILE = Path(__file__).with_name("own_rules.py")
+STOP, EVERY = 0.3, 0.01
+ORDERS = {BackwardEuler.name: 1, AdamsMoulton.name: 3}
+CASES = [
+    *((BackwardEuler.name, each) for each in ("double-step", "penalty", "dca", "hdca", "dca-alm")),
+    *((AdamsMoulton.name, each) for each in ("double-step", "dca", "hdca")),
+]
+needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+
+
+def machine() -> CoupledModel:
+    """The four-bar with its circuit and a command that has no jump inside."""
+    ramp = LinearSignal(times=(0.0, STOP), values=(2.0, 3.0))
+    data = mbsfmu.models.four_bar().to_dict()
+    return CoupledModel.from_dict({**data, "signals": {"circuit.valve.command": ramp.to_dict()}})
+
+
+@cache
+def reference() -> float:
+    options = {"solver": "dop853", "relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
+    return float(mbsfmu.models.pendulum(2).simulation(step=STOP, **options).run(STOP)["link_2.angle"][-1])
+
+
+@pytest.mark.parametrize(("solver", "formulation"), CASES)
+def test_order(solver: str, formulation: str) -> None:
+    model, steps = mbsfmu.models.pendulum(2), (5e-3, 2.5e-3, 1.25e-3)
+    tolerance = {} if formulation == "dca-alm" else {"newton_tolerance": 1e-12}
+    options = {"solver": solver, "formulation": formulation, "compiled": False, **tolerance}
+    errors = [abs(model.simulation(step=h, **options).run(STOP)["link_2.angle"][-1] - reference()) for h in steps]
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(ORDERS[solver], abs=0.15)
+
+
+def agree(result: Result | np.ndarray, expected: Result, names: list[str]) -> None:
+    for name in names:
+        scale = np.max(np.abs(expected[name]))
+        np.testing.assert_allclose(result[name], expected[name], atol=1e-9 * scale, err_msg=name)
+
+
+NAMES = ["boom.angle", "cylinder.force", "V2.pressure"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("solver", ORDERS)
+def test_compiled_run_and_native_unit_are_the_same(solver: str, tmp_path: Path) -> None:
+    """What they compute is traced into the code: the unit has no need of the file."""
+    expected = machine().simulation(solver=solver, compiled=False).run(STOP, output_step=EVERY)
+    agree(machine().simulation(solver=solver).run(STOP, output_step=EVERY), expected, NAMES)
+    path = mbsfmu.export(machine(), tmp_path, layout="monolithic", solver=solver)[0]
+    unit = fmpy.simulate_fmu(str(path), stop_time=STOP, step_size=EVERY, output_interval=EVERY)
+    agree(unit, expected, [name for name in NAMES if name in unit.dtype.names])
+    assert np.ptp(unit["boom.angle"]) > 1e-3
+
+
+def test_python_unit_takes_the_file_along(tmp_path: Path) -> None:
+    expected = machine().simulation(solver="adams-moulton", compiled=False).run(0.05, output_step=EVERY)
+    options = {"layout": "monolithic", "backend": "python", "solver": "adams-moulton"}
+    path = mbsfmu.export(machine(), tmp_path, **options)[0]
+    unit = fmpy.simulate_fmu(str(path), stop_time=0.05, step_size=EVERY, output_interval=EVERY)
+    agree(unit, expected, [name for name in NAMES if name in unit.dtype.names])
+
+
+def test_file_is_given_on_the_command_line(tmp_path: Path) -> None:
+    arguments = ["simulate", "pendulum-1", "--parts", str(FILE), "--solver", "backward-euler", "--stop", "0.05"]
+    done = CliRunner().invoke(cli, [*arguments, "-o", str(tmp_path / "run.csv"), "--quiet"])
+    assert done.exit_code == 0, done.output
+    expected = mbsfmu.models.pendulum(1).simulation(solver="backward-euler", compiled=False).run(0.05)
+    found = mbsfmu.Trajectory.from_file(tmp_path / "run.csv")
+    agree(found, expected, ["link_1.angle"])
+
+
+def test_unknown_rule_is_refused() -> None:
+    with pytest.raises(InputError, match=r"there is no solver 'backward-eule'; did you mean 'backward-euler'\?"):
+        machine().simulation(solver="backward-eule")
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "dca"])
+def test_saved_history_is_restored_to_the_last_bit(formulation: str) -> None:
+    """Into another simulation, which has remembered nothing."""
+    one, other = (
+        machine().simulation(solver="adams-moulton", formulation=formulation, compiled=False) for _ in range(2)
+    )
+    one.initialize()
+    one.step(0.0, 0.05)
+    saved = one.save()
+    other.restore(saved)
+    for simulation in (one, other):
+        simulation.step(0.05, 0.02)
+    assert one.save() == other.save()
+    forgetful = machine().simulation(solver="adams-moulton", formulation=formulation, compiled=False)
+    forgetful.restore(saved)
+    state = forgetful._started()
+    assert state.history[0] == pytest.approx(1e-3)
+    state.history[:] = 0.0
+    forgetful.step(0.05, 0.02)
+    assert forgetful.get("boom.angle") != one.get("boom.angle")

@@ -112,3 +112,16 @@ def test_saved_history_is_restored_to_the_last_bit(formulation: str) -> None:
     state.history[:] = 0.0
     forgetful.step(0.05, 0.02)
     assert forgetful.get("boom.angle") != one.get("boom.angle")
+
+
+def test_rule_of_the_page_has_its_order(tmp_path: Path) -> None:
+    """θ = 1/2 is the trapezoidal rule; any other is of first order."""
+    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    file = tmp_path / "theta.py"
+    file.write_text(page.partition("```python\n")[2].partition("```")[0])
+    mbsfmu.load_parts([file])
+    steps = (5e-3, 2.5e-3)
+    for solver, order in (("theta:theta=0.5", 2.0), ("theta:theta=0.6", 1.0), ("theta", 1.0)):
+        runs = [mbsfmu.models.pendulum(2).simulation(solver=solver, step=h, compiled=False).run(STOP) for h in steps]
+        errors = [abs(run["link_2.angle"][-1] - reference()) for run in runs]
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)

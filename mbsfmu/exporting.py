@@ -13,16 +13,15 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
-from mbsfmu.formulations.formulation import TRAPEZOIDAL
 from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
+from mbsfmu.rules import find_rule
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solvers import checked_rule
 
 Layout = Literal["separate", "monolithic", "both"]
 Backend = Literal["native", "python"]
@@ -102,7 +101,7 @@ def export(
     starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(options=chosen)}
     units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
     parts = Parts.of(model)
-    files = parts.with_rule(checked_rule(solver or TRAPEZOIDAL.name)).alone() if backend == "python" else {}
+    files = parts.with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
     for system in wanted:
         arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system)}
         arguments |= {"options": chosen.to_dict(), "parts": list(files)}

@@ -24,14 +24,16 @@ class Registry(Generic[T]):
         What they are, in a word for sentences.
     default
         Name of the one that is taken where nothing is said, if there is such.
+    replaced
+        Whether what a user defines takes the place of what a user has defined, as where a file is run again elsewhere.
     """
 
-    def __init__(self, kind: str, default: str = "") -> None:
-        self._kind, self._default = kind, default
+    def __init__(self, kind: str, default: str = "", *, replaced: bool = False) -> None:
+        self._kind, self._default, self._replaced = kind, default, replaced
         self._known: dict[str, T] = {}
 
     def add(self, name: str, known: T) -> None:
-        """Make a class known; one that is defined anew takes the place of itself, one of a user that of a user's.
+        """Make a class known; one that is defined anew takes the place of itself.
 
         Raises
         ------
@@ -40,7 +42,7 @@ class Registry(Generic[T]):
         """
         other = self._known.setdefault(name, known)
         same = (other.__module__, other.__qualname__) == (known.__module__, known.__qualname__)
-        if not same and (is_built_in(other) or is_built_in(known)):
+        if not same and not (self._replaced and not is_built_in(other)):
             raise InputError(f"there is a {self._kind} '{name}' already; {known.__qualname__} needs a name of its own")
         self._known[name] = known
 

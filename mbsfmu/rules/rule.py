@@ -127,7 +127,7 @@ class Rule(ABC):
         )
 
 
-_RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal")
+_RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal", replaced=True)
 
 
 def defines_rules(module: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
 
-FILES = ("check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py")
+FILES = ("check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py", "oven.py", "heated.py")
 """What the Python of the page is called."""
 
 
@@ -86,3 +86,14 @@ def test_joint_of_the_page_is_used_as_it_says(folder: Path) -> None:
     angles = np.linspace(0.0, angle, 20001)
     slowness = np.sqrt(1.0 + 0.8 * 0.2**2 * np.sin(angles) ** 2 / inertia) / 8.0
     assert np.trapezoid(slowness, angles) == pytest.approx(1.0, abs=2e-5)
+
+
+def test_block_of_the_page_is_used_as_it_says(folder: Path) -> None:
+    """From instant to instant x becomes a x + (1 − a) k p (w − x), a = exp(−T/τ): a geometric sequence."""
+    done = run(folder, "heated.py")
+    assert done.returncode == 0, done.stderr
+    temperature, heating = (float(each.split()[0]) for each in done.stdout.split(","))
+    decay, loop = np.exp(-5.0 / 50.0), 0.2 * 40.0
+    expected = 100.0 * loop / (1.0 + loop) * (1.0 - (decay - (1.0 - decay) * loop) ** 4)
+    assert temperature == pytest.approx(expected, abs=2e-2)
+    assert heating == pytest.approx(40.0 * (100.0 - expected), abs=1.0)

@@ -84,6 +84,6 @@ def choose(jacobian: Floats, rank: int) -> Partition:
     if not pivots[rank - 1] > RANK_TOLERANCE * pivots[0]:
         raise SimulationError(
             "the configuration is singular: the loop equations lose rank there, and double-step cannot "
-            "part dependent from independent coordinates (the formulation 'penalty' can pass through)"
+            "part dependent from independent coordinates; take dca, hdca or dca-alm"
         )
     return Partition.of([index for index in range(columns) if index not in order[:rank]], columns)

@@ -203,6 +203,7 @@ class Penalty(Formulation):
     Options: ClassVar[type[FormulationOptions]] = PenaltyOptions
     has_explicit_form: ClassVar[bool] = False
     accelerates_by_rule: ClassVar[bool] = True
+    remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:
         super().__init__(functions, tolerances, rule, options)

@@ -16,6 +16,9 @@ from mbsfmu.model import Mechanism, RigidBody, along
 from mbsfmu.models.origin import ORIGIN
 from mbsfmu.parts import Revolute
 
+MOST_LINKS = 10_000
+"""Of a pendulum: more take minutes and gigabytes to put together."""
+
 
 def _link(name: str, length: float, inertia: float) -> RigidBody:
     return RigidBody(
@@ -43,10 +46,10 @@ def pendulum(links: int) -> CoupledModel:
     Raises
     ------
     InputError
-        When there is no link.
+        When there is no link, or more than `MOST_LINKS`.
     """
-    if links < 1:
-        raise InputError(f"a pendulum with {links} links is refused: it needs at least 1")
+    if not 1 <= links <= MOST_LINKS:
+        raise InputError(f"a pendulum with {links} links is refused: it needs at least 1 and has {MOST_LINKS} at most")
     names = [f"link_{number}" for number in range(1, links + 1)]
     ends = ["ground.O", *(f"{name}.end" for name in names)]
     mechanism = Mechanism(

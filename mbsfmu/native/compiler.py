@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import platform as machines
 import shlex
@@ -28,6 +29,7 @@ _FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
 SOURCES = "MBSFMU_SOURCES"
 """Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
 that was compiled before is used then, and libraries know their lines."""
+_LOGGER = logging.getLogger(__name__)
 _LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
 
 
@@ -257,8 +259,19 @@ def _command(platform: str | None, portable: bool) -> list[str]:
 
 def _system_compiler() -> list[str] | None:
     """Return how this machine's compiler is called; the environment variable CC may hold options too."""
-    candidates = (shlex.split(os.environ.get("CC", "")), ["cc"], ["gcc"], ["clang"])
-    return next(([path, *call[1:]] for call in candidates if call and (path := shutil.which(call[0]))), None)
+    wished = os.environ.get("CC", "")
+    candidates = (shlex.split(wished), ["cc"], ["gcc"], ["clang"])
+    found = next(([path, *call[1:]] for call in candidates if call and (path := shutil.which(call[0]))), None)
+    if candidates[0] and not shutil.which(candidates[0][0]):
+        _tell_missing(wished, found[0] if found else "")
+    return found
+
+
+@functools.cache
+def _tell_missing(wished: str, found: str) -> None:
+    """Tell once that the compiler that CC names is not there, and what is taken for this machine instead."""
+    instead = f"{found} is taken" if found else "no other is found"
+    _LOGGER.warning("the C compiler %s, which the environment variable CC names, is not there; %s", wished, instead)
 
 
 def _zig() -> list[str] | None:

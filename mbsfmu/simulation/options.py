@@ -21,6 +21,7 @@ from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_t
 
 TOLERANCE = 1e-6
 """Relative and absolute tolerance of adaptive solvers, where nothing is said."""
+_STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
@@ -70,7 +71,7 @@ class RunOptions(Options):
         Number(
             "Internal step in s of implicit solvers and rk4, and step of the output; the model's by default",
             unit="s",
-            bounds=POSITIVE,
+            bounds=_STEPS,
         ),
     ] = None
     jacobian: Annotated[

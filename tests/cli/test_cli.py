@@ -200,6 +200,12 @@ def field():
         (["validate", "broken.json"], "is no FMU"),
         (["export", "four-bar", "--layout", "x"], "there is no layout 'x'"),
         (["simulate", "pendulum-0"], "it needs at least 1"),
+        (
+            ["show", "pendulum-999999999"],
+            "a pendulum with 999999999 links is refused: it needs at least 1 and has 10000",
+        ),
+        (["simulate", "four-bar", "--step", "1e300"], "the step is 1e+300 s; it must be positive, between 1e-12 and"),
+        (["simulate", "four-bar", "--step", "1e-200"], "the step is 1e-200 s; it must be positive, between 1e-12 and"),
         (["simulate", "four-bra"], "there is no model 'four-bra'; did you mean 'four-bar'?"),
         (["simulat", "four-bar"], "there is no command 'simulat'; did you mean 'simulate'?"),
         (

@@ -61,6 +61,20 @@ def test_a_failing_compiler_leaves_runs_to_the_interpreter(
     assert len(sentence.splitlines()) == 1
 
 
+def test_a_compiler_that_is_not_there_is_told_once_with_the_one_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    own = compiler._system_compiler()
+    assert own is not None
+    monkeypatch.setenv("CC", "/nowhere/cc -g")
+    for _ in range(2):
+        assert is_compiled(pendulum())
+    assert warnings(caplog) == [
+        f"the C compiler /nowhere/cc -g, which the environment variable CC names, is not there; {own[0]} is taken"
+    ]
+
+
 def test_a_folder_that_cannot_be_written_is_told_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -86,6 +86,6 @@ static int partition(Instance *instance, int *dependent) {
     return fail(
         instance,
         "the configuration is singular: the loop equations lose rank there, and double-step cannot part dependent "
-        "from independent coordinates (the formulation 'penalty' can pass through)"
+        "from independent coordinates; take dca, hdca or dca-alm"
     );
 }

@@ -41,7 +41,9 @@ def built_in(name: str) -> CoupledModel:
         mechanism = four_bar if match[1] == "four-bar" else quick_return
         return mechanism(match[2])
     if name not in BUILT_IN:
-        raise InputError(f"there is no model '{name}'; {meant(name, [*BUILT_IN, 'pendulum-N'])}")
+        told = meant(name, [*BUILT_IN, "pendulum-N"])
+        hint = "" if told.startswith("did you mean") else "; a model of your own is file.py:factory or model.json"
+        raise InputError(f"there is no model '{name}'; {told}{hint}")
     return BUILT_IN[name]()
 
 

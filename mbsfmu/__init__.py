@@ -45,7 +45,7 @@ from mbsfmu.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from mbsfmu.comparison import Comparison, compare
-    from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+    from mbsfmu.cosim import CosimulationError, CosimulationResult, CouplingOptions, cosimulate
     from mbsfmu.exporting import export
     from mbsfmu.fmu.validation import validate
     from mbsfmu.studies import sweep
@@ -56,6 +56,7 @@ _LAZY = {
     "compare": "comparison",
     "CosimulationError": "cosim",
     "CosimulationResult": "cosim",
+    "CouplingOptions": "cosim",
     "cosimulate": "cosim",
     "export": "exporting",
     "sweep": "studies",
@@ -86,6 +87,7 @@ __all__ = [
     "CosimulationError",
     "CosimulationResult",
     "CoupledModel",
+    "CouplingOptions",
     "Cuboid",
     "Cylindrical",
     "DataError",

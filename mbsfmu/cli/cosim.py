@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.options import assignment, common_options, option_of, output_file, refuse_same_files, words
+from mbsfmu.cli.options import assignment, common_options, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate
-from mbsfmu.cosim.algorithms import AITKEN, ALGORITHMS, JACOBIANS
-from mbsfmu.cosim.control import CONTROLS
-from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.coupling import AITKEN
+from mbsfmu.cosim.options import CouplingOptions
 from mbsfmu.signals import read_signal
 from mbsfmu.trajectory import SUFFIXES
 
@@ -39,30 +38,13 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.command("cosim")
 @click.argument("source", nargs=-1, required=True)
 @click.option("--connect", multiple=True, help="a.y=b.u; any number of times.")
-@option_of(cosimulate, "--algorithm", f"One of {', '.join(ALGORITHMS)}.")
-@option_of(cosimulate, "--extrapolation", f"One of {', '.join(Extrapolation)}.")
-@click.option("--order", callback=words, help="Units in the order in which gauss-seidel and fixed-point step: a,b.")
-@click.option("--rates", callback=_rates, help="Steps of units in a communication step: a=4,b=1.")
-@click.option("--step", type=float, help="Communication step in s, or the first one; the units suggest one.")
-@click.option("--stop", type=float, help="End in s; what package or units suggest by default.")
-@option_of(
-    cosimulate,
-    "--control",
-    f"Of the steps, one of {', '.join(CONTROLS)}; energy gains nothing with gauss-seidel and zero.",
-)
-@click.option("--tolerance", type=float, help="Relative, of control error and energy; 1e-4 by default.")
-@click.option(
-    "--absolute-tolerance", type=float, help="In nominal values (in W for energy); as --tolerance by default."
-)
-@click.option("--unit-tolerance", type=float, help="Of the units' own solvers; what each one suggests by default.")
-@click.option("--smallest-step", type=float, help="Of controlled steps in s; a thousandth of --step by default.")
-@click.option("--largest-step", type=float, help="Of controlled steps in s; ten times --step by default.")
-@click.option("--iteration-tolerance", type=float, help="Of fixed-point and newton; 1e-8 by default.")
-@click.option("--maximum-iterations", type=int, help="Of fixed-point and newton; 50 by default.")
-@click.option("--relaxation", callback=_relaxation, help=f"Of fixed-point, a number; {AITKEN} by default.")
-@click.option("--jacobian", help=f"Of newton, one of {', '.join(JACOBIANS)}; {JACOBIANS[0]} by default.")
-@click.option("--energy-correction", is_flag=True, help="Let inputs make up for what the last step missed.")
-@option_of(cosimulate, "--threads", "In which units step, with jacobi and newton.")
+@options_of(CouplingOptions, "algorithm", "extrapolation")
+@click.option("--order", callback=words, help=CouplingOptions.help("order"))
+@click.option("--rates", callback=_rates, help=CouplingOptions.help("rates"))
+@options_of(CouplingOptions, "step", "stop", "control", "tolerance", "absolute_tolerance", "unit_tolerance")
+@options_of(CouplingOptions, "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations")
+@click.option("--relaxation", callback=_relaxation, help=CouplingOptions.help("relaxation"))
+@options_of(CouplingOptions, "jacobian", "energy_correction", "threads")
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all outputs over time.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
@@ -70,16 +52,12 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 def command(
     source: tuple[str, ...],
     connect: tuple[str, ...],
-    algorithm: str,
-    extrapolation: str,
-    order: list[str] | None,
-    rates: dict[str, int] | None,
     tables: tuple[str, ...],
     output: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
 
@@ -98,14 +76,10 @@ def command(
         result = recorded(
             lambda: cosimulate(
                 source[0] if len(source) == 1 else [Path(each) for each in source],
-                algorithm=algorithm,
-                extrapolation=extrapolation,
-                order=order,
-                rates=rates,
                 connections=connect,
                 inputs=inputs,
                 progress=progress,
-                **settings,
+                **options,
             ),
             output,
         )

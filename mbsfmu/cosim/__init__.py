@@ -2,6 +2,7 @@
 
 from mbsfmu.cosim.graph import Connection, SystemGraph
 from mbsfmu.cosim.master import cosimulate
+from mbsfmu.cosim.options import CouplingOptions
 from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.ssp import read_ssp, write_ssp
 
@@ -10,6 +11,7 @@ __all__ = [
     "CosimulationError",
     "CosimulationInterrupted",
     "CosimulationResult",
+    "CouplingOptions",
     "SystemGraph",
     "cosimulate",
     "read_ssp",

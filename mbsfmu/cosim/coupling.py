@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from mbsfmu.cosim.instance import Floats
 
 START = "start of the step"
 """Slot of the states that an iteration goes back to."""
+JACOBIANS = ("differences", "directional")
+AITKEN = "aitken"
+OF_ITERATIONS = ("iteration_tolerance", "maximum_iterations")
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ class Settings:
     order: tuple[str, ...] = ()
     iteration_tolerance: float = 1e-8
     maximum_iterations: int = 50
-    relaxation: float | str = "aitken"
-    jacobian: str = "differences"
+    relaxation: float | str = AITKEN
+    jacobian: str = JACOBIANS[0]
     energy_correction: bool = False
     threads: int = 1
 
@@ -74,6 +78,8 @@ class Algorithm(ABC):
     """
 
     iterates = False
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the options that have an effect with it, and not with all others."""
 
     def __init__(self, exchange: Exchange, settings: Settings) -> None:
         self.exchange = exchange

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from mbsfmu.cosim.coupling import START, Algorithm, Settings
 from mbsfmu.cosim.exchange import Exchange
@@ -46,6 +47,8 @@ class Explicit(Algorithm):
 class Jacobi(Explicit):
     """All members step with what is known at the beginning."""
 
+    options: ClassVar[tuple[str, ...]] = ("threads",)
+
     def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_parallel(polynomials, time, step, history.correction)
 
@@ -55,6 +58,8 @@ class GaussSeidel(Explicit):
 
     With held inputs a later member gets the end value, else the polynomial to it.
     """
+
+    options: ClassVar[tuple[str, ...]] = ("order",)
 
     def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_turn(history, polynomials.copy(), time, step, history.correction)

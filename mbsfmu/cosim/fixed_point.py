@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from mbsfmu.cosim.coupling import START, Algorithm, Settings, predicted
+from mbsfmu.cosim.coupling import OF_ITERATIONS, START, Algorithm, Settings, predicted
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.instance import Floats
@@ -23,6 +25,7 @@ class FixedPoint(Algorithm):
     """
 
     iterates = True
+    options: ClassVar[tuple[str, ...]] = ("order", *OF_ITERATIONS, "relaxation")
 
     def __init__(self, exchange: Exchange, settings: Settings) -> None:
         super().__init__(exchange, settings)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.coupling import START, Algorithm, Settings, predicted
+from mbsfmu.cosim.coupling import OF_ITERATIONS, START, Algorithm, Settings, predicted
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.instance import Floats, UnitError
@@ -30,6 +31,7 @@ class InterfaceNewton(Algorithm):
     """
 
     iterates = True
+    options: ClassVar[tuple[str, ...]] = (*OF_ITERATIONS, "jacobian", "threads")
 
     def __init__(self, exchange: Exchange, settings: Settings) -> None:
         super().__init__(exchange, settings)

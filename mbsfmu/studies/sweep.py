@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import math
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mbsfmu.comparison.choices import parted
-from mbsfmu.cosim import cosimulate
+from mbsfmu.cosim.options import CouplingOptions
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
-_NO_SETTINGS = {"source", "extrapolation", "stop", "connections", "parameters", "inputs", "progress", "tolerances"}
+_NO_SETTINGS = {"extrapolation", "stop", "tolerances"}
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
 _UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
 
@@ -241,7 +240,7 @@ def _checked_settings(settings: Mapping[str, Sequence[Any]], systems: int) -> di
     coupled = "algorithm" in chosen
     if coupled and systems < 2:
         raise InputError("the model has one system; there is nothing to couple, so no algorithm")
-    every = {*inspect.signature(cosimulate).parameters, "formulation"} if coupled else {*RunOptions.known()}
+    every = {*CouplingOptions.known(), "formulation"} if coupled else {*RunOptions.known()}
     known = every - _NO_SETTINGS
     for name in chosen:
         if name not in known:

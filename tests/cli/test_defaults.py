@@ -13,6 +13,7 @@ import pytest
 import mbsfmu
 from mbsfmu.cli.options import RUN
 from mbsfmu.comparison.comparison import Comparison
+from mbsfmu.cosim.options import CouplingOptions
 
 CALLED: dict[str, Callable[..., Any]] = {
     "compare": mbsfmu.compare,
@@ -21,7 +22,12 @@ CALLED: dict[str, Callable[..., Any]] = {
     "simulate": mbsfmu.CoupledModel.simulation,
     "sweep": mbsfmu.sweep,
 }
-OF_A_RUN = {"export": set(RUN), "simulate": set(RUN), "compare": {"formulation", "newton_tolerance"}}
+OF_THE_DATA = {
+    "cosim": set(CouplingOptions.known()),
+    "export": set(RUN),
+    "simulate": set(RUN),
+    "compare": {"formulation", "newton_tolerance"},
+}
 
 
 def given(option: click.Parameter) -> Any:
@@ -36,7 +42,7 @@ def given(option: click.Parameter) -> Any:
 def test_defaults_are_those_of_the_function(name: str) -> None:
     command = importlib.import_module(f"mbsfmu.cli.{name}").command
     defaults = {each.name: each.default for each in inspect.signature(CALLED[name]).parameters.values()}
-    defaults |= dict.fromkeys(OF_A_RUN.get(name, ()))  # None stands for what the options themselves say
+    defaults |= dict.fromkeys(OF_THE_DATA.get(name, ()))  # None stands for what the options themselves say
     compared = 0
     for option in command.params:
         if option.name not in defaults or not isinstance(option, click.Option) or option.required or option.multiple:
@@ -49,7 +55,7 @@ def test_defaults_are_those_of_the_function(name: str) -> None:
             assert (tuple(found) if isinstance(found, list) else found) == expected, option.name
         compared += 1
     assert compared >= 3
-    assert OF_A_RUN.get(name, set()) <= {option.name for option in command.params}
+    assert OF_THE_DATA.get(name, set()) <= {option.name for option in command.params}
 
 
 def test_public_names_are_listed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from cosim.oscillator_theory import stability_limit
 from scipy.linalg import expm
 
 import mbsfmu
-from mbsfmu import CosimulationError, CosimulationResult, InputError, cosimulate
+from mbsfmu import CosimulationError, CosimulationResult, CouplingOptions, InputError, cosimulate
+from mbsfmu.cosim.options import CouplingKeywords
 from mbsfmu.signals import StepSignal
 
 ALL = ("jacobi", "gauss-seidel", "fixed-point", "newton")
@@ -198,7 +199,7 @@ def test_refusals(halves_poor: list[Path], options: dict[str, object], sentence:
         ({"largest_step": 1e-3}, "largest step = 0.001 has no effect with the control 'fixed'"),
         ({"order": ["one", "two"], "algorithm": "jacobi"}, "has no effect with the algorithm 'jacobi'"),
         ({"iteration_tolerance": 1e-6}, "iteration tolerance = 1e-06 has no effect with the algorithm 'gauss-seidel'"),
-        ({"maximum_iterations": 9}, "maximum iterations = 9 has no effect with the algorithm 'gauss-seidel'"),
+        ({"maximum_iterations": 9}, "maximum number of iterations = 9 has no effect with the algorithm 'gauss-seidel'"),
         ({"relaxation": 0.5, **NEWTON}, "relaxation = 0.5 has no effect with the algorithm 'newton'"),
         ({"jacobian": "directional"}, "jacobian = directional has no effect with the algorithm 'gauss-seidel'"),
         ({"algorithm": "gauss-sidel"}, "there is no algorithm 'gauss-sidel'; did you mean 'gauss-seidel'?"),
@@ -212,3 +213,25 @@ def test_options_without_effect_are_refused(halves_exact: list[Path], options: d
 def test_energy_correction_is_not_for_iterated(halves_exact: list[Path]) -> None:
     with pytest.raises(InputError, match="newton leaves nothing to correct"):
         run(halves_exact, 0.01, algorithm="newton", energy_correction=True)
+
+
+def test_keywords_are_the_options() -> None:
+    assert get_type_hints(CouplingKeywords).keys() == CouplingOptions.known().keys()
+
+
+def test_an_object_says_the_same_as_its_keywords(halves_exact: list[Path]) -> None:
+    options = CouplingOptions(algorithm="fixed-point", relaxation=0.5, order=["two", "one"])
+    named = run(halves_exact, 0.01, algorithm="fixed-point", relaxation=0.5, order=["two", "one"])
+    made = run(halves_exact, 0.01, options=options)
+    assert made.algorithm == "fixed-point"
+    assert np.array_equal(made["one.position"], named["one.position"])
+    assert run(halves_exact, 0.01, options=options, relaxation="aitken").iterations != made.iterations
+
+
+def test_unknown_options_are_told(halves_exact: list[Path]) -> None:
+    for name, sentence in (
+        ("algorithmus", "there is no option 'algorithmus' of a co-simulation; did you mean 'algorithm'"),
+        ("input", "did you mean 'inputs'"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            run(halves_exact, 0.01, **{name: 1})

@@ -1,0 +1,205 @@
+"""Options of a co-simulation: how communication steps are made, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
+
+from mbsfmu.cosim.algorithms import ALGORITHMS, algorithms_with
+from mbsfmu.cosim.control import CONTROLS
+from mbsfmu.cosim.coupling import AITKEN, JACOBIANS, Settings, names_of
+from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.errors import InputError
+from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Switch
+
+TOLERANCE = 1e-4
+"""Of step control, where nothing is said."""
+_SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
+_COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
+
+
+class _Relaxation(Number):
+    """A number, or the word for finding it."""
+
+    def taken(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if value != AITKEN:
+                raise InputError(f"the relaxation is '{value}'; it must be '{AITKEN}' or a number")
+            return value
+        return super().taken(name, value)
+
+
+class CouplingKeywords(TypedDict, total=False):
+    """The options of a co-simulation as keywords, for editors and type checkers; `CouplingOptions` explains them."""
+
+    algorithm: Literal["jacobi", "gauss-seidel", "fixed-point", "newton"] | str | None
+    extrapolation: Literal["zero", "linear", "quadratic", "derivatives"] | str | None
+    order: Sequence[str] | None
+    rates: Mapping[str, int] | None
+    step: float | None
+    stop: float | None
+    control: Literal["fixed", "error", "energy"] | None
+    tolerance: float | None
+    absolute_tolerance: float | None
+    unit_tolerance: float | None
+    smallest_step: float | None
+    largest_step: float | None
+    iteration_tolerance: float | None
+    maximum_iterations: int | None
+    relaxation: float | Literal["aitken"] | None
+    jacobian: Literal["differences", "directional"] | None
+    energy_correction: bool | None
+    threads: int | None
+
+
+class CouplingOptions(Options):
+    """Options of a co-simulation.
+
+    `jacobi`: all units step with what is known at the beginning of a step; `gauss-seidel`: one after the other, later
+    ones with the new outputs of earlier ones; `fixed-point` and `newton` repeat each step until inputs are what the
+    outputs have become, and need units that save their states. `gauss-seidel` by default: it costs what `jacobi` does
+    and leaves less residual energy, wherever units need not step at the same time.
+
+    Inputs run over a step as `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the slopes that
+    the units give). Iterated algorithms interpolate with the same degree. A unit that cannot interpolate holds the
+    mean.
+
+    Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
+    `energy` goes by the residual power of the bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
+    Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
+    where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another unit
+    at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
+
+    Raises
+    ------
+    InputError
+        When a name is unknown, a value is out of range, or an option has no effect.
+    """
+
+    subject: ClassVar[str] = "a co-simulation"
+
+    algorithm: Annotated[str, Choice("How units step together", among=lambda: ALGORITHMS)] = "gauss-seidel"
+    extrapolation: Annotated[
+        Extrapolation, Choice("How inputs run over a step", among=lambda: tuple(Extrapolation))
+    ] = Extrapolation.ZERO
+    order: Annotated[
+        tuple[str, ...] | None,
+        Option("Units in the order in which they step one by one: a,b; theirs by default"),
+    ] = None
+    rates: Annotated[
+        Mapping[str, float] | None, Option("Steps of units in a communication step, inputs going on inside it: a=4,b=1")
+    ] = None
+    step: Annotated[
+        float | None, Number("Communication step in s, or the first one; the units suggest one", unit="s")
+    ] = None
+    stop: Annotated[
+        float | None, Number("End in s; what package or units suggest by default", unit="s", called="stop time")
+    ] = None
+    control: Annotated[str, Choice("Control of the lengths of steps", among=lambda: CONTROLS)] = "fixed"
+    tolerance: Annotated[
+        float | None,
+        Number(
+            "Wanted error of outputs at the end of the run with error control, of energy control the residual power, "
+            f"as a share of their magnitude; {TOLERANCE:g} by default",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    absolute_tolerance: Annotated[
+        float | None,
+        Number("The same in nominal values, in W of powers; as the relative one by default", bounds=POSITIVE),
+    ] = None
+    unit_tolerance: Annotated[
+        float | None,
+        Number(
+            "Relative tolerance of the units' own solvers; what each one suggests by default. Equal steps take no notice",
+            bounds=POSITIVE,
+            called="tolerance of the units",
+        ),
+    ] = None
+    smallest_step: Annotated[
+        float | None, Number("Least of controlled steps in s; a thousandth of the first one by default", unit="s")
+    ] = None
+    largest_step: Annotated[
+        float | None, Number("Most of controlled steps in s; ten times the first one by default", unit="s")
+    ] = None
+    iteration_tolerance: Annotated[
+        float | None,
+        Number(
+            "Largest last change of an iteration, as a share of a variable's magnitude or nominal value; "
+            f"{Settings.iteration_tolerance:g} by default",
+            bounds=_SHARE,
+        ),
+    ] = None
+    maximum_iterations: Annotated[
+        int | None,
+        Number(
+            f"Sweeps after which an iterated step fails; {Settings.maximum_iterations} by default",
+            bounds=_COUNT,
+            whole=True,
+            called="maximum number of iterations",
+        ),
+    ] = None
+    relaxation: Annotated[
+        float | str | None,
+        _Relaxation(
+            f"Share of each change that fixed-point takes over, or {AITKEN}, the default, to find it",
+            bounds=Bounds(f"must be '{AITKEN}' or a number in (0, 2]", lambda value: 0.0 < value <= 2.0),
+        ),
+    ] = None
+    jacobian: Annotated[
+        str | None,
+        Choice(
+            f"First Jacobian of newton; {JACOBIANS[0]} by default, or derivatives of the units where they give them",
+            among=lambda: JACOBIANS,
+        ),
+    ] = None
+    energy_correction: Annotated[
+        bool, Switch("Whether jacobi and gauss-seidel add to inputs what their integral missed in the step before")
+    ] = False
+    threads: Annotated[
+        int,
+        Number(
+            "Threads in which units step at the same time, with jacobi and newton",
+            bounds=_COUNT,
+            whole=True,
+            called="number of threads",
+        ),
+    ] = 1
+
+    def check(self) -> None:
+        """Check that every option has an effect with the algorithm and the control."""
+        for name, option in self.known().items():
+            value = getattr(self, name)
+            algorithms = algorithms_with(name)
+            if value == self.default(name):
+                continue
+            if algorithms and self.algorithm not in algorithms:
+                raise option.without_effect(name, value, f"the algorithm '{self.algorithm}'", algorithms)
+            if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":
+                raise option.without_effect(name, value, "the control 'fixed'", CONTROLS[1:])
+
+    def settings(self, instances: Mapping[str, Instance]) -> Settings:
+        """Return how steps of units are made.
+
+        Raises
+        ------
+        InputError
+            When the order is none of all units, or a unit cannot do what the algorithm needs.
+        """
+        order = tuple(instances) if self.order is None else self.order
+        if sorted(order) != sorted(instances):
+            raise InputError(f"the order is {', '.join(order)}; it must name each unit once: {', '.join(instances)}")
+        iterates = self.algorithm in algorithms_with("iteration_tolerance")
+        without = [name for name, instance in instances.items() if not instance.saves_state]
+        if iterates and without:
+            raise InputError(
+                f"{names_of(without)} cannot save the state, which {self.algorithm} needs to repeat steps; "
+                "choose jacobi or gauss-seidel"
+            )
+        if iterates and self.energy_correction:
+            raise InputError(
+                f"an energy correction is for jacobi and gauss-seidel; {self.algorithm} leaves nothing to correct"
+            )
+        given = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name != "order"}
+        return Settings(order=order, **{name: value for name, value in given.items() if value is not None})

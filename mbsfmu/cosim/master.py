@@ -111,7 +111,7 @@ def cosimulate(
             end,
             chosen.unit_tolerance,
         )
-        facts = Facts(chosen.algorithm, chosen.extrapolation, chosen.control, macro, texts=texts.changes)
+        facts = Facts(chosen.algorithm, str(chosen.extrapolation), chosen.control, macro, texts=texts.changes)
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
         facts.undriven = undriven_inputs(graph, instances, {*values, *followed})

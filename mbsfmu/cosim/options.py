@@ -112,7 +112,7 @@ class CouplingOptions(Options):
     unit_tolerance: Annotated[
         float | None,
         Number(
-            "Relative tolerance of the units' own solvers; what each one suggests by default. Equal steps take no notice",
+            "Relative tolerance of the units' own solvers; what each one suggests by default; equal steps have none",
             bounds=POSITIVE,
             called="tolerance of the units",
         ),

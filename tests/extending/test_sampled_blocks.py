@@ -261,6 +261,27 @@ def test_an_update_that_is_not_finite_is_told(tmp_path: Path) -> None:
     assert simulation.get("value") == 1.0
 
 
+class Growing(Counter):
+    """Its second update is not finite any more."""
+
+    type: Literal["growing"] = "growing"
+
+    def update(self, now: Numbers) -> Mapping[str, Array]:
+        return {"made": (now["made"] + 1.0) * 1e200, "seen": now["signal"]}
+
+
+def test_a_step_that_fails_takes_its_updates_back() -> None:
+    systems = {"growing": Growing(sample_time=0.1, offset=0.05)}
+    simulation = CoupledModel(name="m", systems=systems).simulation(compiled=False)
+    simulation.set("signal", 1.0)
+    simulation.initialize()
+    with pytest.raises(mbsfmu.SimulationError, match=r"growing: the update at t = 0\.15\d* s is not finite"):
+        simulation.step(0.0, 0.2)
+    assert (simulation.get("count"), simulation.get("value"), simulation.get("next_event")) == (0.0, -1.0, 0.05)
+    simulation.step(0.0, 0.1)
+    assert (simulation.get("count"), simulation.get("value")) == (1e200, 1.0)
+
+
 # -- units --------------------------------------------------------------------------------------------------
 
 

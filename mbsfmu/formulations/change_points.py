@@ -66,12 +66,10 @@ class RankWatch:
     """
 
     def __init__(self, functions: SystemFunctions, rank: int, arm: float) -> None:
-        system = functions.system
         self._functions = functions
         self._rank = rank
-        self.joints = [system.constraints[row].partition(" (")[0] for row in functions.rows]
-        equations = [arm if system.constraint_units[row] == "m" else 1.0 for row in functions.rows]
-        self.scales = np.divide.outer(equations, [arm if each.unit == "m" else 1.0 for each in system.coordinates])
+        self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
+        self.scales = functions.element_scales(arm)
         self._told = False
         self.forget()
 

@@ -7,6 +7,8 @@ import logging
 import numpy as np
 from scipy.linalg import null_space
 
+from mbsfmu.equations.linear import pivot_columns
+from mbsfmu.formulations.change_points import NEAR
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 
@@ -16,14 +18,33 @@ UNBALANCED = 1e-9
 """Share of the largest load, or of one N or N m, above which a load that stays is told."""
 
 
-def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
+def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> tuple[Floats, Floats, Floats]:
     """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
 
     Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular. Where loop equations are
     redundant, λ is the shortest of all that have the same effect.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    scales
+        By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n). Where
+        they are given, equations that nearly follow from others at a change point are left out: multipliers that grow
+        without bound as it is neared are of no use to steps that pass it.
     """
     mass, rest, rates, _ = functions.equilibrium()
     jacobian, quadratic = functions.closure()[1], functions.quadratic()[0]
+    if scales is not None and functions.rank:
+        lengths, order = pivot_columns((jacobian / scales).T)
+        kept = order[: np.count_nonzero(lengths > NEAR * lengths[0])]
+        if len(kept) < functions.rank:
+            found, multipliers = _with_rows(kept, mass, jacobian, rest, quadratic)
+            return (
+                found,
+                shortest(jacobian, jacobian.T @ multipliers) if functions.redundant else multipliers,
+                rates.copy(),
+            )
     solve = _along_free_directions if functions.redundant else _saddle
     return *solve(mass, jacobian, rest, quadratic), rates.copy()
 
@@ -31,6 +52,16 @@ def accelerations(functions: SystemFunctions) -> tuple[Floats, Floats, Floats]:
 def shortest(jacobian: Floats, effect: Floats) -> Floats:
     """Return the multipliers of least norm with Φ_zᵀ λ as given, shape (m,)."""
     return np.asarray(np.linalg.lstsq(jacobian.T, effect, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
+
+
+def _with_rows(
+    rows: np.typing.NDArray[np.intp], mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats
+) -> tuple[Floats, Floats]:
+    """Solve the same with some independent equations alone; the others get no multipliers."""
+    found, held = _saddle(mass, jacobian[rows], rest, quadratic[rows])
+    multipliers = np.zeros(len(quadratic))
+    multipliers[rows] = held
+    return found, multipliers
 
 
 def _saddle(mass: Floats, jacobian: Floats, rest: Floats, quadratic: Floats) -> tuple[Floats, Floats]:

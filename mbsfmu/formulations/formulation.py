@@ -153,6 +153,8 @@ class Formulation(ABC):
     """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     remedy: ClassVar[str] = "take a smaller step"
     """What to do where loops open."""
+    leaves_out: ClassVar[bool] = False
+    """Whether equations that nearly follow from others at a change point are left out where accelerations are found."""
     absolute: ClassVar[bool] = False
     """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
     second_order: ClassVar[bool] = True
@@ -251,7 +253,7 @@ class Formulation(ABC):
 
     def _consistent(self, state: State) -> State:
         self.load(state)
-        z_accelerations, multipliers, rates = accelerations(self.functions)
+        z_accelerations, multipliers, rates = self.fitting_motion()
         self.functions.accelerations[:] = z_accelerations
         return replace(
             state,
@@ -292,6 +294,18 @@ class Formulation(ABC):
         functions.integrals[:] = state.integrals
         functions.references[:] = state.references
         functions.active[:] = state.active
+
+    def fitting_motion(self) -> tuple[Floats, Floats, Floats]:
+        """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold."""
+        return accelerations(self.functions, self.functions.element_scales(self.arm) if self.leaves_out else None)
+
+    @property
+    def arm(self) -> float:
+        """The longest lever arm of the loops in m."""
+        units = [self.functions.system.constraint_units[row] for row in self.functions.rows]
+        return max(
+            (scale for scale, unit in zip(self.functions.scales, units, strict=True) if unit == "m"), default=1.0
+        )
 
     def reactions(self) -> Floats:
         """Return the reactions of all joints at the state that the functions hold, shape (number of reactions,)."""

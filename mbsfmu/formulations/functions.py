@@ -133,6 +133,18 @@ class SystemFunctions:
         """Whether some of the loop equations in use follow from others."""
         return self.rank < len(self.rows)
 
+    def element_scales(self, arm: float) -> Floats:
+        """Return what the elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n).
+
+        Parameters
+        ----------
+        arm
+            A length in m by which distances are measured.
+        """
+        system = self.system
+        equations = [arm if system.constraint_units[row] == "m" else 1.0 for row in self.rows]
+        return np.divide.outer(equations, [arm if each.unit == "m" else 1.0 for each in system.coordinates])
+
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part beside those of the system: its symbols, and the array that holds its values.
 

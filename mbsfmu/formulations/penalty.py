@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
-from mbsfmu.formulations.equilibrium import accelerations, shortest
+from mbsfmu.formulations.equilibrium import shortest
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
@@ -203,6 +203,7 @@ class Penalty(Formulation):
     Options: ClassVar[type[FormulationOptions]] = PenaltyOptions
     has_explicit_form: ClassVar[bool] = False
     accelerates_by_rule: ClassVar[bool] = True
+    leaves_out: ClassVar[bool] = True
     remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:
@@ -250,5 +251,5 @@ class Penalty(Formulation):
         something against each other the difference is of first order in the step.
         """
         functions = self.functions
-        functions.accelerations[:], functions.multipliers[:], _ = accelerations(functions)
+        functions.accelerations[:], functions.multipliers[:], _ = self.fitting_motion()
         return super().reactions()

@@ -45,6 +45,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "OWN_MOTION": int(needs.own_motion),
         "REACTIONS_ANEW": int(needs.reactions_anew),
         "CLOSES_LOOPS": int(needs.closes_loops),
+        "LEAVES_OUT": int(simulation.formulation.leaves_out and simulation.functions.rank > 0),
         "ABSOLUTE": int(simulation.formulation.absolute),
         "PLACED": int(system.start_system is not system),
         **needs.choices,

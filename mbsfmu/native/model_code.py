@@ -219,6 +219,9 @@ class _ModelCode:
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
+            if simulation.formulation.leaves_out:
+                scales = simulation.functions.element_scales(simulation.formulation.arm)
+                yield f"static const double element_scales[] = {numbers(scales.ravel(order='F'))};"
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
                 chosen = strings(texts[row] for row in simulation.functions.rows)
                 yield f"static const char *const loop_{what}[] = {chosen};"

@@ -17,6 +17,26 @@ static void shorten(const Parts *parts, double *multipliers) {
     least_squares(COORDINATES, CONSTRAINTS, turned, effect, multipliers, RANK_TOLERANCE, work, orders);
 }
 
+#if LEAVES_OUT
+
+/* Leave out equations that nearly follow from others at a change point, where multipliers grow without bound. */
+static void leave_out(const double *jacobian, double *active) {
+    double turned[COORDINATES * CONSTRAINTS], scales[CONSTRAINTS];
+    int order[CONSTRAINTS];
+    for (int j = 0; j < COORDINATES; j++) {
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            const int place = i + CONSTRAINTS * j;
+            turned[j + COORDINATES * i] = jacobian[place] / element_scales[place];
+        }
+    }
+    const int rank = orthogonalize(COORDINATES, CONSTRAINTS, turned, scales, order, NEAR_CHANGE);
+    if (rank >= RANK) return;
+    for (int i = 0; i < CONSTRAINTS; i++) active[i] = 0.0;
+    for (int k = 0; k < rank; k++) active[order[k]] = 1.0;
+}
+
+#endif
+
 static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
@@ -25,6 +45,9 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     closure(parts, violation, jacobian);
     for (int i = 0; i < CONSTRAINTS; i++) active[i] = 1.0;
     choose_rows(parts, active, 1);
+#if LEAVES_OUT
+    leave_out(jacobian, active);
+#endif
     for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
     for (int j = 0; j < COORDINATES; j++) COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
     for (int i = 0; i < CONSTRAINTS; i++) {

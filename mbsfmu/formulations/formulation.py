@@ -140,6 +140,8 @@ class Formulation(ABC):
         As given.
     history
         What the rule remembers.
+    drifts
+        Whether its loops may come open.
     opening
         How far a loop may be open at the end of a step, as a share of its lever arms.
     """
@@ -183,6 +185,7 @@ class Formulation(ABC):
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
         nominal = [variable.nominal or 1.0 for variable in functions.system.states]
+        self.drifts = drifts
         self.opening = tolerances.opening if drifts else CLOSED
         self.state_nominals = np.array(nominal)
 

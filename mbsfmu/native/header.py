@@ -99,6 +99,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "FEEDS": len(initialization.feeds),
         "ORDERINGS": len(system.orderings),
         "TENSORS": len(system.tensors),
+        "MECHANISMS": len(simulation.energy_watch.mechanisms),
         "LIMITED": len(system.limited),
         "CORRECTION_NUMBERS": needs.correction_numbers,
     }
@@ -127,6 +128,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
     return {
         "OPENING": number(formulation.opening),
         "REMEDY": string(formulation.remedy),
+        "DRIFT_REMEDY": string(solver.remedy),
         "COORDINATE_TOLERANCE": number(formulation.tolerances.coordinates),
         "STATE_TOLERANCE": number(formulation.tolerances.states),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),

@@ -249,6 +249,7 @@ class _ModelCode:
         yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
+        yield f"static const Energies mechanisms[] = {{{self._energies()}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"
         start = simulation.initialization
@@ -274,6 +275,17 @@ class _ModelCode:
             initial = number(signal.initial if isinstance(signal, StepSignal) else 0.0)
             rows.append(f"{{{index}, {kind}, {len(signal.times)}, times_{place}, values_{place}, {initial}}}")
         yield f"static const Signal signals[] = {{{', '.join(rows) or '{0, SIGNAL_STEPS, 0, NULL, NULL, 0.0}'}}};"
+
+    def _energies(self) -> str:
+        """Return where the energies of each mechanism stand among outputs and integrals."""
+        watch = self._simulation.energy_watch
+        return (
+            ", ".join(
+                f"{{{string(names[0])}, {', '.join(str(self._places[name][1]) for name in names)}}}"
+                for names in watch.mechanisms
+            )
+            or "{NULL, 0, 0, 0, 0, 0}"
+        )
 
     def _row(self, variable: Variable) -> str:
         kind, index = self._places[variable.name]

@@ -25,7 +25,7 @@ from mbsfmu.formulations.state import ARRAYS
 from mbsfmu.formulations.step_history import BEGUN
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import classical_runge_kutta, explicit, implicit, newton, solver
+from mbsfmu.simulation import classical_runge_kutta, energy_watch, explicit, implicit, newton, solver
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_TIME": (times, "SAME_TIME"),
@@ -74,6 +74,11 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ROUNDED": (newton, "ROUND_OFF"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
+    "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
+    "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
+    "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
+    "DENSE": (energy_watch, "DENSE"),
+    "HIGHEST": (energy_watch, "HIGHEST"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
 }
 """Names in C of constants that stand in Python, where it is said what they mean."""

@@ -28,6 +28,8 @@ class Snapshot:
         Relative and absolute tolerance of a solver that chooses its steps, shape (2,); zero for others.
     parameters, inputs, held, effective, calculated, discrete
         As the simulation has them; `effective` are the inputs that the state is consistent with.
+    energies
+        What the watch on energy has seen.
     stepped
         Whether a step was made since initialization.
     state
@@ -45,6 +47,7 @@ class Snapshot:
     effective: Floats
     calculated: Floats
     discrete: Floats
+    energies: Floats
     stepped: bool
     state: State | None
 
@@ -56,15 +59,16 @@ class StateFormat:
     ----------
     functions
         Functions of the system; they tell the sizes.
-    calculated
-        Number of calculated parameters.
+    calculated, energies
+        Number of calculated parameters, and of what the watch on energy has seen.
     identity
         Of the simulation: states of others are refused.
     """
 
-    def __init__(self, functions: SystemFunctions, calculated: int, identity: str) -> None:
+    def __init__(self, functions: SystemFunctions, calculated: int, energies: int, identity: str) -> None:
         n, inputs = len(functions.coordinates), len(functions.inputs)
-        self._head = (8, len(functions.parameters), inputs, inputs, inputs, calculated, len(functions.discrete))
+        own = (calculated, len(functions.discrete), energies)
+        self._head = (8, len(functions.parameters), inputs, inputs, inputs, *own)
         self._body = array_sizes(functions)
         self._size = sum(self._head) + sum(self._body) + n
         self._coordinates = n
@@ -83,6 +87,7 @@ class StateFormat:
             snapshot.effective,
             snapshot.calculated,
             snapshot.discrete,
+            snapshot.energies,
         ]
         if state is None:
             parts.append(np.zeros(self._size - sum(self._head)))
@@ -108,11 +113,13 @@ class StateFormat:
             raise InputError(f"{_DAMAGED}: it has {len(content)} bytes; a state of this model has {8 * self._size}")
         sizes = (*self._head, *self._body, self._coordinates)
         numbers = np.frombuffer(content, dtype=float)
-        flags, parameters, inputs, held, effective, calculated, discrete, *rest = (
+        flags, parameters, inputs, held, effective, calculated, discrete, energies, *rest = (
             part.copy() for part in np.split(numbers, np.cumsum(sizes)[:-1])
         )
         *arrays, independent = rest
         self._check(flags, held, independent)
+        if not (energies[0] >= 0 and np.isfinite(energies[0])):
+            raise InputError(f"{_DAMAGED}: it says what no simulation can be in")
         state = None
         if flags[7]:
             partition = None
@@ -132,6 +139,7 @@ class StateFormat:
             effective,
             calculated,
             discrete,
+            energies,
             bool(flags[6]),
             state,
         )

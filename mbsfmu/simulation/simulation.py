@@ -21,6 +21,7 @@ from mbsfmu.formulations.system import starts
 from mbsfmu.identity import Origin
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.dependencies import Dependencies
+from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.sampling import Sampler
@@ -68,6 +69,8 @@ class Simulation:
         What the simulation is made of; the functions are the formulation's.
     rank_watch
         Tells where the loop equations lose rank.
+    energy_watch
+        Tells where the energy drifts.
     identity, origin
         As given.
     """
@@ -108,7 +111,9 @@ class Simulation:
             for index, variable in enumerate(getattr(self._table, kind))
         }
         self._variable_by_name = {variable.name: variable for variable in self._table.ordered}
-        self._format = StateFormat(self.functions, len(self._table.calculated), identity)
+        names = [variable.name for variable in self._table.continuous]
+        self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
+        self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.independent_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm)
         self._tolerances = self._present_tolerances
@@ -255,6 +260,7 @@ class Simulation:
         self._state = state
         self._sample()
         self.rank_watch.begin(time, self._state)
+        self.energy_watch.begin()
         self._calculated = np.array(list(start.calculated.values()))
         self._stepped = False
         self._row = None
@@ -277,6 +283,8 @@ class Simulation:
         self._started()
         if not abs(time - self.time) <= tolerance(step, time, self.time):
             raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
+        if not self.energy_watch.begun:
+            self._follow_energy()
         before = self._state, self.time, self._passed, self._sampled, self._effective
         discrete = self.functions.discrete.copy()
         self._sampler.check(time + step)
@@ -290,6 +298,16 @@ class Simulation:
             self.rank_watch.forget()
             self._row = None
             raise
+        if self.energy_watch.due():
+            self._follow_energy()
+
+    def _follow_energy(self) -> None:
+        """Look at the energies of now, without a change to what the next step begins with."""
+        row = self._row
+        if row is None:
+            self.functions.parameters[:] = self._parameters
+            row = readings(self.formulation, self._started(), self._effective)
+        self.energy_watch.follow(np.array([self.time]), row[np.newaxis])
 
     def run(
         self,
@@ -331,6 +349,7 @@ class Simulation:
 
         def result() -> Result:
             warn_below_minimum(self._table.continuous, times[:done], rows[:done])
+            self.energy_watch.follow(times[:done], rows[:done])
             return Result(
                 times[:done],
                 rows[:done],
@@ -450,7 +469,11 @@ class Simulation:
         """
         kind, index = self._find(name)
         if kind == "continuous":
-            return float(self._readings()[index])
+            anew = self._row is None
+            row = self._readings()
+            if anew and self._stepped:
+                self._follow_energy()  # looked at anyway
+            return float(row[index])
         if kind == "calculated":
             self._started()
             return float(self._calculated[index])
@@ -478,10 +501,13 @@ class Simulation:
         elif kind == "settings":
             self.solver.step = number
         elif number != self._parameters[index]:
+            before = self._readings() if self._stepped else None
             self._parameters = self._parameters.copy()
             self._parameters[index] = number
             self._row = None
             self._state = self._adapted() if self._stepped else None
+            if before is not None:
+                self.energy_watch.shift(before, self._readings())
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would take it now; a parameter may always be given the value that it has.
@@ -532,6 +558,7 @@ class Simulation:
                 self._effective if self._state is not None else self._inputs.values,
                 self._calculated,
                 self.functions.discrete,
+                self.energy_watch.numbers,
                 self._stepped,
                 self._state,
             )
@@ -554,6 +581,7 @@ class Simulation:
         self._inputs.values, self._inputs.held = snapshot.inputs, snapshot.held
         self._effective = snapshot.effective
         self._calculated = snapshot.calculated
+        self.energy_watch.numbers = snapshot.energies
         self._stepped = snapshot.stepped
         self._state = snapshot.state
         self.rank_watch.forget()

@@ -112,6 +112,13 @@ class Solver(ABC):
     def name(self) -> str:
         """Name of the solver."""
 
+    @property
+    def remedy(self) -> str:
+        """What to do where the motion is not resolved."""
+        formulation = self.formulation
+        opens = formulation.drifts and formulation.functions.rows
+        return formulation.remedy if opens else "take smaller steps, or a solver that chooses them"
+
     def output_step(self, stop: float) -> float:  # noqa: ARG002
         """Return the interval in s of the result of a run to a stop time in s, where none is asked for."""
         return self.step
@@ -140,6 +147,12 @@ class AdaptiveSolver(Solver):
     options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the motion is not resolved."""
+        formulation = self.formulation
+        return formulation.remedy if formulation.drifts and formulation.functions.rows else "take a smaller tolerance"
 
     def output_step(self, stop: float) -> float:
         """Return the step in s, and at most the run: steps inside are not made with it."""

@@ -7,6 +7,7 @@ import logging
 import pytest
 from cranks import parallel_cranks
 from importer import Importer
+from stops import stop
 
 from mbsfmu.exporting import export
 
@@ -23,7 +24,8 @@ def cranks(tmp_path_factory: pytest.TempPathFactory) -> Importer:
 
 
 def warnings(importer: Importer) -> list[str]:
-    return [message for status, message in importer.messages if status == WARNING]
+    """Messages are formats of printf, where a percent sign is written twice."""
+    return [message.replace("%%", "%") for status, message in importer.messages if status == WARNING]
 
 
 @pytest.mark.parametrize("step", [1e-3, 0.05])
@@ -57,3 +59,62 @@ def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, capl
     assert len(expected) == 2
     assert "do not close the loops" in expected[0]
     assert warnings(cranks) == expected
+
+
+@pytest.fixture(scope="module")
+def stopping(tmp_path_factory: pytest.TempPathFactory) -> Importer:
+    """Return the unit of a mass that hits a stop."""
+    folder = tmp_path_factory.mktemp("stop")
+    (path,) = export(stop(), folder, layout="monolithic")
+    return Importer(path, folder / "unpacked")
+
+
+COARSE = 1e-3
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_energy_that_drifts_is_told_once(stopping: Importer, caplog: pytest.LogCaptureFixture, reads: bool) -> None:
+    """Also where the unit goes back; a restored and a reset one say what a simulation in process says."""
+    slave = stopping.running()
+    simulation = stop().simulation(compiled=False)
+    for _ in range(2):
+        stopping.messages.clear()
+        caplog.clear()
+        saved = slave.getFMUstate()
+        simulation.initialize()
+        for _ in range(2):
+            slave.setFMUstate(saved)
+            for index in range(8):
+                slave.doStep(index * COARSE, COARSE)
+                if reads:
+                    stopping.get(slave, "energy.kinetic")
+        for index in range(8):
+            simulation.step(index * COARSE, COARSE)
+        expected = [each.getMessage() for each in caplog.records if "is not resolved" in each.getMessage()]
+        assert len(expected) == 1
+        assert warnings(stopping) == expected
+        slave.freeFMUstate(saved)
+        slave.terminate()
+        assert warnings(stopping) == expected
+        slave.reset()
+        slave.setupExperiment(startTime=0.0)
+        slave.enterInitializationMode()
+        slave.exitInitializationMode()
+
+
+def test_units_whose_steps_are_fine_say_nothing_of_energy(stopping: Importer) -> None:
+    stopping.messages.clear()
+    slave = stopping.running(**{"solver.step": 2e-6})
+    for index in range(4):
+        slave.doStep(index * COARSE, COARSE)
+    slave.terminate()
+    assert warnings(stopping) == []
+
+
+def test_at_the_end_units_look_at_energy_that_nobody_read(stopping: Importer) -> None:
+    """The first point of the run is the last before the mass comes to the stop, and the next one the end."""
+    stopping.messages.clear()
+    slave = stopping.running()
+    slave.doStep(0.0, 20 * COARSE)
+    slave.terminate()
+    assert len(warnings(stopping)) == 1

@@ -32,9 +32,11 @@ typedef struct {
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double error_estimate;              /* of rk4, added up over the steps */
     double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
+    double highest[ROOM(HIGHEST * MECHANISMS)]; /* energies until now, see energy_watch.c */
+    uint64_t communications;            /* communication steps */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
-    int mode, has_stop_time, initialized;
+    int mode, has_stop_time, initialized, energies_followed;
     int step_status;                    /* what the last step returned */
 } State;
 
@@ -56,6 +58,7 @@ struct Instance {
     double unturned[ROOM(REFERENCES)];  /* references where nothing has turned yet: quaternions w, x, y, z */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     Watch watch;
+    int drift_told[ROOM(MECHANISMS)];   /* decides on nothing but what is told */
     Known known;                        /* which of these fit the state */
     Logger logger;
     void *environment;                  /* of the logger */

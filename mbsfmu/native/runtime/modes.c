@@ -64,6 +64,7 @@ static Status exit_initialization(Instance *instance) {
 static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (state->mode != STEPPING) return REFUSE("only a running unit can be terminated");
+    follow_energy(instance);
     instance->state.mode = TERMINATED;
     report(
         instance, DONE, "%.0f internal steps, %.0f iterations, %.0f retries", state->steps, state->newton_total,
@@ -106,7 +107,11 @@ static Status step_to(Instance *instance, double time, double length) {
     if (state->has_stop_time && time + length > state->stop_time + OVERSHOOT * length) {
         return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + length, state->stop_time);
     }
-    if (simulate(instance, time + length)) return DONE;
+    if (!state->energies_followed) follow_energy(instance);
+    if (simulate(instance, time + length)) {
+        follow_energy_if_due(instance);
+        return DONE;
+    }
     report(instance, DISCARDED, "%s", instance->reason);
     return DISCARDED;
 }

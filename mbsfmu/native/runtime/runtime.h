@@ -90,6 +90,12 @@ typedef struct {
     int rod;
 } Tensor;
 
+/* The energies of a mechanism: among outputs, and among integrals; the name is that of the drift. */
+typedef struct {
+    const char *name;
+    int drift, kinetic, potential, work, dissipated;
+} Energies;
+
 typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR } SignalKind;
 
 /* The signal that an input follows until it is set. */

@@ -3,18 +3,6 @@
 
 /* -- states ------------------------------------------------------------------------------------------------------ */
 
-/* Write the state into the arguments of the traced functions. */
-static void load(Instance *instance) {
-    const State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-#define LOAD(name, size) COPY(parts->name, state->name, size);
-    STATE_ARRAYS(LOAD)
-#undef LOAD
-    COPY(parts->parameters, state->parameters, PARAMETERS);
-    COPY(parts->inputs, state->effective, INPUTS);
-    COPY(parts->discrete, state->discrete, DISCRETE);
-}
-
 #if !OWN_MOTION
 
 /* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
@@ -268,6 +256,7 @@ static int initialize(Instance *instance) {
     instance->known = NOTHING;
     instance->watch.told = instance->watch.follows = 0;
     follow_rank(instance);
+    begin_energy(instance);
     return 1;
 }
 

@@ -12,6 +12,8 @@
 #include "assembly.c"
 #include "report.h"
 #include "change_points.c"
+#include "loading.c"
+#include "energy_watch.c"
 #include "simulation.c"
 #include "variation.c"
 #include "reactions.c"

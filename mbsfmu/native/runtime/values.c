@@ -5,9 +5,8 @@ static int up_to_date(Instance *instance) {
     if (!initialized(instance)) return 0;
     refresh(instance);
     if (instance->known == NOTHING) {
-        load(instance);
-        step_functions.outputs(&instance->parts, instance->outputs, instance->violation);
-        instance->known = OUTPUTS_KNOWN;
+        find_outputs(instance);
+        if (instance->state.mode == STEPPING) follow_energy(instance);
     }
     return 1;
 }
@@ -113,16 +112,19 @@ static void set_value(Instance *instance, const Variable *variable, double value
 
 static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {
     if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
-    for (size_t k = 0; k < count; k++) {
-        if (check_value(instance, &variables[indices[k]], values[k]) != DONE) return REFUSED;
-    }
     int tuned = 0;
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[indices[k]];
+        if (check_value(instance, variable, values[k]) != DONE) return REFUSED;
         tuned |= variable->kind == PARAMETER && values[k] != *place_of(&instance->state, variable);
-        set_value(instance, variable, values[k]);
     }
+    tuned &= instance->state.mode == STEPPING;
+    if (tuned) shift_drift(instance, -1.0);
+    for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
     /* Accelerations and rates jump with the parameters that they depend on, as they do with inputs. */
-    if (tuned && instance->state.mode == STEPPING) make_consistent(instance);
+    if (tuned) {
+        make_consistent(instance);
+        shift_drift(instance, 1.0);
+    }
     return DONE;
 }

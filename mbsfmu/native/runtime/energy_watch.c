@@ -1,0 +1,70 @@
+/* Energy that drifts tells steps which do not resolve the motion; as mbsfmu/simulation/energy_watch.py. It is looked at
+ * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. */
+
+/* Make the outputs fit the state. */
+static void find_outputs(Instance *instance) {
+    if (instance->known != NOTHING) return;
+    load(instance);
+    step_functions.outputs(&instance->parts, instance->outputs, instance->violation);
+    instance->known = OUTPUTS_KNOWN;
+}
+
+static double highest_of(double *highest, double value) { return *highest = larger(*highest, value); }
+
+static double range_of(double *highest, double value) {
+    const double up = highest_of(highest, value);
+    return up + highest_of(highest + 1, -value);
+}
+
+/* Look at the energies of one mechanism. */
+static void follow_mechanism(Instance *instance, const Energies *energies, int index) {
+    double *highest = instance->state.highest + HIGHEST * index;
+    const double *outputs = instance->outputs, *integrals = instance->state.integrals;
+    double turned_over = highest_of(highest, outputs[energies->kinetic]);
+    turned_over = larger(turned_over, range_of(highest + 1, outputs[energies->potential]));
+    turned_over = larger(turned_over, range_of(highest + 3, integrals[energies->work]));
+    turned_over = larger(turned_over, range_of(highest + 5, integrals[energies->dissipated]));
+    const double least = LEAST_SHARE * larger(highest[1], highest[2]) + LEAST_DRIFT;
+    const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
+    if (instance->drift_told[index] || !(drift > larger(LARGE_DRIFT * turned_over, least))) return;
+    instance->drift_told[index] = 1;
+    report(
+        instance, DONE_WITH_WARNING,
+        "%s: from t = %.6g s on the motion is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
+        "the motion may be off by far more than that: " DRIFT_REMEDY, whole.name, instance->state.time, energies->name,
+        drift, 100.0 * drift / turned_over, turned_over
+    );
+}
+
+/* Look at the energies at the state as the next point of the run. */
+static void follow_energy(Instance *instance) {
+    if (MECHANISMS == 0) return;
+    find_outputs(instance);
+    for (int k = 0; k < MECHANISMS; k++) follow_mechanism(instance, &mechanisms[k], k);
+    instance->state.energies_followed = 1;
+}
+
+static void begin_energy(Instance *instance) {
+    State *state = &instance->state;
+    for (int i = 0; i < HIGHEST * MECHANISMS; i++) state->highest[i] = i % HIGHEST == HIGHEST - 1 ? 0.0 : -DBL_MAX;
+    state->communications = 0;
+    state->energies_followed = 0;
+    memset(instance->drift_told, 0, sizeof instance->drift_told);
+}
+
+/* Count a communication step, and look at those that are due. */
+static void follow_energy_if_due(Instance *instance) {
+    const uint64_t count = ++instance->state.communications;
+    uint64_t apart = 1;
+    while (apart * 2 * DENSE <= count) apart *= 2;
+    if (count % apart == 0) follow_energy(instance);
+}
+
+/* Let energy that parameters bring in or take out while they change be no drift: called before with -1, after with 1. */
+static void shift_drift(Instance *instance, double sign) {
+    if (MECHANISMS == 0) return;
+    find_outputs(instance);
+    for (int k = 0; k < MECHANISMS; k++) {
+        instance->state.highest[HIGHEST * (k + 1) - 1] += sign * instance->outputs[mechanisms[k].drift];
+    }
+}

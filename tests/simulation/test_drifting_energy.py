@@ -1,0 +1,121 @@
+"""Steps that do not resolve the motion are told by the energy that drifts, whatever the rule; others are not."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from stops import ENERGY, at_most_compressed, stop
+
+from mbsfmu import CoupledModel
+from mbsfmu.models import BUILT_IN, built_in
+from mbsfmu.simulation.result import Result
+
+NOT_RESOLVED = "the motion is not resolved"
+COARSE = 1e-3
+FINE = 2e-6
+SHORT = 0.02
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if NOT_RESOLVED in each.getMessage()]
+
+
+def run(model: CoupledModel, horizon: float, **options: object) -> Result:
+    return model.simulation(compiled=False, **options).run(horizon)
+
+
+def test_a_stop_that_steps_pass_over_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """All energy that there is is that of the mass as it comes; where the motion should rest it is not stored."""
+    result = run(stop(), SHORT, step=COARSE)
+    (sentence,) = told(caplog)
+    drift = np.abs(result["energy.kinetic"] + result["energy.potential"] + result["energy.dissipated"] - ENERGY)
+    assert drift.max() > 0.05 * ENERGY
+    assert f"energy.drift comes to {drift.max():.3g} J" in sentence
+    assert f"from t = {result.time[np.argmax(drift > 0.05 * ENERGY)]:.6g} s on" in sentence
+    assert sentence.startswith("stop: ")
+    assert sentence.endswith(": take smaller steps, or a solver that chooses them")
+
+
+def test_a_stop_that_is_resolved_is_right_and_nothing_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    time, stored = at_most_compressed()
+    result = run(stop(), 2.0 * time, step=FINE)
+    assert result["energy.potential"].max() == pytest.approx(stored, rel=1e-3)
+    assert told(caplog) == []
+
+
+def test_where_potential_energy_is_zero_makes_no_difference(caplog: pytest.LogCaptureFixture) -> None:
+    """Gravity across the guide and a ground 1 km up: 2 MJ that are never turned over."""
+    run(stop(-9.81), SHORT, step=COARSE)
+    assert len(told(caplog)) == 1
+
+
+@pytest.mark.parametrize("options", [{"solver": "rk4", "formulation": "dca"}, {"solver": "bdf2"}])
+def test_other_rules_are_told_as_well(options: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    run(stop(), 2e-3, step=4e-4, **options)
+    assert len(told(caplog)) == 1
+
+
+def test_a_machine_with_a_step_as_long_as_its_motion_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The crank of the quick-return ends more than 0.05 rad from where it should be."""
+    coarse = run(built_in("quick-return"), 10.0, step=1.0)
+    (sentence,) = told(caplog)
+    assert f"comes to {coarse.largest('energy.drift'):.3g} J" in sentence
+    caplog.clear()
+    fine = built_in("quick-return").simulation(step=2e-3).run(10.0)
+    assert told(caplog) == []
+    assert abs(coarse["crank.angle"][-1] - fine["crank.angle"][-1]) > 0.05
+
+
+def test_what_to_do_depends_on_what_makes_the_steps() -> None:
+    adaptive = {"solver": "rk45", "formulation": "dca"}
+    assert "more stabilisation" in built_in("five-bar").simulation(**adaptive).solver.remedy
+    assert built_in("pendulum-3").simulation(**adaptive).solver.remedy == "take a smaller tolerance"
+    assert built_in("five-bar").simulation().solver.remedy.startswith("take smaller steps")
+
+
+def test_single_steps_are_told_once_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = stop().simulation(compiled=False, step=COARSE)
+    for _ in range(2):
+        simulation.initialize()
+        start = simulation.save()
+        for _ in range(2):
+            simulation.restore(start)
+            for index in range(8):
+                simulation.step(index * COARSE, COARSE)
+        assert len(told(caplog)) == 1
+        caplog.clear()
+
+
+def test_what_was_turned_over_is_in_saved_states(caplog: pytest.LogCaptureFixture) -> None:
+    """A simulation that goes on elsewhere knows of the start, though the mass rests now."""
+    simulation = stop().simulation(compiled=False, step=FINE)
+    simulation.step(0.0, 1e-3)
+    other = stop().simulation(compiled=False, step=FINE)
+    other.restore(simulation.save())
+    np.testing.assert_array_equal(other.energy_watch.numbers, simulation.energy_watch.numbers)
+    other.step(1e-3, 1e-3)
+    assert told(caplog) == []
+
+
+def test_energy_by_changed_parameters_is_no_drift(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = built_in("pendulum-2").simulation(compiled=False)
+    tunable = [each.name for each in simulation.variables if each.settable and each.variability.value == "tunable"]
+    simulation.step(0.0, 1e-3)
+    before = simulation.get("energy.drift")
+    for name in tunable:
+        if name != "solver.step":
+            simulation.set(name, simulation.get(name) + 1.0)
+    changed = simulation.get("energy.drift") - before
+    simulation.step(1e-3, 1e-3)
+    assert simulation.energy_watch.numbers[-1] == pytest.approx(changed)
+    assert told(caplog) == []
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, "pendulum-3"])
+@pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca", "dca-alm"])
+def test_usual_steps_of_models_are_fine(name: str, formulation: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        built_in(name).simulation(formulation=formulation).run(0.1)
+    assert told(caplog) == []

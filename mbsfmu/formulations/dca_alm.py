@@ -19,8 +19,8 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.penalty import MOST_STIFFENING, AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
-from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
@@ -123,10 +123,12 @@ class DcaAlm(Formulation):
     def step_penalty(self) -> TracedFunction:
         """Nothing but what it writes: the penalty factor in the equations of a step.
 
-        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far.
+        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far, but not
+        as far as round-off: small bodies of 1e-12 kg would not be felt beside the paper's factor.
         """
         largest = ca.mmax(ca.diag(self.functions.expressions.mass))
-        factor = ca.fmax(STEP_PENALTY, STIFFENING * self.equations.end.acceleration_by_position * largest)
+        inertia = self.equations.end.acceleration_by_position * largest
+        factor = ca.fmax(ca.fmin(STEP_PENALTY, MOST_STIFFENING * inertia), STIFFENING * inertia)
         return self.functions.traced("step_penalty", [factor], into=["penalty"])
 
     def settle(self) -> None:

@@ -18,6 +18,9 @@ NEAR = 1e-3
 """Where the last equation stands out of the span of the others by less than this share of the first, rank is lost."""
 KEPT = 0.3
 """A minor is looked at as long as its least pivot has not fallen below this share of what it was when chosen."""
+STRIDE = 0.1
+"""Points are passed by while no coordinate has moved by more than this share of the least pivot at the last one: no
+pivot can have vanished since then."""
 HALVINGS = 40
 
 
@@ -63,12 +66,15 @@ class RankWatch:
         Name of the joint that each loop equation belongs to.
     scales
         By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n).
+    lengths
+        By which coordinates are divided so that they are, shape (n,).
     """
 
     def __init__(self, functions: SystemFunctions, rank: int, arm: float) -> None:
         self._functions = functions
         self._rank = rank
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
+        self.lengths = np.array([arm if each.unit == "m" else 1.0 for each in functions.system.coordinates])
         self.scales = functions.element_scales(arm)
         self._told = False
         self.forget()
@@ -82,23 +88,28 @@ class RankWatch:
     def forget(self) -> None:
         """Let the next point be one that does not follow from the last."""
         self._last: tuple[float, State, Minor] | None = None
+        self._least = 0.0  # pivot at the last point
 
     def follow(self, time: float, state: State) -> None:
         """Look at the next point in s of a run, and tell the first change point in the log."""
         if not self._rank or self._told:
             return
-        self._functions.references[:] = state.references
         found: tuple[float, int] | None = None
         last = self._last
         if last is not None and _same(last[1].references, state.references):
+            moved = np.abs(state.coordinates - last[1].coordinates)
+            if np.all(moved <= STRIDE * self._least * self.lengths):
+                return
+            self._functions.references[:] = state.references
             size, sign = self._minor_at(state.coordinates, last[2])
             if sign == last[2].sign and size >= KEPT * last[2].size:
-                self._last = time, state, last[2]
+                self._last, self._least = (time, state, last[2]), size
                 return
             if sign != last[2].sign:
                 found = self._between(last, time, state)
+        self._functions.references[:] = state.references
         minor, measure = self._choose(state.coordinates)
-        self._last = time, state, minor
+        self._last, self._least = (time, state, minor), minor.size
         if found is None and measure < NEAR:
             found = time, int(minor.rows[-1])
         if found is not None:

@@ -261,6 +261,7 @@ class _ModelCode:
         if simulation.functions.rows:
             watch = simulation.rank_watch
             yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
+            yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
             yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
         rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"

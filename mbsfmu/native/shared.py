@@ -57,6 +57,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "CLOSING_ITERATIONS": (dependent, "MOST_ITERATIONS"),
     "NEAR_CHANGE": (change_points, "NEAR"),
     "MINOR_KEPT": (change_points, "KEPT"),
+    "CHANGE_STRIDE": (change_points, "STRIDE"),
     "CHANGE_HALVINGS": (change_points, "HALVINGS"),
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),

@@ -82,11 +82,22 @@ static int lost_between(Watch *watch, const Parts *parts, const State *state, do
     return choose_minor(watch, parts, coordinates) < NEAR_CHANGE;
 }
 
+/* Whether coordinates have moved so little since the last point that no pivot can have vanished. */
+static int is_near(const Watch *watch, const State *state) {
+    if (!watch->follows || memcmp(watch->references, state->references, sizeof watch->references) != 0) return 0;
+    for (int j = 0; j < COORDINATES; j++) {
+        const double moved = fabs(state->coordinates[j] - watch->coordinates[j]);
+        if (!(moved <= CHANGE_STRIDE * watch->least * watched_lengths[j])) return 0;
+    }
+    return 1;
+}
+
 /* Whether the minor of the last point still serves at the state; tells too whether rank was lost between them. */
 static int still_serves(Watch *watch, const Parts *parts, const State *state, int *lost, double *time, int *row) {
     int sign;
     if (!watch->follows || memcmp(watch->references, state->references, sizeof watch->references) != 0) return 0;
     const double size = minor_at(watch, parts, state->coordinates, &sign);
+    watch->least = size;
     if (sign == watch->sign) return size >= MINOR_KEPT * watch->size;
     *lost = lost_between(watch, parts, state, time);
     *row = watch->rows[INDEPENDENT - 1];
@@ -100,10 +111,11 @@ static void follow_rank(Instance *instance) {
     Watch *watch = &instance->watch;
     double time = state->time;
     int lost = 0, row = 0;
-    if (watch->told) return;
+    if (watch->told || is_near(watch, state)) return;
     COPY(parts->references, state->references, REFERENCES);
     if (!still_serves(watch, parts, state, &lost, &time, &row)) {
         const double last = choose_minor(watch, parts, state->coordinates);
+        watch->least = watch->size;
         if (!lost && last < NEAR_CHANGE) {
             lost = 1;
             time = state->time;

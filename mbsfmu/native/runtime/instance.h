@@ -43,7 +43,8 @@ typedef struct {
 /* What follows the rank of the loop equations; it decides on nothing but what is told. */
 typedef struct {
     double time, coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], references[ROOM(REFERENCES)];
-    double size;                        /* least pivot of a minor of Phi_z where it was chosen */
+    double size;                        /* least pivot of a minor of Phi_z where it was chosen … */
+    double least;                       /* … and at the last point */
     int rows[ROOM(INDEPENDENT)], columns[ROOM(INDEPENDENT)], sign;
     int follows;                        /* whether the next point of the run follows from this one */
     int told;

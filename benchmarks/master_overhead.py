@@ -21,7 +21,6 @@ import fmpy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear, halves
-from mbsfmu.cosim.port import Port
 
 from mbsfmu import cosimulate
 from mbsfmu.cosim.loading import instantiate, load_graph
@@ -62,7 +61,7 @@ def calls_alone(units: list[Path], ramps: bool, rates: bool) -> float:
             instance.exit_initialization()
             inputs = [v.name for v in instance.variables.values() if v.causality == "input"]
             outputs = [v.name for v in instance.variables.values() if v.causality == "output"]
-            work.append((instance, Port(instance, inputs), Port(instance, outputs)))
+            work.append((instance, instance.port(inputs), instance.port(outputs)))
         begin = time.perf_counter()
         for index in range(STEPS):
             for instance, taken, given in work:

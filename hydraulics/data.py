@@ -75,7 +75,8 @@ class Data(BaseModel):
         DataError
             When a replaced field is unknown or out of its range, or does not fit the others.
         """
-        return type(self)(**{**dict(self), **(update or {})})
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | (self.model_extra or {})
+        return type(self)(**{**fields, **(update or {})})
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Give what differs from the defaults; of collections, the names of what is in them."""

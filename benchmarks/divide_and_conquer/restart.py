@@ -15,12 +15,13 @@ import numpy as np
 from flow import Flow
 from scipy.integrate import RK45
 
-from mbsfmu.formulations.hdca import GROWN, STABILISATION, Hdca
+from mbsfmu.formulations.hdca import GROWN, Hdca, HdcaOptions
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STOP = 0.5 if QUICK else 10.0
 CASES = ("loop-4",) if QUICK else ("loop-4", "loop-8", "double-loop-8")
 TOLERANCES = (1e-3, 1e-6) if QUICK else (1e-3, 1e-6, 1e-9)
+STABILISATION = HdcaOptions().stabilisation
 SETTINGS = ((math.inf, 0.0), (GROWN, 0.0), (GROWN, 1.0), (math.inf, STABILISATION), (GROWN, STABILISATION))
 SHARES = (1.0, 2.0, GROWN, 100.0)
 COLUMNS = "right-hand sides | energy [J] | positions [m, rad] | velocities [m/s, rad/s] |"

@@ -33,7 +33,7 @@ def moving(system: MechanismSystem) -> Instant:
     random, none = np.random.default_rng(0), np.zeros(0)
     z, velocities, momenta = (random.normal(size=len(system.coordinates)) for _ in range(3))
     given = starts(system.parameters)
-    return Instant(z, velocities, np.zeros(len(z)), none, np.zeros(3), none, given, none, momenta)
+    return Instant(z, velocities, np.zeros(len(z)), none, np.zeros(3), none, given, none, momenta, none)
 
 
 def dca(system: MechanismSystem, instant: Instant) -> None:

@@ -29,11 +29,11 @@ def instant_of(system: AbsoluteSystem) -> Instant:
     n = len(system.coordinates)
     empty = Instant(
         np.zeros(n), np.zeros(n), np.zeros(n), none, np.zeros(len(system.integrals)), none, parameters,
-        system.start_references(z), np.zeros(n),
+        system.start_references(z), np.zeros(n), none,
     )  # fmt: skip
     coordinates, rates = system.place(z, velocities, empty)
     return Instant(
-        coordinates, rates, np.zeros(n), none, empty.integrals, none, parameters, empty.references, empty.momenta
+        coordinates, rates, np.zeros(n), none, empty.integrals, none, parameters, empty.references, empty.momenta, none
     )
 
 

@@ -227,14 +227,15 @@ def test_crafted_state_with_a_true_checksum_is_refused(importer: Importer) -> No
     state = slave.getFMUstate()
     content = slave.serializeFMUstate(state)
     assert Crafted(content).content == content
-    flags = 1 + 3 + 4  # held inputs, dependent coordinates, mode and the like: the last numbers of a state
-    for place in range(len(content) - 4 * flags, len(content), 4):
+    held, coordinates, modes = 1, 3, 5  # inputs, choice of coordinates, mode and the like: the last numbers …
+    end = len(content) - 4  # … but for what fills it up to whole words
+    for place in range(end - 4 * (held + coordinates + modes), end, 4):
         for value in (2**31 - 1, -5, 1000):
             crafted = Crafted(content)
             struct.pack_into("<i", crafted.body, place - Crafted.HEADER.size, value)
             with pytest.raises(FMICallException):
                 slave.setFMUstate(slave.deSerializeFMUstate(crafted.content))
-    for place in range(len(content) - 4 * (3 + 4), len(content) - 4 * 4, 4):  # one coordinate too many or too few
+    for place in range(end - 4 * (coordinates + modes), end - 4 * modes, 4):  # one coordinate too many or too few
         crafted = Crafted(content)
         (chosen,) = struct.unpack_from("<i", crafted.body, place - Crafted.HEADER.size)
         struct.pack_into("<i", crafted.body, place - Crafted.HEADER.size, 1 - chosen)

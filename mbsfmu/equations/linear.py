@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqrf, dgetrf, dgetri, dgetrs, dorgqr, dtrtrs
+from scipy.linalg.lapack import dgeqp3, dgeqrf, dgetrf, dgetri, dgetrs, dorgqr, dtrtrs
 
 Floats = NDArray[np.float64]
 
@@ -114,6 +114,11 @@ def pivot_columns(matrix: Floats) -> tuple[Floats, NDArray[np.intp]]:
             direction = rest[:, column] / sizes[column]
             rest -= np.outer(direction, direction @ rest)
     return lengths, order
+
+
+def pivot_lengths(matrix: Floats) -> Floats:
+    """Return the lengths of `pivot_columns` alone, by LAPACK, which is quicker: shape (min(m, n),)."""
+    return np.abs(np.diagonal(dgeqp3(matrix)[0]))
 
 
 def factors_of(matrix: Floats) -> Factors | TallFactors:

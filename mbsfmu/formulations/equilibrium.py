@@ -7,7 +7,7 @@ import logging
 import numpy as np
 from scipy.linalg import null_space
 
-from mbsfmu.equations.linear import pivot_columns
+from mbsfmu.equations.linear import pivot_columns, pivot_lengths
 from mbsfmu.formulations.change_points import NEAR
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
@@ -36,9 +36,11 @@ def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> t
     mass, rest, rates, _ = functions.equilibrium()
     jacobian, quadratic = functions.closure()[1], functions.quadratic()[0]
     if scales is not None and functions.rank:
-        lengths, order = pivot_columns((jacobian / scales).T)
-        kept = order[: np.count_nonzero(lengths > NEAR * lengths[0])]
-        if len(kept) < functions.rank:
+        columns = (jacobian / scales).T
+        lengths = pivot_lengths(columns)
+        count = np.count_nonzero(lengths > NEAR * lengths[0])
+        if count < functions.rank:
+            kept = pivot_columns(columns)[1][:count]
             found, multipliers = _with_rows(kept, mass, jacobian, rest, quadratic)
             return (
                 found,

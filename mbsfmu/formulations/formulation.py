@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -300,7 +301,12 @@ class Formulation(ABC):
 
     def fitting_motion(self) -> tuple[Floats, Floats, Floats]:
         """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold."""
-        return accelerations(self.functions, self.functions.element_scales(self.arm) if self.leaves_out else None)
+        return accelerations(self.functions, self._element_scales)
+
+    @cached_property
+    def _element_scales(self) -> Floats | None:
+        """What elements of Φ_z are measured by where equations are left out."""
+        return self.functions.element_scales(self.arm) if self.leaves_out else None
 
     @property
     def arm(self) -> float:

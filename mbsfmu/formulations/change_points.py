@@ -74,7 +74,7 @@ class RankWatch:
         self._functions = functions
         self._rank = rank
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
-        self.lengths = np.array([arm if each.unit == "m" else 1.0 for each in functions.system.coordinates])
+        self.lengths = functions.coordinate_lengths(arm)
         self.scales = functions.element_scales(arm)
         self._told = False
         self.forget()

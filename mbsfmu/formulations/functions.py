@@ -143,7 +143,11 @@ class SystemFunctions:
         """
         system = self.system
         equations = [arm if system.constraint_units[row] == "m" else 1.0 for row in self.rows]
-        return np.divide.outer(equations, [arm if each.unit == "m" else 1.0 for each in system.coordinates])
+        return np.divide.outer(equations, self.coordinate_lengths(arm))
+
+    def coordinate_lengths(self, arm: float) -> Floats:
+        """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""
+        return np.array([arm if each.unit == "m" else 1.0 for each in self.system.coordinates])
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part beside those of the system: its symbols, and the array that holds its values.

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mbsfmu.coupled import CoupledModel, unit_from_dict
+from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
+from mbsfmu.model_simulation import unit_from_dict
 from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts

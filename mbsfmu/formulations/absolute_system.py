@@ -8,9 +8,10 @@ mechanism starts from joint coordinates, and these are measured where the bodies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -62,12 +63,18 @@ class AbsoluteSystem(MechanismSystem):
 
     Parameters
     ----------
-    mechanism
-        The mechanism.
+    mechanism, name, start_values
+        As for `MechanismSystem`.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(mechanism)
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        name: str | None = None,
+        start_values: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(mechanism, name, start_values)
+        self._start_values = start_values
         topology = mechanism.topology
         joints = [joint for joint in topology.tree if joint.joint.constrains]
         sources = [*(joint.joint for joint in joints), *topology.cuts]
@@ -101,9 +108,7 @@ class AbsoluteSystem(MechanismSystem):
     @cached_property
     def start_system(self) -> System:
         """The same mechanism in joint coordinates."""
-        system = MechanismSystem(self.mechanism)
-        system.name, system.inputs, system.parameters = self.name, self.inputs, self.parameters
-        return system
+        return MechanismSystem(self.mechanism, self.name, self._start_values)
 
     def start_references(self, coordinates: Array) -> Array:
         """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mbsfmu.data import Quantity, in_order, parameters_of
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, Sampling, starts
+from mbsfmu.formulations.system import Instant, Sampling, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.numbers import Numbers
@@ -29,6 +30,8 @@ class BlockSystem(MotionlessSystem):
         The block.
     name
         Name of the system.
+    start_values
+        Start values of inputs and parameters by name, where they are not those of the block.
 
     Raises
     ------
@@ -36,7 +39,9 @@ class BlockSystem(MotionlessSystem):
         When the block traces wrongly.
     """
 
-    def __init__(self, block: Block, name: str = "block") -> None:
+    def __init__(
+        self, block: Block, name: str = "block", start_values: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         self.name = name
         self._block = block = block.model_copy(update={"name": name})
         self._own = tuple(replace(each, name=each.name.removeprefix(f"{name}.")) for each in parameters_of(block, name))
@@ -48,8 +53,8 @@ class BlockSystem(MotionlessSystem):
             self.samplings = (Sampling(name, 0, len(held), block.sample_time, block.offset),)
         else:
             self.states = held
-        self.inputs = tuple(part_variable(each, Causality.INPUT) for each in block.inputs())
-        self.parameters = tuple(part_variable(each, Causality.PARAMETER) for each in self._own)
+        self.inputs = starting((part_variable(each, Causality.INPUT) for each in block.inputs()), start_values)
+        self.parameters = starting((part_variable(each, Causality.PARAMETER) for each in self._own), start_values)
         outputs = block.outputs()
         self.outputs = tuple(part_variable(each, Causality.OUTPUT, held=self._sampled) for each in outputs)
         names = [each.name for each in self._own]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 from hydraulics import Circuit, CircuitEquations
 from hydraulics.kinds import is_built_in
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, starts
+from mbsfmu.formulations.system import Instant, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.variables import Causality
 
@@ -26,14 +28,19 @@ class CircuitSystem(MotionlessSystem):
         The circuit.
     name
         Name of the system.
+    start_values
+        Start values of inputs and parameters by name, where they are not those of the circuit.
     """
 
-    def __init__(self, circuit: Circuit, name: str = "circuit") -> None:
+    def __init__(
+        self, circuit: Circuit, name: str = "circuit", start_values: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         self.name = name
         self._equations = CircuitEquations(circuit)
         self.states = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.states)
-        self.inputs = tuple(part_variable(each, Causality.INPUT, _MAGNITUDES) for each in self._equations.inputs)
-        self.parameters = tuple(part_variable(each, Causality.PARAMETER) for each in self._equations.parameters)
+        inputs = (part_variable(each, Causality.INPUT, _MAGNITUDES) for each in self._equations.inputs)
+        parameters = (part_variable(each, Causality.PARAMETER) for each in self._equations.parameters)
+        self.inputs, self.parameters = starting(inputs, start_values), starting(parameters, start_values)
         self.orderings = self._equations.orderings
         self.limited = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.limited)
         self.outputs = tuple(

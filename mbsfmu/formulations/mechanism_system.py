@@ -5,8 +5,9 @@ Both semirecursive formulations, double-step and penalty-based, are made of thes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from mbsfmu.formulations.mechanism_variables import (
     stack,
 )
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, System, Tensor, starts
+from mbsfmu.formulations.system import Instant, System, Tensor, starting, starts
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
@@ -54,6 +55,10 @@ class MechanismSystem(System):
     ----------
     mechanism
         The mechanism.
+    name
+        Name of the system; the mechanism's by default.
+    start_values
+        Start values of inputs and parameters by name, where they are not those of the mechanism.
 
     Attributes
     ----------
@@ -61,8 +66,13 @@ class MechanismSystem(System):
         The mechanism.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.name = mechanism.name
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        name: str | None = None,
+        start_values: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        self.name = name or mechanism.name
         self.mechanism = mechanism
         self._properties = properties = Properties()
         self._points = points = Points(mechanism, properties)
@@ -90,8 +100,8 @@ class MechanismSystem(System):
         self._changeable = [each for each in self._masses if each.may_be_impossible]
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in self._changeable)
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
-        self.inputs = tuple(part_variable(each, Causality.INPUT) for each in forces.inputs)
-        self.parameters = tuple(properties.variables)
+        self.inputs = starting((part_variable(each, Causality.INPUT) for each in forces.inputs), start_values)
+        self.parameters = starting(properties.variables, start_values)
         self.constraints = tuple(name for cut in self._cuts for name in cut.names)
         self.constraint_units = tuple(unit for cut in self._cuts for unit in cut.units)
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)

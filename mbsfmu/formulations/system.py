@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -342,6 +342,11 @@ class System(ABC):
 def starts(variables: Sequence[Variable]) -> Array:
     """Return the start values of variables, zero where there is none; shape (number of variables,)."""
     return np.array([variable.start or 0.0 for variable in variables], dtype=float)
+
+
+def starting(variables: Iterable[Variable], values: Mapping[str, float]) -> tuple[Variable, ...]:
+    """Return variables with other start values where such are given by name."""
+    return tuple(replace(variable, start=values.get(variable.name, variable.start)) for variable in variables)
 
 
 def renamed(variable: Variable, name: str) -> Variable:

@@ -1,0 +1,131 @@
+"""What a model is: named systems, their connections, and the signals that drive them, as data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
+
+from hydraulics import Circuit
+from mbsfmu.data import Data, DataError, FrozenMap, meant, word
+from mbsfmu.model.block import BLOCKS, Block
+from mbsfmu.model.mechanism import Mechanism, read_json, write_json
+from mbsfmu.model.names import Name
+from mbsfmu.part_files import load_parts
+from mbsfmu.signals import AnySignal
+
+
+def _kind(data: Any) -> str | None:
+    """Tell a mechanism from a circuit by what it is made of; a block has a type."""
+    if isinstance(data, Mechanism) or (isinstance(data, dict) and "bodies" in data):
+        return "mechanism"
+    if isinstance(data, Circuit) or (isinstance(data, dict) and "components" in data):
+        return "circuit"
+    if isinstance(data, Block) or (isinstance(data, dict) and "type" in data):
+        return "block"
+    return None
+
+
+def _made(data: Any) -> Any:
+    """Make the block that a dictionary describes."""
+    return BLOCKS.made(data) if _kind(data) == "block" else data
+
+
+AnySystem = Annotated[
+    Annotated[Mechanism, Tag("mechanism")]
+    | Annotated[Circuit, Tag("circuit")]
+    | Annotated[SerializeAsAny[Block], Tag("block")],
+    Discriminator(
+        _kind,
+        custom_error_type="system",
+        custom_error_message="it must have 'bodies' (a mechanism), 'components' (a circuit) or a 'type' (a block)",
+    ),
+    BeforeValidator(_made),
+]
+
+
+_NO_TEXT = r"\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
+Text = Annotated[str, word(f"[^{_NO_TEXT}]*", "a text has no control characters and no halves of characters")]
+"""What descriptions of units can hold: characters of XML."""
+
+
+class ModelData(Data):
+    """Systems and the connections between their variables.
+
+    What the connections join is not looked at here: variables are those of equations (see `CoupledModel`).
+
+    Attributes
+    ----------
+    name
+        Name of the model; letters, digits, `_` and `-`.
+    description
+        One line on it.
+    systems
+        Mechanisms, circuits and blocks by name.
+    connections
+        Pairs of `system.variable`: source and target. A source is an output, or a calculated parameter such as
+        `mechanism.cylinder.static_force`, which drives a parameter.
+    signals
+        Signals over time by the input that follows them, as `system.variable`.
+    stop_time, step
+        End and step of a run in s, where nothing else is said.
+    version, author, copyright, license
+        Of the model, for those who get a unit that is exported from it.
+
+    Raises
+    ------
+    DataError
+        When the parts do not fit together; the message is one sentence.
+    """
+
+    name: Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_-]*", "a name has letters, digits, _ and -, a letter or _ first")]
+    description: Text = ""
+    systems: FrozenMap[Name, AnySystem]
+    connections: tuple[tuple[str, str], ...] = ()
+    signals: FrozenMap[str, AnySignal] = {}
+    stop_time: Annotated[float, Field(gt=0)] = 10.0
+    step: Annotated[float, Field(gt=0)] = 1e-3
+    version: Text = "1.0"
+    author: Text = ""
+    copyright: Text = ""
+    license: Text = ""
+
+    @model_validator(mode="after")
+    def _has_systems(self) -> Self:
+        if not self.systems:
+            raise ValueError("a model needs at least one system")
+        for reference in self.signals:
+            if (name := reference.partition(".")[0]) not in self.systems:
+                raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
+        return self
+
+    # -- files ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, parts: Iterable[str | os.PathLike[str]] = ()) -> Self:
+        """Read a model from a JSON file.
+
+        Parameters
+        ----------
+        path
+            The file. It never makes code run.
+        parts
+            Python files that define parts of the model, as components of a user's own; they are run.
+
+        Raises
+        ------
+        DataError
+            When the file is no JSON, or what it says is no model.
+        InputError
+            When a file of parts cannot be run.
+        OSError
+            When the file cannot be read.
+        """
+        with load_parts(parts).given():
+            return cls.from_dict(read_json(path))
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a JSON file."""
+        write_json(path, self.to_dict())

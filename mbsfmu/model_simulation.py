@@ -1,0 +1,103 @@
+"""Simulations of models: of the whole, and of one system alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.data import meant
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.model_systems import coupled_system, system_of
+from mbsfmu.identity import Origin
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.native.compiled import compile_in_process
+from mbsfmu.part_files import Parts, read_part_file
+from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.simulation import Simulation
+
+_UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
+
+
+def chosen_options(
+    model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
+) -> RunOptions:
+    """Return what options come to with the model's step; arguments as for `RunOptions.of`."""
+    chosen = RunOptions.of(options, given, beside).completed()
+    return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
+
+
+def simulation_of_whole(model: ModelData, options: RunOptions, *, compiled: bool) -> Simulation:
+    """Return a monolithic simulation of a model; see `CoupledModel.simulation`."""
+    system = coupled_system(model, absolute=options.kind.absolute)
+    signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
+    simulation = make_simulation(system, **_described(model, model.name), signals=signals, options=options)
+    if compiled:
+        # Signals and the step are given to compiled code: they do not enter it.
+        own = simulation.formulation.options.content()
+        made_from = {**model.to_dict(), "signals": None}, options.content("step"), own, Parts.of(model).texts
+        compile_in_process(simulation, made_from)
+    return simulation
+
+
+def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
+    """Return what connected inputs and parameters are at the start, by system; see `CoupledModel.starts`."""
+    whole = simulation_of_whole(model, options, compiled=False)
+    names = {variable.name for variable in whole.variables}
+    result: dict[str, dict[str, float]] = {name: {} for name in model.systems}
+    for source, target in model.connections:
+        system, _, variable = target.partition(".")
+        result[system][variable] = whole.get(source if source in names else source.partition(".")[2])
+    return result
+
+
+def simulation_of_system(
+    model: ModelData, name: str, options: RunOptions, starts: Mapping[str, float] | None
+) -> Simulation:
+    """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`."""
+    if name not in model.systems:
+        raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
+    values = starts_of(model, options)[name] if starts is None else starts
+    system = system_of(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
+    signals = {
+        reference.removeprefix(f"{name}."): signal
+        for reference, signal in model.signals.items()
+        if reference.startswith(f"{name}.")
+    }
+    return make_simulation(system, **_described(model, f"{model.name}.{name}"), signals=signals, options=options)
+
+
+def _described(model: ModelData, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "content": (
+            model.model_dump(mode="json", include={"systems", "connections", "signals"}),
+            name,
+            Parts.of(model).texts,
+        ),
+        "origin": Origin(model.version, model.author, model.copyright, model.license or _UNLICENSED),
+        "description": model.description,
+        "stop_time": model.stop_time,
+    }
+
+
+def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Simulation:
+    """Make the simulation that an exported unit is.
+
+    Parameters
+    ----------
+    arguments
+        `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
+        whole; `starts`: start values of a system alone; `options`: those of `RunOptions`; `parts`: names of
+        the files that define parts of it.
+    folder
+        Where the files of parts are; None where what they define is given already.
+    """
+    files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
+    with Parts.from_files(files).given():
+        model = ModelData.from_dict(arguments["model"])
+    options = chosen_options(model, RunOptions.from_dict(arguments["options"]), {})
+    if arguments["system"] is None:
+        return simulation_of_whole(model, options, compiled=False)
+    return simulation_of_system(model, arguments["system"], options, arguments["starts"])

@@ -13,7 +13,6 @@ from mbsfmu.equations.kinematics import Kinematics, tree_joints
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
 from mbsfmu.fmu.raster import Stroke, draw
-from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.system import starts
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
@@ -41,10 +40,10 @@ def icon(systems: Mapping[str, Mechanism | Circuit | Block], simulation: Simulat
 
 
 def _mechanisms(mechanisms: Mapping[str, Mechanism], simulation: Simulation) -> Iterator[Stroke]:
-    system = simulation.initialization.functions.system
+    system = simulation.initialization.system
     found = simulation.initialization.run(starts(system.parameters)).coordinates
     first, shapes = 0, []
-    for part in system.parts if isinstance(system, CoupledSystem) else (system,):
+    for part in system.parts:
         coordinates = found[first : first + len(part.coordinates)]
         first += len(coordinates)
         if len(coordinates):

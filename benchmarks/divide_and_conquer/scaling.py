@@ -20,7 +20,7 @@ from figures import DOCS, STYLES
 
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Factors
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.system import Instant, starts
+from mbsfmu.formulations.system import Instant, LoopsInUse, starts
 from mbsfmu.models import pendulum
 from mbsfmu.report import plots
 
@@ -38,13 +38,13 @@ def moving(system: MechanismSystem) -> Instant:
 
 def dca(system: MechanismSystem, instant: Instant) -> None:
     """Evaluate the rates with accelerations."""
-    system.forward_dynamics(instant, (), 0.0)
+    system.forward_dynamics(instant, LoopsInUse(()), 0.0)
 
 
 def hdca(system: MechanismSystem, instant: Instant) -> None:
     """Evaluate the rates with momenta."""
-    velocities, impulses = system.impulsive_velocities(instant, (), 0.0)
-    system.momentum_rates(replace(instant, velocities=velocities), (), impulses)
+    velocities, impulses = system.impulsive_velocities(instant, LoopsInUse(()), 0.0)
+    system.momentum_rates(replace(instant, velocities=velocities), LoopsInUse((), multipliers=impulses))
 
 
 RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, Instant], None]] = {"dca": dca, "hdca": hdca}

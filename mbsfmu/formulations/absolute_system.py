@@ -8,9 +8,8 @@ mechanism starts from joint coordinates, and these are measured where the bodies
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -36,10 +35,11 @@ from mbsfmu.equations.rotation import (
     rotation_from_quaternion,
 )
 from mbsfmu.formulations.articulation import across, impulse
+from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
 from mbsfmu.formulations.mechanism_system import MechanismSystem, moved_to
 from mbsfmu.formulations.mechanism_variables import absolute_variables, stack, turning_variables
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import Instant, LoopsInUse, System
 from mbsfmu.model.mechanism import Mechanism
 
 
@@ -56,7 +56,7 @@ class AbsoluteMotion(Motion):
     placed: Frames
 
 
-class AbsoluteSystem(MechanismSystem):
+class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
     """A mechanism as a system in the absolute coordinates of its bodies.
 
     Inputs, parameters and joint variables have the names that they have in joint coordinates.
@@ -74,7 +74,7 @@ class AbsoluteSystem(MechanismSystem):
         start_values: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(mechanism, name, start_values)
-        self._start_values = start_values
+        self._start = MechanismSystem(mechanism, name, start_values)
         topology = mechanism.topology
         joints = [joint for joint in topology.tree if joint.joint.constrains]
         sources = [*(joint.joint for joint in joints), *topology.cuts]
@@ -105,10 +105,10 @@ class AbsoluteSystem(MechanismSystem):
 
     # -- the start ------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def start_system(self) -> System:
         """The same mechanism in joint coordinates."""
-        return MechanismSystem(self.mechanism, self.name, self._start_values)
+        return self._start
 
     def start_references(self, coordinates: Array) -> Array:
         """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""
@@ -270,7 +270,7 @@ class AbsoluteSystem(MechanismSystem):
             result.append(motion.frames.orientation(joint.parent).T @ relative[3:])
         return result
 
-    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:
+    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, from the multipliers.
 
         Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs
@@ -280,12 +280,12 @@ class AbsoluteSystem(MechanismSystem):
         loaded = stack(self._loads(motion, instant).joint_loads)
         bodies = [body for body, joint in enumerate(self.mechanism.topology.tree) if joint.joint.constrains]
         result, row = [], 0
-        used = dict(zip(rows, range(len(rows)), strict=True))
+        used = dict(zip(loops.rows, range(len(loops.rows)), strict=True))
         for number, cut in enumerate(self._cuts):
             total = np.zeros(6)
             for _, on_child in cut.wrenches(motion.frames, instant.parameters):
                 if row in used:
-                    total = total - on_child * multipliers[used[row]]  # M q̈ − Q = −Φ_qᵀ λ
+                    total = total - on_child * loops.multipliers[used[row]]  # M q̈ − Q = −Φ_qᵀ λ
                 row += 1
             if number < len(bodies) and self._kinematics.joints[bodies[number]].reference is None:
                 joint = self._kinematics.joints[bodies[number]]

@@ -12,6 +12,7 @@ import numpy as np
 from hydraulics.kinds import is_built_in
 from mbsfmu.data import Quantity, in_order, parameters_of
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.capabilities import SampledUpdates
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.part_variables import part_variable, trial_points
 from mbsfmu.formulations.system import Instant, Sampling, starting, starts
@@ -21,7 +22,7 @@ from mbsfmu.model.numbers import Numbers
 from mbsfmu.variables import Causality
 
 
-class BlockSystem(MotionlessSystem):
+class BlockSystem(MotionlessSystem, SampledUpdates):
     """A block: its states are of first order, or discrete where it is sampled.
 
     Parameters

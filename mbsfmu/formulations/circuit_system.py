@@ -9,6 +9,7 @@ from types import MappingProxyType
 from hydraulics import Circuit, CircuitEquations
 from hydraulics.kinds import is_built_in
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.capabilities import StartLimits
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.part_variables import part_variable, trial_points
 from mbsfmu.formulations.system import Instant, starting, starts
@@ -19,7 +20,7 @@ _MAGNITUDES = {"Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
 
 
-class CircuitSystem(MotionlessSystem):
+class CircuitSystem(MotionlessSystem, StartLimits):
     """A circuit: pressures and spool positions are states of first order; it has no coordinates.
 
     Parameters

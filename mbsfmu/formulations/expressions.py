@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.capabilities import (
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    ConstraintCorrections,
+    InertiaTensors,
+    JointReactions,
+    MovingReferences,
+    SampledUpdates,
+    StartLimits,
+    StartPlacement,
+    capable,
+)
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import SIZES, LoopsInUse, System
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
-PARTS = tuple(field.name for field in fields(Instant))
+PARTS = tuple(SIZES)
 MOTION = PARTS[:3]
+
+
+def _vector(capability: type[System], function: Callable[..., Array], part: str = "") -> cached_property[ca.SX]:
+    """Return the property with what a function of systems gives at the instant, or at a part of it."""
+
+    def traced(self: SystemExpressions) -> ca.SX:
+        given = getattr(self._instant, part) if part else self._instant
+        return expression(getattr(capable(self.system, capability), function.__name__)(given))
+
+    return cached_property(traced)
 
 
 class SystemExpressions:
@@ -41,10 +63,11 @@ class SystemExpressions:
         self.rows = tuple(range(len(system.constraints))) if loops is None else loops.rows
         self.symbol_by_part: dict[str, ca.SX] = {}
         self._instant = system.instant(self._symbol)
-        self._multipliers = self._symbol("multipliers", len(self.rows))
+        multipliers = self._symbol("multipliers", len(self.rows))
         self.multipliers = self.symbol_by_part["multipliers"]
         redundant = loops is not None and loops.rank < len(loops.rows)
-        self._active = self._symbol("active", len(self.rows)) if redundant else None
+        active = self._symbol("active", len(self.rows)) if redundant else None
+        self._loops = LoopsInUse(self.rows, active, multipliers)
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
         self.symbol_by_part[part], array = symbols(part, size)
@@ -63,20 +86,30 @@ class SystemExpressions:
         result = function.call(list(arguments), True, False)
         return list(result)
 
-    @cached_property
-    def residual(self) -> ca.SX:
-        """M z̈ − Q."""
-        return expression(self.system.residual(self._instant))
-
-    @cached_property
-    def rates(self) -> ca.SX:
-        """ẋ."""
-        return expression(self.system.rates(self._instant))
-
-    @cached_property
-    def all_closure(self) -> ca.SX:
-        """Φ of all constraints, redundant ones included."""
-        return expression(self.system.closure(self._instant))
+    residual = _vector(System, System.residual)
+    """M z̈ − Q."""
+    all_closure = _vector(System, System.closure)
+    """Φ of all constraints, redundant ones included."""
+    rates = _vector(System, System.rates)
+    """ẋ."""
+    integral_rates = _vector(System, System.integral_rates)
+    """Rates of the integrals."""
+    outputs = _vector(System, System.evaluate_outputs)
+    """The outputs y."""
+    initial_integrals = _vector(System, System.initial_integrals)
+    """The integrals at the start."""
+    updates = _vector(SampledUpdates, SampledUpdates.updates)
+    """The discrete states after an update of all of them."""
+    initial_discrete = _vector(SampledUpdates, SampledUpdates.initial_discrete, "parameters")
+    """The discrete states before their first update."""
+    inertia_tensors = _vector(InertiaTensors, InertiaTensors.inertia_tensors, "parameters")
+    """Inertia tensors that must be such as bodies have."""
+    start_limits = _vector(StartLimits, StartLimits.start_limits)
+    """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
+    initial_momenta = _vector(CanonicalMomenta, CanonicalMomenta.initial_momenta)
+    """P = M ż."""
+    free_accelerations = _vector(ConstraintCorrections, ConstraintCorrections.free_accelerations)
+    """z̈ without constraint forces."""
 
     @cached_property
     def moving_rows(self) -> tuple[int, ...]:
@@ -126,67 +159,45 @@ class SystemExpressions:
 
     def forward_dynamics(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return z̈ and λ of the constraints in use by divide and conquer."""
-        result = self.system.forward_dynamics(self._instant, self.rows, stabilisation, self._active)
-        accelerations, multipliers = result
+        dynamics = capable(self.system, ArticulatedDynamics)
+        accelerations, multipliers = dynamics.forward_dynamics(self._instant, self._loops, stabilisation)
         return expression(accelerations), expression(multipliers)
-
-    @cached_property
-    def initial_momenta(self) -> ca.SX:
-        """P = M ż."""
-        return expression(self.system.initial_momenta(self._instant))
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return ż and the impulses σ of the constraints in use from the momenta."""
-        velocities, impulses = self.system.impulsive_velocities(self._instant, self.rows, stabilisation, self._active)
+        system = capable(self.system, CanonicalMomenta)
+        velocities, impulses = system.impulsive_velocities(self._instant, self._loops, stabilisation)
         return expression(velocities), expression(impulses)
 
     @cached_property
     def open_velocities(self) -> ca.SX:
         """ż of the open tree from the momenta, M⁻¹ p."""
-        return expression(self.system.impulsive_velocities(self._instant, (), 0.0)[0])
+        system = capable(self.system, CanonicalMomenta)
+        return expression(system.impulsive_velocities(self._instant, LoopsInUse(()), 0.0)[0])
 
     @cached_property
     def momentum_rates(self) -> ca.SX:
         """ṗ, with the multipliers in the place of the impulses σ."""
-        return expression(self.system.momentum_rates(self._instant, self.rows, self._multipliers))
+        return expression(capable(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
 
     @cached_property
     def recentred(self) -> dict[str, ca.SX]:
         """Parts of the instant with all references moved to where the motion is now."""
-        moved = self.system.recentred(self._instant)
+        moved = capable(self.system, MovingReferences).recentred(self._instant)
         return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
-
-    @cached_property
-    def integral_rates(self) -> ca.SX:
-        """Rates of the integrals."""
-        return expression(self.system.integral_rates(self._instant))
-
-    @cached_property
-    def updates(self) -> ca.SX:
-        """The discrete states after an update of all of them."""
-        return expression(self.system.updates(self._instant))
-
-    @cached_property
-    def initial_discrete(self) -> ca.SX:
-        """The discrete states before their first update."""
-        return expression(self.system.initial_discrete(self._instant.parameters))
-
-    @cached_property
-    def outputs(self) -> ca.SX:
-        """The outputs y."""
-        return expression(self.system.evaluate_outputs(self._instant))
 
     @cached_property
     def reactions(self) -> ca.SX:
         """Forces and moments in the joints, from z̈ and λ."""
-        return expression(self.system.evaluate_reactions(self._instant, self.rows, self._multipliers))
+        return expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, self._loops))
 
     @cached_property
     def reaction_play(self) -> tuple[ca.SX, ca.SX]:
         """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
         every = range(len(self.system.constraints))
         symbol, multipliers = symbols("all_multipliers", len(every))
-        reactions = expression(self.system.evaluate_reactions(self._instant, every, multipliers))
+        loops = LoopsInUse(every, multipliers=multipliers)
+        reactions = expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, loops))
         return ca.jacobian(reactions, symbol), self.derivative(self.all_closure, "coordinates")
 
     @cached_property
@@ -216,42 +227,25 @@ class SystemExpressions:
         named = {"coordinates": coordinates, "velocities": velocities, "states": states}
         return {part: expression(value) for part, value in named.items()}
 
-    @cached_property
-    def inertia_tensors(self) -> ca.SX:
-        """Inertia tensors that must be such as bodies have."""
-        return expression(self.system.inertia_tensors(self._instant.parameters))
-
-    @cached_property
-    def start_limits(self) -> ca.SX:
-        """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
-        return expression(self.system.start_limits(self._instant))
-
     def start_references(self, coordinates: ca.SX) -> ca.SX:
         """Return the references that suit coordinates of the start system."""
-        return expression(self.system.start_references(symbolic_array(coordinates)))
+        system = capable(self.system, MovingReferences)
+        return expression(system.start_references(symbolic_array(coordinates)))
 
     def placed(self, coordinates: ca.SX, velocities: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return z and ż from coordinates and velocities of the start system."""
-        placed = self.system.place(symbolic_array(coordinates), symbolic_array(velocities), self._instant)
+        system = capable(self.system, StartPlacement)
+        placed = system.place(symbolic_array(coordinates), symbolic_array(velocities), self._instant)
         return expression(placed[0]), expression(placed[1])
-
-    @cached_property
-    def initial_integrals(self) -> ca.SX:
-        """The integrals at the start."""
-        return expression(self.system.initial_integrals(self._instant))
-
-    @cached_property
-    def free_accelerations(self) -> ca.SX:
-        """z̈ without constraint forces."""
-        return expression(self.system.free_accelerations(self._instant))
 
     def correction_numbers(self, penalty: float) -> ca.SX:
         """Return the matrices that `correction` needs, constants among them."""
-        return expression(self.system.correction_numbers(self._instant, penalty))
+        return expression(capable(self.system, ConstraintCorrections).correction_numbers(self._instant, penalty))
 
     def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return Δz and Δλ that take a violation away."""
-        increments, multipliers = self.system.correction(symbolic_array(numbers), symbolic_array(violation))
+        system = capable(self.system, ConstraintCorrections)
+        increments, multipliers = system.correction(symbolic_array(numbers), symbolic_array(violation))
         return expression(increments), expression(multipliers)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:

@@ -77,6 +77,13 @@ def _flat(array: Floats) -> memoryview:
     return array.reshape(-1, order="F").data
 
 
+class _Traced(cached_property[TracedFunction]):
+    """A function of the property's name that gives one vector of the expressions, whose name there is given."""
+
+    def __init__(self, vector: str) -> None:
+        super().__init__(lambda own: own.traced(self.attrname, [getattr(own.expressions, vector)]))
+
+
 class SystemFunctions:
     """A system's functions and derivatives at the values in its arrays.
 
@@ -181,16 +188,30 @@ class SystemFunctions:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
         return Instant(*(self._memory[part].copy() for part in PARTS))
 
+    gap = _Traced("closure")
+    """Φ of the constraints in use, shape (m,)."""
+    quadratic = _Traced("quadratic")
+    """Φ̇_z ż, shape (m,)."""
+    integral_rates = _Traced("integral_rates")
+    """Rates of the integrals, shape (i,)."""
+    updates = _Traced("updates")
+    """The discrete states after an update of all of them, shape (d,)."""
+    initial_discrete = _Traced("initial_discrete")
+    """The discrete states before their first update, shape (d,)."""
+    reactions = _Traced("reactions")
+    """Forces and moments in the joints, shape (number of reactions,)."""
+    inertia_tensors = _Traced("inertia_tensors")
+    """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
+    start_limits = _Traced("start_limits")
+    """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
+    initial_integrals = _Traced("initial_integrals")
+    """The integrals at the start, shape (i,)."""
+
     @cached_property
     def closure(self) -> TracedFunction:
         """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
         given = self.expressions
         return self.traced("closure", [given.closure, given.closure_jacobian], matrices=[1])
-
-    @cached_property
-    def gap(self) -> TracedFunction:
-        """Φ of the constraints in use, shape (m,)."""
-        return self.traced("gap", [self.expressions.closure])
 
     @cached_property
     def all_closure(self) -> TracedFunction:
@@ -200,11 +221,6 @@ class SystemFunctions:
         return self.traced("all_closure", [closure, jacobian], matrices=[1])
 
     @cached_property
-    def quadratic(self) -> TracedFunction:
-        """Φ̇_z ż, shape (m,)."""
-        return self.traced("quadratic", [self.expressions.quadratic])
-
-    @cached_property
     def equilibrium(self) -> TracedFunction:
         """M, shape (n, n), −Q, shape (n,), ẋ, and ∂(M z̈ − Q)/∂u, shape (n, number of inputs)."""
         given = self.expressions
@@ -212,29 +228,9 @@ class SystemFunctions:
         return self.traced("equilibrium", [given.mass, given.rest, given.rates, by_inputs], matrices=[0, 3])
 
     @cached_property
-    def integral_rates(self) -> TracedFunction:
-        """Rates of the integrals, shape (i,)."""
-        return self.traced("integral_rates", [self.expressions.integral_rates])
-
-    @cached_property
-    def updates(self) -> TracedFunction:
-        """The discrete states after an update of all of them, shape (d,)."""
-        return self.traced("updates", [self.expressions.updates])
-
-    @cached_property
-    def initial_discrete(self) -> TracedFunction:
-        """The discrete states before their first update, shape (d,)."""
-        return self.traced("initial_discrete", [self.expressions.initial_discrete])
-
-    @cached_property
     def outputs(self) -> TracedFunction:
         """Outputs y, and the magnitudes of Φ and Φ_z ż over all constraints, shape (2,)."""
         return self.traced("outputs", [self.expressions.outputs, self.expressions.violation])
-
-    @cached_property
-    def reactions(self) -> TracedFunction:
-        """Forces and moments in the joints, shape (number of reactions,)."""
-        return self.traced("reactions", [self.expressions.reactions])
 
     @cached_property
     def reactions_open(self) -> bool:
@@ -255,16 +251,6 @@ class SystemFunctions:
     def start(self) -> TracedFunction:
         """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
         return self.traced("start", list(self.expressions.start.values()))
-
-    @cached_property
-    def inertia_tensors(self) -> TracedFunction:
-        """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
-        return self.traced("inertia_tensors", [self.expressions.inertia_tensors])
-
-    @cached_property
-    def start_limits(self) -> TracedFunction:
-        """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
-        return self.traced("start_limits", [self.expressions.start_limits])
 
     @cached_property
     def _start_parts(self) -> tuple[ca.SX, ca.SX]:
@@ -290,8 +276,3 @@ class SystemFunctions:
             self._memory[part][:] = values
         for function in functions:
             function()
-
-    @cached_property
-    def initial_integrals(self) -> TracedFunction:
-        """The integrals at the start, shape (i,)."""
-        return self.traced("initial_integrals", [self.expressions.initial_integrals])

@@ -17,8 +17,8 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.parameter_checks import check_parameters
 from mbsfmu.formulations.system import System, starts
-from mbsfmu.variables import Variable
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ class Initialization:
 
     Attributes
     ----------
+    system
+        The start system, as a whole of its parts.
     functions
-        Functions of the start system.
+        Functions of it.
     calculated
         Variables of the calculated parameters, part by part.
     balanced_parts
@@ -86,38 +88,29 @@ class Initialization:
     """
 
     def __init__(self, system: System) -> None:
-        system = system.start_system
-        self._system = system
+        self.system = system = CoupledSystem.of(system.start_system)
         self.functions = SystemFunctions(system)
-        self.calculated: tuple[Variable, ...]
-        self.balanced_parts: tuple[BalancedPart, ...]
-        self.feeds: tuple[tuple[int, int], ...] = ()
-        if isinstance(system, CoupledSystem):
-            balanced = [index for index, part in enumerate(system.parts) if part.balances]
-            self.balanced_parts = tuple(
-                BalancedPart(SystemFunctions(system.parts[index]), system.parameters_of(index).start)
-                for index in balanced
-            )
-            self.calculated = tuple(variable for index in balanced for variable in system.calculated(index))
-            own = [(index, variable.name) for index in balanced for variable, _ in system.parts[index].balances]
-            self.feeds = tuple(
-                (own.index((feed.source, feed.name)), system.parameters_of(feed.target).start + feed.parameter)
-                for feed in system.feeds
-            )
-        else:
-            self.balanced_parts = (BalancedPart(self.functions, 0),) if system.balances else ()
-            self.calculated = tuple(variable for variable, _ in system.balances)
+        balanced = [index for index, part in enumerate(system.parts) if part.balances]
+        self.balanced_parts = tuple(
+            BalancedPart(SystemFunctions(system.parts[index]), system.parameters_of(index).start) for index in balanced
+        )
+        self.calculated = tuple(variable for index in balanced for variable in system.calculated(index))
+        own = [(index, variable.name) for index in balanced for variable, _ in system.parts[index].balances]
+        self.feeds = tuple(
+            (own.index((feed.source, feed.name)), system.parameters_of(feed.target).start + feed.parameter)
+            for feed in system.feeds
+        )
         self._start = self.run(starts(system.parameters))
         self._refuse_massless_motion()
 
     def _refuse_massless_motion(self) -> None:
         """Check the mechanisms where they start."""
-        functions, system = self.functions, self._system
+        functions, system = self.functions, self.system
         functions.coordinates[:] = self._start.coordinates
         jacobian = functions.all_closure()[1]
         references = system.start_references(self._start.coordinates)
         first = turning = 0
-        for part in system.parts if isinstance(system, CoupledSystem) else (system,):
+        for part in system.parts:
             own = slice(first, first + len(part.coordinates))
             orientations = slice(turning, turning + 4 * part.references)
             if isinstance(part, MechanismSystem):
@@ -134,7 +127,7 @@ class Initialization:
     @property
     def lever_arm(self) -> float:
         """The longest lever arm of a loop in m: how far a distance in it moves with an angle at most."""
-        units = self._system.constraint_units
+        units = self.system.constraint_units
         pairs = zip(self.loops.rows, self.loops.scales, strict=True)
         return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
 
@@ -169,8 +162,8 @@ class Initialization:
         InputError
             When the loops cannot be closed.
         """
-        system, parameters = self._system, parameters.copy()
-        system.check(parameters)
+        parameters = parameters.copy()
+        check_parameters(self.system, parameters)
         values: list[float] = []
         for part in self.balanced_parts:
             count = len(part.functions.parameters)

@@ -28,6 +28,13 @@ from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross, quaternion_product
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
+from mbsfmu.formulations.capabilities import (
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    InertiaTensors,
+    JointReactions,
+    MovingReferences,
+)
 from mbsfmu.formulations.force_checks import check_forces
 from mbsfmu.formulations.joint_checks import check_joint
 from mbsfmu.formulations.kept import Kept
@@ -39,13 +46,13 @@ from mbsfmu.formulations.mechanism_variables import (
     stack,
 )
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, System, Tensor, starting, starts
+from mbsfmu.formulations.system import Instant, LoopsInUse, Tensor, starting, starts
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.variables import Causality, Variable
 
 
-class MechanismSystem(System):
+class MechanismSystem(InertiaTensors, JointReactions, MovingReferences, ArticulatedDynamics, CanonicalMomenta):
     """A mechanism as a system in the coordinates of its open tree.
 
     Variables are named after the body that a joint carries (`boom.angle`) and after the force
@@ -223,14 +230,13 @@ class MechanismSystem(System):
             self._articulations[key] = Articulation(self._kinematics, self._masses, self._cuts, self._pitched, key)
         return self._articulations[key]
 
-    def forward_dynamics(
-        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
-    ) -> tuple[Array, Array]:
+    def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
         V is what z̈ adds to the bodies' accelerations: the velocity terms are those at z̈ = 0, which obey all joints
         of the tree.
         """
+        rows = loops.rows
         articulation, motion = self.articulation(rows), self._motion(instant)
         without = np.zeros(len(self.coordinates))
         balance, loads = self._balance(motion, instant, without)
@@ -250,7 +256,7 @@ class MechanismSystem(System):
                 rate = articulation.loop_rates(motion, instant.parameters)
                 violation = self.closure(instant)[list(rows)]
                 bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
-        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, active)
+        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
     def initial_momenta(self, instant: Instant) -> Array:
@@ -279,15 +285,14 @@ class MechanismSystem(System):
                 total[joint.parent] = total[joint.parent] + total[body]
         return stack([result[index] for index in range(len(self.coordinates))])
 
-    def impulsive_velocities(
-        self, instant: Instant, rows: Sequence[int], stabilisation: float, active: Array | None = None
-    ) -> tuple[Array, Array]:
+    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
         Where the loops are to close, Φ_z ż = −a Φ takes the place of Φ_z ż = 0: ṗ [eq. 77] holds for either, for it
         has the constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
         """
+        rows = loops.rows
         articulation = self.articulation(rows)
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         wrenches = [impulse(frames, joint, instant.momenta) for joint in self._kinematics.joints]
@@ -297,15 +302,16 @@ class MechanismSystem(System):
         bias = np.zeros(len(rows))
         if stabilisation and len(rows):
             bias = stabilisation * self.closure(instant)[list(rows)]
-        return articulation.solve(frames, instant.parameters, wrenches, bias, active)
+        return articulation.solve(frames, instant.parameters, wrenches, bias, loops.active)
 
-    def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:
+    def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
 
         At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the
         rates of the cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies
         less the impulses of their cut joints.
         """
+        rows, impulses = loops.rows, loops.multipliers
         articulation, motion = self.articulation(rows), self._motion(instant)
         loads = self._loads(motion, instant)
         forces = list(loads.wrenches)
@@ -327,7 +333,7 @@ class MechanismSystem(System):
         along = self._along_joints(motion.frames, forces) + stack(loads.joint_loads)
         return along + stack([turning[index] @ momenta[joints[index]] for index in range(len(joints))])
 
-    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:
+    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, first the tree's joints, then the cut ones.
 
         What moves the bodies behind a joint of the tree and is no load, drive or cut joint comes from the joint. What
@@ -336,13 +342,13 @@ class MechanismSystem(System):
         motion = self._motion(instant)
         missing, _ = self._balance(motion, instant, instant.accelerations)
         of_cuts: list[Array] = []
-        used = dict(zip(rows, range(len(rows)), strict=True))
+        used = dict(zip(loops.rows, range(len(loops.rows)), strict=True))
         row = 0
         for cut in self._cuts:
             total = np.zeros(6)
             for on_parent, on_child in cut.wrenches(motion.frames, instant.parameters):
                 if row in used:
-                    multiplier = -multipliers[used[row]]  # M z̈ − Q = −Φ_zᵀ λ
+                    multiplier = -loops.multipliers[used[row]]  # M z̈ − Q = −Φ_zᵀ λ
                     total = total + on_child * multiplier
                     for body, wrench in ((cut.parent, on_parent), (cut.child, on_child)):
                         if body >= 0:
@@ -431,6 +437,10 @@ class MechanismSystem(System):
             reference_of(instant.references, joint.reference),
         )
         return turning, [hinge.axis for hinge in joint.hinges]
+
+    def start_references(self, coordinates: Array) -> Array:  # noqa: ARG002 - angles tell all there
+        """Return references of no rotation."""
+        return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
 
     def recentred(self, instant: Instant) -> Instant:
         """Return the same motion with present orientations as references."""

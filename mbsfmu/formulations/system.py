@@ -1,17 +1,17 @@
-"""The one interface between equations and time stepping."""
+"""The one interface between equations and time stepping: what every system has.
+
+What some systems can do beside is in `capabilities`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.errors import InputError
-from mbsfmu.model.inertia import missing_in
 from mbsfmu.variables import Variable
 
 
@@ -47,6 +47,40 @@ class Instant:
     references: Array
     momenta: Array
     discrete: Array
+
+
+SIZES = {
+    "coordinates": "coordinates",
+    "velocities": "coordinates",
+    "accelerations": "coordinates",
+    "states": "states",
+    "integrals": "integrals",
+    "inputs": "inputs",
+    "parameters": "parameters",
+    "references": "references",
+    "momenta": "coordinates",
+    "discrete": "discrete",
+}
+"""The parts of an `Instant` in their order, each with what of a system it has one number for."""
+
+
+@dataclass(frozen=True)
+class LoopsInUse:
+    """The loop equations that a function takes into account, with a number for each.
+
+    Attributes
+    ----------
+    rows
+        Their indices.
+    active
+        Ones for those that count, zeros for those that follow from these, shape (rows,); None where all count.
+    multipliers
+        λ, or the impulses σ, shape (rows,), for functions of them.
+    """
+
+    rows: Sequence[int]
+    active: Array | None = None
+    multipliers: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -120,15 +154,15 @@ class System(ABC):
     orderings
         Pairs of parameters' indices: the second must be greater than the first.
     tensors
-        Inertia tensors that must be such as bodies have; see `inertia_tensors`.
+        Inertia tensors that must be such as bodies have.
     limited
-        Variables that must lie between limits where the system starts; see `start_limits`.
+        Variables that must lie between limits where the system starts.
     references
         Number r of orientations that are described from a reference.
     steep
         Indices of the coordinates for which a reference must be moved before they get large.
     correction_count
-        How many numbers `correction_numbers` gives.
+        How many numbers are kept for corrections of constraints.
     """
 
     name: str
@@ -185,158 +219,19 @@ class System(ABC):
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
 
-    def updates(self, instant: Instant) -> Array:  # noqa: ARG002
-        """Return what all discrete states would be after an update, shape (d,)."""
-        return np.zeros(0)
-
-    def initial_discrete(self, parameters: Array) -> Array:  # noqa: ARG002
-        """Return the discrete states before their first update, shape (d,)."""
-        return np.zeros(0)
-
-    def inertia_tensors(self, parameters: Array) -> Array:  # noqa: ARG002
-        """Return Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each of `tensors` in kg m², shape (6 k,)."""
-        return np.zeros(0)
-
-    def start_limits(self, instant: Instant) -> Array:  # noqa: ARG002
-        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
-        return np.zeros(0)
-
-    def evaluate_reactions(self, instant: Instant, rows: Sequence[int], multipliers: Array) -> Array:  # noqa: ARG002
-        """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
-        return np.zeros(0)
-
-    def forward_dynamics(
-        self,
-        instant: Instant,  # noqa: ARG002
-        rows: Sequence[int],  # noqa: ARG002
-        stabilisation: float,  # noqa: ARG002
-        active: Array | None = None,  # noqa: ARG002
-    ) -> tuple[Array, Array]:
-        """Return z̈ and λ by divide and conquer, shapes (n,) and (rows,).
-
-        Parameters
-        ----------
-        instant
-            Its accelerations are not used.
-        rows
-            Indices of the loop equations in use.
-        stabilisation
-            Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
-        active
-            Ones for those of them that count, zeros for those that follow from these, shape (rows,); None where all
-            count.
-        """
-        return np.zeros(0), np.zeros(0)
-
-    @cached_property
+    @property
     def start_system(self) -> System:
         """The system in whose coordinates the start is given."""
         return self
 
-    def start_references(self, coordinates: Array) -> Array:  # noqa: ARG002
-        """Return the references that suit coordinates of the start system, shape (4 r,)."""
-        return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
-
-    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:  # noqa: ARG002
-        """Return z and ż from coordinates and velocities of the start system.
-
-        Parameters
-        ----------
-        coordinates, velocities
-            Of the start system.
-        instant
-            Its references and parameters are used.
-        """
-        return coordinates, velocities
-
-    def free_accelerations(self, instant: Instant) -> Array:  # noqa: ARG002
-        """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
-        return np.zeros(0)
-
-    def correction_numbers(self, instant: Instant, penalty: float) -> Array:  # noqa: ARG002
-        """Return the matrices, which depend on positions only, that `correction` needs; shape (numbers,).
-
-        Parameters
-        ----------
-        instant
-            Its coordinates, references and parameters are used.
-        penalty
-            Penalty factor α as a multiple of the mean mass of the bodies in kg.
-        """
-        return np.zeros(0)
-
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
-        return np.zeros(0), np.zeros(0)
-
-    def initial_momenta(self, instant: Instant) -> Array:  # noqa: ARG002
-        """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
-        return np.zeros(0)
-
-    def impulsive_velocities(
-        self,
-        instant: Instant,  # noqa: ARG002
-        rows: Sequence[int],  # noqa: ARG002
-        stabilisation: float,  # noqa: ARG002
-        active: Array | None = None,  # noqa: ARG002
-    ) -> tuple[Array, Array]:
-        """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,).
-
-        Parameters
-        ----------
-        instant, rows, active
-            As for `forward_dynamics`; velocities are not used.
-        stabilisation
-            Rate a in 1/s of Φ̇ + a Φ = 0; 0 for Φ̇ = 0.
-        """
-        return np.zeros(0), np.zeros(0)
-
-    def momentum_rates(self, instant: Instant, rows: Sequence[int], impulses: Array) -> Array:  # noqa: ARG002
-        """Return ṗ at velocities and impulses that fit the momenta, shape (n,)."""
-        return np.zeros(0)
-
-    def recentred(self, instant: Instant) -> Instant:
-        """Return the same motion with all references moved to where it is now."""
-        return instant
-
-    def check(self, parameters: Array) -> None:
-        """Check what parameters must be together.
-
-        Raises
-        ------
-        InputError
-            When one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
-        """
-        for smaller, greater in self.orderings:
-            if not parameters[greater] > parameters[smaller]:
-                variable = self.parameters[greater]
-                raise InputError(
-                    f"{variable.name} is {parameters[greater]:g} {variable.unit}; "
-                    f"it must be greater than {self.parameters[smaller].name}, {parameters[smaller]:g}"
-                )
-        for tensor, values in zip(self.tensors, self.inertia_tensors(parameters).reshape(-1, 6).tolist(), strict=True):
-            if missing := missing_in(values, rod=tensor.rod):
-                moments, products = (", ".join(f"{each:g}" for each in part) for part in (values[:3], values[3:]))
-                raise InputError(
-                    f"the moments of inertia of body '{tensor.body}' are ({moments}), the products of inertia "
-                    f"({products}) kg.m2; {missing}"
-                )
+    def size(self, kind: str) -> int:
+        """Return how many numbers there are of what an attribute lists or counts."""
+        counted = getattr(self, kind)
+        return 4 * self.references if kind == "references" else counted if isinstance(counted, int) else len(counted)
 
     def instant(self, vector: Callable[[str, int], Array]) -> Instant:
         """Make an instant whose parts `vector(name, size)` gives."""
-        n = len(self.coordinates)
-        return Instant(
-            vector("coordinates", n),
-            vector("velocities", n),
-            vector("accelerations", n),
-            vector("states", len(self.states)),
-            vector("integrals", len(self.integrals)),
-            vector("inputs", len(self.inputs)),
-            vector("parameters", len(self.parameters)),
-            vector("references", 4 * self.references),
-            vector("momenta", n),
-            vector("discrete", len(self.discrete)),
-        )
+        return Instant(**{part: vector(part, self.size(kind)) for part, kind in SIZES.items()})
 
 
 def starts(variables: Sequence[Variable]) -> Array:
@@ -347,8 +242,3 @@ def starts(variables: Sequence[Variable]) -> Array:
 def starting(variables: Iterable[Variable], values: Mapping[str, float]) -> tuple[Variable, ...]:
     """Return variables with other start values where such are given by name."""
     return tuple(replace(variable, start=values.get(variable.name, variable.start)) for variable in variables)
-
-
-def renamed(variable: Variable, name: str) -> Variable:
-    """Return the variable under another name."""
-    return replace(variable, name=name)

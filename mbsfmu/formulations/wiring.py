@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from mbsfmu.data import DataError, meant
+from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.system import System
 from mbsfmu.variables import Variable
 
@@ -121,6 +123,41 @@ class Wiring:
         if part not in self._names or not variable:
             raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
         return self._names.index(part), variable
+
+    def levels(self) -> list[list[Wire]]:
+        """Return the wires by level: what those of one level carry depends on inputs of lower levels alone.
+
+        Raises
+        ------
+        DataError
+            When an output depends on itself through the connections, or on accelerations.
+        """
+        graph: dict[Wire, list[Wire]] = {}
+        traced = [SystemExpressions(part) for part in self._parts]
+        for wire in self.wires:
+            outputs = self._parts[wire.source].outputs
+            if wire.output >= len(outputs):
+                graph[wire] = []
+                continue
+            source = traced[wire.source]
+            # Updates know accelerations, and nothing else asks for what they read.
+            sampled = bool(self._parts[wire.target].samplings)
+            if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
+                raise DataError(
+                    f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
+                )
+            needed = source.depends(source.outputs, "inputs")[wire.output]
+            graph[wire] = [each for each in self.wires if each.target == wire.source and needed[each.input]]
+        try:
+            order = list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            loop = " → ".join(self.source(wire).name for wire in error.args[1])
+            raise DataError(f"connections close an algebraic loop: {loop}") from None
+        depth: dict[Wire, int] = {}
+        for wire in order:
+            depth[wire] = 1 + max((depth[each] for each in graph[wire]), default=0)
+        last = max(depth.values(), default=0)
+        return [[wire for wire in self.wires if depth[wire] == level] for level in range(1, 1 + last)]
 
     def source(self, wire: Wire) -> Variable:
         """Return the variable that a wire reads."""

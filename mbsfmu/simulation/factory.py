@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Unpack
 
+from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
@@ -63,6 +64,7 @@ def make_simulation(
     step = STEP if chosen.step is None else chosen.step
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
         _tell_round_off(chosen.solver, step)
+    system = CoupledSystem.of(system)
     initialization = Initialization(system)
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)

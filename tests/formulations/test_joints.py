@@ -10,6 +10,7 @@ from spatial import KINDS, in_motion, random_tree
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.system import LoopsInUse
 
 pytest.importorskip("pinocchio")
 from pinocchio_engine import PinocchioTree
@@ -44,7 +45,7 @@ def test_accelerations(seed: int) -> None:
     functions, pinocchio = moving(seed)
     theirs = pinocchio.accelerations(functions.coordinates, functions.velocities)
     same(accelerations(functions)[0], theirs)
-    same(functions.system.forward_dynamics(functions.numeric_instant(), (), 0.0)[0], theirs)
+    same(functions.system.forward_dynamics(functions.numeric_instant(), LoopsInUse(()), 0.0)[0], theirs)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -54,7 +55,7 @@ def test_momenta_and_velocities(seed: int) -> None:
     system, mass = functions.system, pinocchio.mass(functions.coordinates)
     same(system.initial_momenta(functions.numeric_instant()), mass @ functions.velocities)
     functions.momenta[:] = np.random.default_rng(seed).normal(size=functions.momenta.shape)
-    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), (), 0.0)
+    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), LoopsInUse(()), 0.0)
     same(velocities, np.linalg.solve(mass, functions.momenta))
     assert impulses.shape == (0,)
 
@@ -68,7 +69,7 @@ def test_rates_of_momenta(seed: int) -> None:
         functions.expressions.outputs[names.index(f"energy.{kind}")] for kind in ("kinetic", "potential")
     )
     slope = functions.traced("slope", [functions.expressions.derivative(kinetic - potential, "coordinates").T])
-    same(functions.system.momentum_rates(functions.numeric_instant(), (), np.zeros(0)), slope()[0])
+    same(functions.system.momentum_rates(functions.numeric_instant(), LoopsInUse(())), slope()[0])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -76,5 +77,5 @@ def test_accelerations_of_a_long_chain(seed: int) -> None:
     mechanism = mbsfmu.models.pendulum(16).systems["mechanism"]
     functions = in_motion(mechanism, np.random.default_rng(seed))
     theirs = PinocchioTree(mechanism).accelerations(functions.coordinates, functions.velocities)
-    ours, _ = functions.system.forward_dynamics(functions.numeric_instant(), (), 0.0)
+    ours, _ = functions.system.forward_dynamics(functions.numeric_instant(), LoopsInUse(()), 0.0)
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-10 * np.max(np.abs(theirs)))

@@ -11,6 +11,7 @@ from spatial_loops import LOOPS, loop_of
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.system import LoopsInUse
 
 CASES = [f"{name}, cut {cut}" for name, joints in LOOPS.items() for cut in range(len(joints))]
 PLANAR = ["four-bar", "quick-return", "loop-8", "double-loop-8"]
@@ -38,7 +39,7 @@ def test_accelerations_and_multipliers(case: str) -> None:
     functions = in_motion(case)
     expected, multipliers, _ = accelerations(functions)
     assert np.max(np.abs(multipliers)) > 0.1
-    ours = functions.system.forward_dynamics(functions.numeric_instant(), functions.rows, 0.0)
+    ours = functions.system.forward_dynamics(functions.numeric_instant(), LoopsInUse(functions.rows), 0.0)
     same(ours[0], expected)
     same(ours[1], multipliers)
 
@@ -55,7 +56,7 @@ def test_stabilisation_is_baumgartes(case: str) -> None:
     instant = functions.numeric_instant()
     left = []
     for rate in (0.0, 20.0):
-        functions.accelerations[:], _ = functions.system.forward_dynamics(instant, functions.rows, rate)
+        functions.accelerations[:], _ = functions.system.forward_dynamics(instant, LoopsInUse(functions.rows), rate)
         value, first, second = (each.copy() for each in closing())
         left.append(
             np.max(np.abs(second + 2.0 * rate * first + rate**2 * value)) / np.max(np.abs(functions.accelerations))
@@ -73,12 +74,12 @@ def test_velocities_impulses_and_rates_of_momenta(case: str) -> None:
     functions = in_motion(case)
     system, given = functions.system, functions.expressions
     functions.momenta[:] = system.initial_momenta(functions.numeric_instant())
-    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), functions.rows, 0.0)
+    velocities, impulses = system.impulsive_velocities(functions.numeric_instant(), LoopsInUse(functions.rows), 0.0)
     same(velocities, functions.velocities)
     assert np.max(np.abs(impulses)) < 1e-9 * np.max(np.abs(functions.momenta))
     functions.momenta[:] = np.random.default_rng(3).normal(size=functions.momenta.shape)
     functions.velocities[:], functions.multipliers[:] = system.impulsive_velocities(
-        functions.numeric_instant(), functions.rows, 0.0
+        functions.numeric_instant(), LoopsInUse(functions.rows), 0.0
     )
     mass = functions.equilibrium()[0]
     jacobian = functions.closure()[1]
@@ -90,5 +91,7 @@ def test_velocities_impulses_and_rates_of_momenta(case: str) -> None:
     by_inputs = given.derivative(power, "velocities").T
     turning = given.derivative(ca.dot(given.multipliers, given.closure_rate), "coordinates").T
     slope = functions.traced("slope", [given.derivative(lagrangian, "coordinates").T + by_inputs - turning])
-    rates = system.momentum_rates(functions.numeric_instant(), functions.rows, functions.multipliers)
+    rates = system.momentum_rates(
+        functions.numeric_instant(), LoopsInUse(functions.rows, multipliers=functions.multipliers)
+    )
     same(rates, slope()[0])

@@ -9,7 +9,7 @@ import mbsfmu
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.penalty import Penalty
-from mbsfmu.formulations.system import System, starts
+from mbsfmu.formulations.system import LoopsInUse, System, starts
 
 MODELS = ("four-bar", "quick-return", "pendulum-3", "double-pentagon")
 
@@ -54,8 +54,14 @@ def test_divide_and_conquer_agrees_to_round_off(name: str) -> None:
     given, instant, rows = functions.expressions, functions.numeric_instant(), functions.rows
     expressions = [*given.forward_dynamics(10.0), *given.impulsive_velocities(3.0), given.initial_momenta]
     traced = functions.traced("divide_and_conquer", [*expressions, given.momentum_rates])()
-    direct = [*system.forward_dynamics(instant, rows, 10.0), *system.impulsive_velocities(instant, rows, 3.0)]
-    direct += [system.initial_momenta(instant), system.momentum_rates(instant, rows, functions.multipliers)]
+    direct = [
+        *system.forward_dynamics(instant, LoopsInUse(rows), 10.0),
+        *system.impulsive_velocities(instant, LoopsInUse(rows), 3.0),
+    ]
+    direct += [
+        system.initial_momenta(instant),
+        system.momentum_rates(instant, LoopsInUse(rows, multipliers=functions.multipliers)),
+    ]
     for ours, expected in zip(traced, direct, strict=True):
         np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
 

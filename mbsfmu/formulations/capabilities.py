@@ -1,0 +1,156 @@
+"""What some systems can do beside what all can: each capability is a class that they derive from, and found by it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TypeVar
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.system import Instant, LoopsInUse, System
+
+Capable = TypeVar("Capable", bound=System)
+
+
+class SampledUpdates(System):
+    """Has discrete states, which stay as they are between the instants of `samplings`."""
+
+    @abstractmethod
+    def updates(self, instant: Instant) -> Array:
+        """Return what all discrete states would be after an update, shape (d,)."""
+
+    @abstractmethod
+    def initial_discrete(self, parameters: Array) -> Array:
+        """Return the discrete states before their first update, shape (d,)."""
+
+
+class InertiaTensors(System):
+    """Has inertia tensors that parameters decide."""
+
+    @abstractmethod
+    def inertia_tensors(self, parameters: Array) -> Array:
+        """Return Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each of `tensors` in kg m², shape (6 k,)."""
+
+
+class StartLimits(System):
+    """Has quantities that must lie between limits where it starts."""
+
+    @abstractmethod
+    def start_limits(self, instant: Instant) -> Array:
+        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
+
+
+class JointReactions(System):
+    """Has joints that transmit forces and moments."""
+
+    @abstractmethod
+    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
+
+
+class StartPlacement(System):
+    """Has a start system with other coordinates than its own."""
+
+    @abstractmethod
+    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+        """Return z and ż from coordinates and velocities of the start system.
+
+        Parameters
+        ----------
+        coordinates, velocities
+            Of the start system.
+        instant
+            Its references and parameters are used.
+        """
+
+
+class MovingReferences(System):
+    """Describes orientations from references that move along."""
+
+    @abstractmethod
+    def start_references(self, coordinates: Array) -> Array:
+        """Return the references that suit coordinates of the start system, shape (4 r,)."""
+
+    @abstractmethod
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with all references moved to where it is now."""
+
+
+class ArticulatedDynamics(System):
+    """Finds accelerations by divide and conquer over its joints."""
+
+    @abstractmethod
+    def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+        """Return z̈ and λ of the loop equations in use, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        instant
+            Its accelerations are not used.
+        loops
+            The loop equations in use.
+        stabilisation
+            Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
+        """
+
+
+class CanonicalMomenta(System):
+    """Describes motion by canonical momenta too."""
+
+    @abstractmethod
+    def initial_momenta(self, instant: Instant) -> Array:
+        """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
+
+    @abstractmethod
+    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+        """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        instant
+            Its velocities are not used.
+        loops
+            The loop equations in use.
+        stabilisation
+            Rate a in 1/s of Φ̇ + a Φ = 0; 0 for Φ̇ = 0.
+        """
+
+    @abstractmethod
+    def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return ṗ at velocities and impulses that fit the momenta, shape (n,)."""
+
+
+class ConstraintCorrections(System):
+    """Finds the mass-orthogonal motion that takes a violation of its constraints away."""
+
+    @abstractmethod
+    def free_accelerations(self, instant: Instant) -> Array:
+        """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
+
+    @abstractmethod
+    def correction_numbers(self, instant: Instant, penalty: float) -> Array:
+        """Return the matrices, which depend on positions only, that `correction` needs, shape (correction_count,).
+
+        Parameters
+        ----------
+        instant
+            Its coordinates, references and parameters are used.
+        penalty
+            Penalty factor α as a multiple of the mean mass of the bodies in kg.
+        """
+
+    @abstractmethod
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
+
+
+def capable(system: System, capability: type[Capable]) -> Capable:
+    """Return a system as one that has a capability.
+
+    Raises
+    ------
+    TypeError
+        When it has not.
+    """
+    if not isinstance(system, capability):
+        raise TypeError(f"system '{system.name}' ({type(system).__name__}) is none of those with {capability.__name__}")
+    return system

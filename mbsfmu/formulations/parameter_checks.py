@@ -1,0 +1,34 @@
+"""What parameters must be together."""
+
+from __future__ import annotations
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.capabilities import InertiaTensors, capable
+from mbsfmu.formulations.system import System
+from mbsfmu.model.inertia import missing_in
+
+
+def check_parameters(system: System, parameters: Array) -> None:
+    """Check what parameters of a system must be together.
+
+    Raises
+    ------
+    InputError
+        When one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
+    """
+    for smaller, greater in system.orderings:
+        if not parameters[greater] > parameters[smaller]:
+            variable = system.parameters[greater]
+            raise InputError(
+                f"{variable.name} is {parameters[greater]:g} {variable.unit}; "
+                f"it must be greater than {system.parameters[smaller].name}, {parameters[smaller]:g}"
+            )
+    tensors = capable(system, InertiaTensors).inertia_tensors(parameters).reshape(-1, 6)
+    for tensor, values in zip(system.tensors, tensors.tolist(), strict=True):
+        if missing := missing_in(values, rod=tensor.rod):
+            moments, products = (", ".join(f"{each:g}" for each in part) for part in (values[:3], values[3:]))
+            raise InputError(
+                f"the moments of inertia of body '{tensor.body}' are ({moments}), the products of inertia "
+                f"({products}) kg.m2; {missing}"
+            )

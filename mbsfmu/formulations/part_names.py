@@ -1,0 +1,63 @@
+"""Names of parts' variables in the whole that they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mbsfmu.formulations.system import System, Tensor
+from mbsfmu.variables import Variable
+
+_KINDS = (
+    "coordinates",
+    "velocities",
+    "accelerations",
+    "states",
+    "discrete",
+    "integrals",
+    "parameters",
+    "outputs",
+    "reactions",
+)
+
+
+class PartNames:
+    """Variables keep their names where these are unique over the parts; elsewhere the part's name stands before.
+
+    Parameters
+    ----------
+    parts
+        Systems by name.
+    inputs
+        Indices of part and input of the inputs that the whole has.
+    """
+
+    def __init__(self, parts: Mapping[str, System], inputs: Sequence[tuple[int, int]]) -> None:
+        self._names = tuple(parts)
+        self._parts = tuple(parts.values())
+        names = [variable.name for part in self._parts for kind in _KINDS for variable in getattr(part, kind)]
+        names += [variable.name for part in self._parts for variable, _ in part.balances]
+        names += [self._parts[index].inputs[entry].name for index, entry in inputs]
+        self._times = Counter(names)
+
+    def name(self, part: int, name: str) -> str:
+        """Return the name in the whole of what has this one in a part."""
+        return f"{self._names[part]}.{name}" if self._times[name] > 1 else name
+
+    def of(self, part: int, variable: Variable) -> Variable:
+        """Return a variable of a part under its name in the whole."""
+        return replace(variable, name=self.name(part, variable.name))
+
+    def every(self, kind: str) -> tuple[Variable, ...]:
+        """Return all variables of a kind, part by part."""
+        return tuple(self.of(index, each) for index, part in enumerate(self._parts) for each in getattr(part, kind))
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return all inertia tensors; bodies that have the same name get that of their part before it."""
+        times = Counter(tensor.body for part in self._parts for tensor in part.tensors)
+        return tuple(
+            replace(tensor, body=f"{name}.{tensor.body}") if times[tensor.body] > 1 else tensor
+            for name, part in zip(self._names, self._parts, strict=True)
+            for tensor in part.tensors
+        )

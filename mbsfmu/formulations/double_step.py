@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
-from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
@@ -95,20 +95,52 @@ class ReducedEquations:
         written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
         return self._functions.traced("reduced_motion", list(written.values()), into=written)
 
+    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
+        """Return (δz, δż, δz̈) one below the other for R_z times variations of z^i, ż^i and z̈^i, side by side.
+
+        They follow from differentiating Φ, Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero.
+        """
+        given = self._given
+        turned = ca.mtimes(given.derivative(given.closure_rate, "coordinates"), coordinates)
+        velocities = velocities - ca.mtimes(self._g, turned)
+        both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
+        turned = ca.mtimes(both, ca.vertcat(coordinates, velocities))
+        return ca.vertcat(coordinates, velocities, accelerations - ca.mtimes(self._g, turned))
+
+    @cached_property
+    def slope(self) -> TracedFunction:
+        """M'', and derivatives of −M'' z̈^i + Q'' and of (ẋ, rates of the integrals) by (z^i, ż^i, x).
+
+        Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `tangent` λ is such that the
+        dependent part of ρ vanishes.
+        """
+        given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
+        motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
+        along = [
+            ca.horzcat(ca.mtimes(given.derivative(value, *MOTION), motion), given.derivative(value, "states"))
+            for value in (given.balance, ca.vertcat(given.rates, given.integral_rates))
+        ]
+        mass = ca.mtimes(r.T, ca.mtimes(given.mass, r))
+        results = [mass, -ca.mtimes(r.T, along[0]), along[1]]
+        return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
+
+    @cached_property
+    def drift(self) -> TracedFunction:
+        """Change of M'' z̈^i and of (ẋ, rates of the integrals) with time, by the part `input_rates`."""
+        given, along = self._given, self._functions.symbol("input_rates")
+        flow = ca.vertcat(-ca.mtimes(self._r.T, given.residual), given.rates, given.integral_rates)
+        change = ca.jtimes(flow, self._functions.symbol("inputs"), along)
+        return self._functions.traced("reduced_drift", [change])
+
     @cached_property
     def tangent(self) -> TracedFunction:
         """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the rule − f) by (z^i, x); a square matrix.
 
-        ż^i and z̈^i follow z^i as the rule says. The sensitivities of z, ż and z̈ follow from differentiating Φ,
-        Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
+        ż^i and z̈^i follow z^i as the rule says. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
         λ such that the dependent part vanishes: projecting dρ with R_zᵀ removes dλ.
         """
         given, r, end = self._given, self._r, self.end
-        turned = ca.mtimes(self._g, ca.mtimes(given.derivative(given.closure_rate, "coordinates"), r))
-        by_velocity = end.velocity_by_position * r - turned
-        both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
-        turned = ca.mtimes(self._g, ca.mtimes(both, ca.vertcat(r, by_velocity)))
-        motion = ca.vertcat(r, by_velocity, end.acceleration_by_position * r - turned)
+        motion = self._moved(r, end.velocity_by_position * r, end.acceleration_by_position * r)
         balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
         by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
         rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
@@ -187,6 +219,7 @@ class DoubleStep(Formulation):
 
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
+    has_tangent: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
 
     def __init__(
@@ -241,7 +274,7 @@ class DoubleStep(Formulation):
         return DoubleStepForm(self, state)
 
 
-class DoubleStepForm(ExplicitForm):
+class DoubleStepForm(DifferentiableForm):
     """The reduced equations with y = (z^i, ż^i, x, integrals).
 
     Parameters
@@ -299,6 +332,23 @@ class DoubleStepForm(ExplicitForm):
         equations.accelerations[:] = accelerations = factors.solve(load)
         equations.motion()
         return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
+
+    @property
+    def chained(self) -> int:
+        """Number of independent coordinates."""
+        return self._free
+
+    def tangent(self) -> Floats:
+        """Return the derivative of ẏ."""
+        mass, of_load, of_rates = self._formulation.equations.slope()
+        return np.concatenate([Factors(mass).solve(of_load), of_rates])
+
+    def drift(self, slopes: Floats) -> Floats:
+        """Return the change of ẏ with inputs that have these rates."""
+        equations = self._formulation.equations
+        self._functions.write("input_rates", slopes)
+        of_load, rest = np.split(equations.drift()[0], [self._free])
+        return np.concatenate([np.zeros(self._free), Factors(equations.slope()[0]).solve(of_load), rest])
 
     def state_at(self, values: Floats, inputs: Floats) -> State:
         """Return the whole state for a y."""

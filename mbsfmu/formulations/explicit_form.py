@@ -1,4 +1,4 @@
-"""What explicit solvers take: a formulation as an ordinary differential equation ẏ = f(t, y)."""
+"""What solvers of ordinary differential equations take: a formulation as ẏ = f(t, y)."""
 
 from __future__ import annotations
 
@@ -58,3 +58,23 @@ class ExplicitForm(ABC):
     def described_anew(self) -> State | None:
         """Return the last accepted state in another description after a step has failed; None if there is none."""
         return None
+
+
+class DifferentiableForm(ExplicitForm):
+    """Equations with their exact derivatives, for linearly implicit solvers."""
+
+    @property
+    @abstractmethod
+    def chained(self) -> int:
+        """Number of first elements of y whose rates are the elements that follow these, as those of positions are."""
+
+    @abstractmethod
+    def tangent(self) -> Floats:
+        """Return the derivative of ẏ by y where the rates were last evaluated.
+
+        Rows are all elements of y but the chained ones, columns all but the integrals, on which nothing depends.
+        """
+
+    @abstractmethod
+    def drift(self, slopes: Floats) -> Floats:
+        """Return ∂f/∂t where the rates were last evaluated: their change with inputs that have these rates."""

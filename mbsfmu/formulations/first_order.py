@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
+from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.iteration import Limits, Tolerances
@@ -37,6 +38,7 @@ class FirstOrder(Formulation):
     """
 
     has_explicit_form: ClassVar[bool] = True
+    has_tangent: ClassVar[bool] = True
     remedy: ClassVar[str] = (
         "take a smaller step or tolerance, more stabilisation, or a formulation that closes positions ('double-step', "
         "'penalty', 'dca-alm')"
@@ -94,10 +96,33 @@ class FirstOrder(Formulation):
         return ca.vertcat(*self.kinetics, rates)
 
     @cached_property
+    def _whole_flow(self) -> ca.SX:
+        (integral_rates,) = self._at_velocities(self.functions.expressions.integral_rates)
+        return ca.vertcat(self._flow, integral_rates)
+
+    @cached_property
     def explicit(self) -> TracedFunction:
         """Return ẏ = (ż, ẇ, ẋ, rates of the integrals) from the parts of y."""
-        (integral_rates,) = self._at_velocities(self.functions.expressions.integral_rates)
-        return self.functions.traced("first_order_rates", [ca.vertcat(self._flow, integral_rates)])
+        return self.functions.traced("first_order_rates", [self._whole_flow])
+
+    @property
+    def chained(self) -> int:
+        """Number of coordinates whose rates are elements of y."""
+        return len(self.functions.coordinates) if self.moving == "velocities" else 0
+
+    @cached_property
+    def slope(self) -> TracedFunction:
+        """Derivative of ẏ, chained coordinates apart, by (z, w, x), from the parts."""
+        rows = self._whole_flow[self.chained :]
+        matrix = self.functions.expressions.derivative(rows, "coordinates", self.moving, "states")
+        return self.functions.traced("first_order_slope", [matrix], matrices=[0])
+
+    @cached_property
+    def drift(self) -> TracedFunction:
+        """Change of ẏ with time by the part `input_rates`."""
+        inputs = self.functions.symbol("inputs")
+        change = ca.jtimes(self._whole_flow, inputs, self.functions.symbol("input_rates"))
+        return self.functions.traced("first_order_drift", [change])
 
     @cached_property
     def motion(self) -> TracedFunction:
@@ -234,8 +259,8 @@ class FirstOrderProblem(StepProblem):
         return replace(end, integrals=integrals, history=history)
 
 
-class FirstOrderForm(CoordinateForm):
-    """The equations for explicit solvers.
+class FirstOrderForm(CoordinateForm, DifferentiableForm):
+    """The equations for explicit and linearly implicit solvers.
 
     Parameters
     ----------
@@ -251,6 +276,20 @@ class FirstOrderForm(CoordinateForm):
         """Return ẏ."""
         self.load(values, inputs)
         return self._formulation.explicit()[0].copy()
+
+    @property
+    def chained(self) -> int:
+        """Number of coordinates whose rates are elements of y."""
+        return self._formulation.chained
+
+    def tangent(self) -> Floats:
+        """Return the derivative of ẏ."""
+        return self._formulation.slope()[0].copy()
+
+    def drift(self, slopes: Floats) -> Floats:
+        """Return the change of ẏ with inputs that have these rates."""
+        self._formulation.functions.write("input_rates", slopes)
+        return self._formulation.drift()[0].copy()
 
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are."""

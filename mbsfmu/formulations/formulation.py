@@ -152,6 +152,8 @@ class Formulation(ABC):
     """The options of its own."""
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
+    has_tangent: ClassVar[bool] = False
+    """Whether its explicit form has derivatives, as linearly implicit solvers need them."""
     accelerates_by_rule: ClassVar[bool] = False
     """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     remedy: ClassVar[str] = "take a smaller step"

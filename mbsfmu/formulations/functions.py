@@ -111,6 +111,8 @@ class SystemFunctions:
         ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
     history
         What the rule of integration remembers; empty but for formulations whose rule does.
+    suggested_step
+        Room for one number, which solvers that choose their steps remember.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -131,7 +133,9 @@ class SystemFunctions:
         self.rates = self.add_part("rates", len(system.states))[1]
         self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]
         self.add_part("integral_rates", len(system.integrals))
+        self.add_part("input_rates", len(system.inputs))
         self.history = np.zeros(0)
+        self.suggested_step = np.zeros(1)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 

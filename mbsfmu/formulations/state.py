@@ -33,6 +33,8 @@ class State:
         formulation does not choose.
     history
         What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
+    suggested_step
+        What a solver with step control tries next in s, shape (1,); zero where it does not know.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -50,6 +52,7 @@ class State:
     references: Floats
     active: Floats
     history: Floats
+    suggested_step: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -74,6 +77,7 @@ class State:
             functions.references.copy(),
             functions.active.copy(),
             np.zeros_like(functions.history),
+            np.zeros_like(functions.suggested_step),
         )
 
 
@@ -91,6 +95,7 @@ ARRAYS = {
     "references": "references",
     "active": "rows",
     "history": "history",
+    "suggested_step": "suggested_step",
 }
 """The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 

@@ -157,13 +157,12 @@ class _ModelCode:
     def _output_rates(self) -> ca.SX:
         """Return the derivative of the outputs by time, where these do not depend on accelerations."""
         functions, given = self._functions, self._functions.expressions
-        input_rates, _ = functions.add_part("input_rates", len(functions.inputs))
         along = {
             "coordinates": given.symbol_by_part["velocities"],
             "velocities": given.symbol_by_part["accelerations"],
             "states": functions.symbol("rates"),
             "integrals": functions.symbol("integral_rates"),
-            "inputs": input_rates,
+            "inputs": functions.symbol("input_rates"),
         }
         result = ca.SX.zeros(len(self._system.outputs))
         for part, direction in along.items():

@@ -107,6 +107,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "rates": ("STATES",),
     "momentum_rates": ("COORDINATES",),
     "history": ("HISTORY",),
+    "suggested_step": (),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),
@@ -149,6 +150,7 @@ _LONG_AS = {
     "integrals": "INTEGRALS",
     "references": "REFERENCES",
     "history": "HISTORY",
+    "suggested_step": "1",
 }
 
 

@@ -16,6 +16,7 @@ from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_texts
 
@@ -152,6 +153,12 @@ class RunOptions(Options):
             raise InputError(
                 f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
+            )
+        if issubclass(solver, Rosenbrock) and not kind.has_tangent:
+            fitting = ", ".join(each.name for each in _formulations() if each.has_tangent)
+            raise InputError(
+                f"the solver '{self.solver}' needs derivatives of the rates, which '{self.formulation}' does not give; "
+                f"take the formulation {fitting}, or another solver"
             )
         known = self.known()
         for name, value in self.content():

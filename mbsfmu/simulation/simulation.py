@@ -245,6 +245,7 @@ class Simulation:
             functions.references.copy(),
             np.ones(len(functions.rows)),
             np.zeros_like(functions.history),
+            np.zeros_like(functions.suggested_step),
         )
         self._sampler.check(time)
         functions.discrete[:] = functions.initial_discrete()[0]

@@ -10,9 +10,10 @@ from mbsfmu.simulation.adams import Adams
 from mbsfmu.simulation.classical_runge_kutta import ClassicalRungeKutta
 from mbsfmu.simulation.explicit import ExplicitSolver
 from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.solver import SOLVERS, AdaptiveSolver, Solver
 
-SHIPPED = (ClassicalRungeKutta, Adams, ExplicitSolver)
+SHIPPED = (ClassicalRungeKutta, Adams, ExplicitSolver, Rosenbrock)
 """What registers itself when this module is loaded."""
 
 

@@ -135,7 +135,7 @@ def test_command_line_runs_blocks_of_a_file(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", [pytest.param("native", marks=needs_compiler), "python"])
-@pytest.mark.parametrize("solver", ["trapezoidal", "rk45"])
+@pytest.mark.parametrize("solver", ["trapezoidal", "rk45", "rodas5p"])
 def test_units_are_the_closed_loop(tmp_path: Path, backend: str, solver: str) -> None:
     (path,) = mbsfmu.export(controlled(), tmp_path, layout="monolithic", backend=backend, solver=solver)
     with zipfile.ZipFile(path) as archive:

@@ -140,7 +140,7 @@ def counting(sample: float = 0.1, offset: float = 0.0, **signals: StepSignal) ->
     )
 
 
-@pytest.mark.parametrize("solver", ["trapezoidal", "rk4", "rk45", "dop853"])
+@pytest.mark.parametrize("solver", ["trapezoidal", "rk4", "rk45", "dop853", "rodas5p"])
 def test_updates_are_made_once_at_each_instant(solver: str) -> None:
     """The start at an instant counts; later ones are the multiples, in whatever steps the result is."""
     for output_step in (0.1, 0.05, 0.03, 0.7, 0.1 / 3.0):

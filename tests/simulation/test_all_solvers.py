@@ -66,7 +66,7 @@ def test_error_follows_the_tolerance(solver: str, driven: bool) -> None:
     assert 2.0 < np.log10(coarse / fine) < 4.5
 
 
-@pytest.mark.parametrize(("solver", "order"), [("rk23", 3), ("rk45", 5), ("dop853", 8)])
+@pytest.mark.parametrize(("solver", "order"), [("rk23", 3), ("rk45", 5), ("dop853", 8), ("rodas4", 4), ("rodas5p", 5)])
 def test_work_follows_the_order(solver: str, order: int) -> None:
     """Steps of a method of order p grow as the (p + 1)-th root of the tolerance; jumps apart, where all begin anew."""
     steps, stop = [], 5.0 if order == 3 else 20.0

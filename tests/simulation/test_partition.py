@@ -26,7 +26,7 @@ def test_singular_configuration_is_named() -> None:
         choose(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]), 2)
 
 
-@pytest.mark.parametrize("solver", ["trapezoidal", "dop853"])
+@pytest.mark.parametrize("solver", ["trapezoidal", "dop853", "rodas5p"])
 def test_full_turns_through_dead_centres(solver: str) -> None:
     """No coordinate of a slider-crank but the crank's serves for a full turn; energy shows that changes do no harm."""
     tolerances = {} if makes_equal_steps(solver) else {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}

@@ -87,11 +87,11 @@ static int advance(Instance *instance, double begin_time, double end) {
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
     double elapsed = 0.0;
-    if (!(state->suggested_step > 0.0)) state->suggested_step = 1e-3 * whole;
+    if (!(*state->suggested_step > 0.0)) *state->suggested_step = 1e-3 * whole;
     while (elapsed < whole) {
         const double time = begin_time + elapsed;
-        const int last = elapsed + state->suggested_step * (1.0 + SAME_TIME) >= whole;
-        const double step = last ? whole - elapsed : state->suggested_step;
+        const int last = elapsed + *state->suggested_step * (1.0 + SAME_TIME) >= whole;
+        const double step = last ? whole - elapsed : *state->suggested_step;
         double error = HUGE_VAL;
         pack(state, y);
         *instance->reason = '\0';
@@ -107,8 +107,8 @@ static int advance(Instance *instance, double begin_time, double end) {
         const double factor = error > 0.0 ? fmin(10.0, fmax(0.2, 0.9 * pow(error, -0.2))) : 10.0;
         if (!(error <= 1.0)) {
             state->retries += 1.0;
-            state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
-            if (state->suggested_step < SMALLEST_SHARE * whole) {
+            *state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
+            if (*state->suggested_step < SMALLEST_SHARE * whole) {
                 char reason[sizeof instance->reason];
                 memcpy(reason, instance->reason, sizeof reason);
                 return fail(
@@ -120,7 +120,7 @@ static int advance(Instance *instance, double begin_time, double end) {
         elapsed = last ? whole : elapsed + step;
         if (!describe(instance) || !loops_closed(instance, begin_time + elapsed)) return 0;
         /* A step that was cut off at the end of the interval says little about how large the next may be. */
-        if (!last || factor * step > state->suggested_step) state->suggested_step = factor * step;
+        if (!last || factor * step > *state->suggested_step) *state->suggested_step = factor * step;
     }
     return 1;
 }

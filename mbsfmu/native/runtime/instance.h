@@ -27,7 +27,6 @@ typedef struct {
 #define FIELD(name, size) double name[ROOM(size)];
     STATE_ARRAYS(FIELD)
 #undef FIELD
-    double suggested_step;              /* of solvers that choose their steps */
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double error_estimate;              /* of rk4, added up over the steps */

@@ -1,0 +1,188 @@
+"""Rosenbrock methods of high order: stiff motions with steps as long as a tolerance lets them be, without iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.state import State
+from mbsfmu.simulation.explicit import SMALLEST_SHARE, CountedRates, StageError
+from mbsfmu.simulation.linearization import Linearization
+from mbsfmu.simulation.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod
+from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
+from mbsfmu.times import SAME_TIME
+
+SAFETY = 0.9
+"""Share that is tried of the step that should just meet the tolerance."""
+LEAST_FACTOR, MOST_FACTOR = 0.2, 8.0
+"""How much smaller or larger than the last one a step may be."""
+FIRST_CHANGE = 0.01
+"""Of its magnitude or tolerance: by how much y may change in the first step, and its error be."""
+STANDING = 1e-5
+"""Magnitudes and rates below this, by the tolerances, say nothing about the first step …"""
+FIRST_STEP = 1e-6
+"""… for which so many s are tried then."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A step that has been tried.
+
+    Attributes
+    ----------
+    begin
+        Where it begins.
+    step, end
+        Its size and end in s.
+    increments
+        uᵢ of all stages, each of shape (number of elements,).
+    values
+        y at the end.
+    """
+
+    begin: Linearization
+    step: float
+    end: float
+    increments: list[Floats]
+    values: Floats
+
+
+@dataclass
+class Rosenbrock(AdaptiveSolver):
+    """A method that chooses its steps; every one takes one tangent, one factorization and some evaluations.
+
+    Steps end where inputs jump and where discrete states are updated, and pass over times at which only values are
+    asked for: these come from the method's interpolant. The error of the integrals is not controlled; they follow from
+    the rest.
+
+    Attributes
+    ----------
+    method
+        Its coefficients.
+    """
+
+    names: ClassVar[tuple[str, ...]] = tuple(METHODS)
+
+    method: RosenbrockMethod = RODAS5P
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
+        """Make the solver of a method's name."""
+        return cls(formulation, step, method=METHODS[name], **options)
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self.method.name
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`, those inside steps from the method's interpolant."""
+        # Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution.
+        origin, whole = float(times[0]), float(times[-1] - times[0])
+        slopes = (inputs(float(times[-1])) - inputs(origin)) / whole
+        waiting = (times[1:] - origin).tolist()
+        elapsed = 0.0
+        while waiting:
+            form = self.formulation.explicit_form(state)
+            flow = CountedRates(form, inputs, origin)
+            try:
+                begin = Linearization(flow, elapsed, slopes)
+                elapsed, reached, state = self._step(begin, whole, float(state.suggested_step[0]), waiting)
+            except StageError as error:
+                raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None
+            finally:
+                self.statistics.rhs_evaluations += flow.evaluations
+            self.statistics.steps += 1
+            self.statistics.repartitions += not form.lasts(state)
+            del waiting[: len(reached)]
+            yield from reached
+            if waiting and waiting[0] == elapsed:  # the state to go on from, where that is one that was asked for
+                del waiting[0]
+                yield state
+
+    def _step(
+        self, begin: Linearization, whole: float, suggested: float, waiting: list[float]
+    ) -> tuple[float, list[State], State]:
+        """Make one step that the tolerance lets pass; return its end in s, states asked for inside, and its own."""
+        suggested, most = suggested or self._first_step(begin, whole), MOST_FACTOR
+        while True:
+            last = begin.time + suggested * (1.0 + SAME_TIME) >= whole
+            step, end = (whole - begin.time, whole) if last else (suggested, begin.time + suggested)
+            reason, factor = "", LEAST_FACTOR
+            try:
+                attempt = self._attempt(begin, step, end)
+                error = self._size(begin, attempt.increments[-1], attempt.values)
+                factor = self._factor(error)
+                if error <= 1.0:
+                    reached = self._inside(attempt, waiting)
+                    state = begin.flow.accept(end, attempt.values, step)
+                    following = min(factor, most) * step
+                    # A step that was cut off at the end of the interval says little about how large the next may be.
+                    following = max(following, suggested) if last else following
+                    return end, reached, replace(state, suggested_step=np.array([following]))
+            except StageError as failure:
+                reason, factor = f": {failure}", LEAST_FACTOR
+            self.statistics.retries += 1
+            suggested, most = step * min(factor, 1.0), 1.0
+            if not suggested >= SMALLEST_SHARE * whole:
+                time = begin.flow.origin + begin.time
+                raise SimulationError(f"the step of {self.name} at t = {time:.9g} s fails however small it is{reason}")
+
+    def _attempt(self, begin: Linearization, step: float, end: float) -> Attempt:
+        method = self.method
+        begin.factorize(step * method.diagonal)
+        values, increments = begin.start, list[Floats]()
+        for stage in range(method.stages):
+            values, right = begin.start.copy(), step * method.slopes[stage] * begin.drift
+            for weight, coupling, increment in zip(
+                method.couplings[stage], method.rate_couplings[stage], increments, strict=True
+            ):
+                values += weight * increment
+                right += coupling / step * increment
+            right += begin.flow(begin.time + method.nodes[stage] * step, values) if stage else begin.rates
+            increments.append(begin.solve(right))
+        return Attempt(begin, step, end, increments, values + increments[-1])
+
+    def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
+        """Return the root mean square of a difference by the tolerances; integrals apart."""
+        count = begin.controlled
+        largest = np.maximum(np.abs(begin.start), np.abs(end))
+        scales = self.absolute_tolerance * self.formulation.explicit_scale + self.relative_tolerance * largest
+        shares = difference[:count] / scales[:count]
+        size = float(np.sqrt(np.sum(shares**2) / max(count, 1)))
+        return size if np.isfinite(size) else np.inf
+
+    def _factor(self, error: float) -> float:
+        """Return by how much the next step may differ from the one that has an error."""
+        if error == 0.0:
+            return MOST_FACTOR
+        return min(MOST_FACTOR, max(LEAST_FACTOR, SAFETY * error ** (-1.0 / self.method.order)))
+
+    def _first_step(self, begin: Linearization, whole: float) -> float:
+        """Return a step to begin with, by the rates and how they change [Hairer1993, sect. II.4]."""
+        size, speed = (self._size(begin, values, begin.start) for values in (begin.start, begin.rates))
+        step = min(whole, FIRST_STEP if min(size, speed) < STANDING else FIRST_CHANGE * size / speed)
+        try:
+            later = begin.flow(begin.time + step, begin.start + step * begin.rates)
+        except StageError:
+            return step
+        fastest = max(speed, self._size(begin, later - begin.rates, begin.start) / step)
+        accurate = (FIRST_CHANGE / fastest) ** (1.0 / self.method.order) if fastest > 0.0 else whole
+        return min(whole, 100.0 * step, accurate)
+
+    def _inside(self, attempt: Attempt, waiting: list[float]) -> list[State]:
+        """Return the states at the times that a step passes over."""
+        begin, states = attempt.begin, list[State]()
+        for time in waiting:
+            if time >= attempt.end:
+                break
+            elapsed = time - begin.time
+            inside = self.method.between(elapsed / attempt.step, begin.start, attempt.values, attempt.increments)
+            states.append(begin.flow.state_at(time, inside, elapsed))
+        return states

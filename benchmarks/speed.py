@@ -25,9 +25,9 @@ from exudyn_four_bar import FourBar, exu
 from fmpy.simulation import instantiate_fmu
 
 import mbsfmu
+from mbsfmu.compiling.compiler import PLATFORMS
+from mbsfmu.compiling.kept import FOLDER
 from mbsfmu.errors import InputError
-from mbsfmu.native.compiler import PLATFORMS
-from mbsfmu.native.kept import FOLDER
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 MODEL, STOP, STEP = "four-bar-frictionless", 1.2 if QUICK else 10.0, 1e-3

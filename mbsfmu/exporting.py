@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -16,7 +17,6 @@ from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model_simulation import unit_from_dict
-from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
 from mbsfmu.rules import find_rule

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from mbsfmu.native.kept import FOLDER
+from mbsfmu.compiling.kept import FOLDER
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,10 +23,10 @@ import numpy as np
 import pinocchio
 from flow import Floats, Flow
 
+from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism
 from mbsfmu.models import built_in, pendulum
-from mbsfmu.native.compiler import compile_library
 from mbsfmu.native.model_code import step_sources
 from mbsfmu.parts import Revolute
 

@@ -10,8 +10,8 @@ from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import RUN, common_options, option_of, options_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
+from mbsfmu.compiling.compiler import PLATFORMS
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
-from mbsfmu.native.compiler import PLATFORMS
 from mbsfmu.simulation.options import RunOptions
 
 

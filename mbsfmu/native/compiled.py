@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hydraulics
+from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library, has_compiler, kept_library
+from mbsfmu.compiling.kept import tell_once
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import content_key
-from mbsfmu.native.compiler import CompilerError, compile_library, has_compiler, kept_library
-from mbsfmu.native.kept import tell_once
 from mbsfmu.native.model_code import LOOP, identity_source, step_sources
 from mbsfmu.native.shared import LEVELS, STATISTICS
 from mbsfmu.simulation.implicit import BRIEF, ImplicitSolver
@@ -31,8 +31,6 @@ from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Inputs, substeps
 
-SWITCH = "MBSFMU_COMPILED"
-"""Environment variable: with 0, runs in process are not compiled."""
 _CHUNK = 1000  # internal steps between two looks at the interpreter
 
 _Doubles = ctypes.POINTER(ctypes.c_double)

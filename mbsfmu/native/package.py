@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
+from mbsfmu.compiling.compiler import PLATFORMS, compile_library
 from mbsfmu.fmu.description import Capabilities, describe
 from mbsfmu.fmu.fmi2_description import model_description
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.identity import content_key
-from mbsfmu.native.compiler import PLATFORMS, compile_library
 from mbsfmu.native.model_code import LOOP, UNIT, identity_source, unit_sources
 from mbsfmu.simulation.simulation import Simulation
 

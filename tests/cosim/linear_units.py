@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import expm
 
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.formulations.system import System
-from mbsfmu.native.compiler import host_platform
 from mbsfmu.native.package import export_native
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import make_simulation

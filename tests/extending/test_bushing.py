@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, Free, JointDrive, Mechanism, Prismatic, RigidBody
-from mbsfmu.native.compiler import has_compiler
+from mbsfmu.compiling.compiler import has_compiler
 
 FILE = Path(__file__).with_name("bushing.py")
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")

@@ -14,7 +14,7 @@ from own_rules import AdamsMoulton, BackwardEuler
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal
 from mbsfmu.cli.main import cli
-from mbsfmu.native.compiler import has_compiler
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.simulation.result import Result
 
 FILE = Path(__file__).with_name("own_rules.py")

@@ -25,8 +25,8 @@ from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Thro
 from mbsfmu import CoupledModel, InputError, LinearSignal, load_parts
 from mbsfmu.cli.main import cli
 from mbsfmu.cli.model_argument import find_model
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.executors import InlineExecutor
-from mbsfmu.native.compiler import has_compiler
 from mbsfmu.studies import sweep
 
 FILE = Path(__file__).with_name("relief_valve.py")

@@ -30,11 +30,11 @@ from mbsfmu import (
     SampledBlock,
     StepSignal,
 )
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.native.compiled import CompiledImplicitSolver
-from mbsfmu.native.compiler import has_compiler
 from mbsfmu.simulation.factory import make_simulation
 
 PROPORTIONAL, INTEGRAL, DERIVATIVE = 40.0, 60.0, 2.0

@@ -37,7 +37,7 @@ from mbsfmu import (
     offsets,
     tilts,
 )
-from mbsfmu.native.compiler import has_compiler
+from mbsfmu.compiling.compiler import has_compiler
 
 FILE = Path(__file__).with_name("screw.py")
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")

@@ -8,8 +8,8 @@ import pytest
 from fuzzing import Checked, checked
 from native_units import TIGHT, Exported, model_of
 
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.exporting import export
-from mbsfmu.native.compiler import has_compiler
 from mbsfmu.simulation.solvers import makes_equal_steps
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]

@@ -9,8 +9,9 @@ import pytest
 from mechanisms import slider_crank
 
 import mbsfmu
+from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.native.compiled import SWITCH, CompiledImplicitSolver
+from mbsfmu.native.compiled import CompiledImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.native import compiler, kept
+from mbsfmu.compiling import compiler, kept
 
 HALF = "int half(void) { return 21; }\n"
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.native import compiled, compiler, kept
+from mbsfmu.compiling import compiler, kept
+from mbsfmu.native import compiled
 from mbsfmu.native.compiled import CompiledImplicitSolver
 from mbsfmu.native.model_code import step_sources
 from mbsfmu.simulation.simulation import Simulation

@@ -11,8 +11,8 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import Actuator, Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, StepSignal
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import AnyForce
-from mbsfmu.native.compiler import has_compiler
 from mbsfmu.parts import JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.result import Result
 

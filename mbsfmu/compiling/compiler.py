@@ -18,17 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from mbsfmu.compiling import kept
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.files import reason
 from mbsfmu.identity import content_key
-from mbsfmu.native import kept
 
 # No contraction to fused operations: every compiler then rounds alike.
 _FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
 SOURCES = "MBSFMU_SOURCES"
 """Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
 that was compiled before is used then, and libraries know their lines."""
+SWITCH = "MBSFMU_COMPILED"
+"""Environment variable: with 0, nothing of what this process runs itself is compiled."""
 _LOGGER = logging.getLogger(__name__)
 _LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
 

@@ -38,7 +38,11 @@ def is_compiled(simulation: Simulation) -> bool:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name.startswith("mbsfmu.native")]
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith(("mbsfmu.native", "mbsfmu.compiling"))
+    ]
 
 
 def runs_as_ever(simulation: Simulation) -> bool:

@@ -46,7 +46,7 @@ CLOSE = 1e-6
 # The command line inside a started interpreter with everything imported.
 _TIMED_COMMAND = """
 import sys, time
-from mbsfmu.cli.main import cli
+from mbsfmu.cli.commands import cli
 import mbsfmu.cli.export
 begin = time.perf_counter()
 cli.main(sys.argv[1:], standalone_mode=False)

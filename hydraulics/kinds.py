@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin
 from weakref import WeakKeyDictionary
@@ -128,16 +129,27 @@ class Kinds(Generic[Part]):
     ----------
     family
         What a part is called in messages, as `component`.
+    home
+        The package that defines the built-in ones, where it is above the family's own: it is loaded when they are
+        first asked for.
     """
 
-    def __init__(self, family: str) -> None:
+    def __init__(self, family: str, home: str | None = None) -> None:
         self.family = family
+        self._home = home
         self._known: dict[str, type[Part]] = {}
         FAMILIES.append(self)
 
+    def _loaded(self) -> dict[str, type[Part]]:
+        """Return what is known, the built-in ones among it."""
+        if self._home is not None:
+            home, self._home = self._home, None
+            import_module(home)
+        return self._known
+
     def known(self) -> list[tuple[str, type[Part]]]:
         """Return the words and classes of what is built in or was imported."""
-        return list(self._known.items())
+        return list(self._loaded().items())
 
     def add(self, kind: type[Part]) -> None:
         """Register a class under its `type`.
@@ -149,18 +161,19 @@ class Kinds(Generic[Part]):
         """
         word = self.word(kind)
         key = (self.family, word)
+        known = self._known if is_built_in(kind) else self._loaded()
         loading = _loading.get()
         if loading is not None and loading.module == kind.__module__:
             _files[kind] = loading.file
-            self._refuse_second(kind, word, self._known.get(word), replaceable=True)
+            self._refuse_second(kind, word, known.get(word), replaceable=True)
             self._refuse_second(kind, word, loading.kinds.get(key))
             loading.kinds[key] = kind
         else:
             path = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
             if path.is_file() and not is_built_in(kind):
                 _files[kind] = PartFile(str(path.resolve()), path.read_text(encoding="utf-8"))
-            self._refuse_second(kind, word, self._known.get(word))
-            self._known[word] = kind
+            self._refuse_second(kind, word, known.get(word))
+            known[word] = kind
         _keys[kind] = key
 
     def word(self, kind: type[Part]) -> str:
@@ -194,7 +207,7 @@ class Kinds(Generic[Part]):
     def words(self) -> list[str]:
         """Return the words of all kinds that data may mean here."""
         given = [word for kinds in self._nearer() for family, word in kinds if family == self.family]
-        return list(dict.fromkeys([*self._known, *given]))
+        return list(dict.fromkeys([*self._loaded(), *given]))
 
     def find(self, word: object) -> type[Part] | None:
         """Return the class of a word; None where there is none."""
@@ -203,7 +216,7 @@ class Kinds(Generic[Part]):
         for kinds in self._nearer():
             if (self.family, word) in kinds:
                 return kinds[self.family, word]  # pyright: ignore[reportReturnType] - of this family
-        return self._known.get(word)
+        return self._loaded().get(word)
 
     @staticmethod
     def _nearer() -> list[Mapping[KindKey, type[Data]]]:

@@ -7,69 +7,88 @@ coupled by the master, and compared: what does coupling cost?
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from mbsfmu import models
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import Array, DataError, Parameter, Quantity
-from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
-from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
-from mbsfmu.model.block import Block, SampledBlock
-from mbsfmu.model.closure import Equation
-from mbsfmu.model.force import Force, JointLoad, PointLoad
-from mbsfmu.model.joint import Element, Joint
-from mbsfmu.model.names import Direction, JointReference, NonNegative, PointReference, Positive, Vector
-from mbsfmu.model.numbers import Numbers
-from mbsfmu.model.present import BodyPoint, JointMotion, Present
-from mbsfmu.part_files import load_parts
-from mbsfmu.parts import (
-    Actuator,
-    Cylindrical,
-    Fixed,
-    Free,
-    JointDrive,
-    JointSpringDamper,
-    Line,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SpringDamper,
-    Universal,
-)
-from mbsfmu.signals import LinearSignal, StepSignal
-from mbsfmu.simulation.options import RunOptions
-from mbsfmu.trajectory import Trajectory
-
 if TYPE_CHECKING:
+    from mbsfmu import cosim as cosim
+    from mbsfmu import models
     from mbsfmu.comparison import Comparison, compare
     from mbsfmu.cosim import CosimulationError, CosimulationResult, CouplingOptions, cosimulate
+    from mbsfmu.coupled import CoupledModel
+    from mbsfmu.data import Array, DataError, Parameter, Quantity
+    from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
+    from mbsfmu.errors import InputError, SimulationError
     from mbsfmu.exporting import export
     from mbsfmu.fmu.validation import validate
+    from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
+    from mbsfmu.model.block import Block, SampledBlock
+    from mbsfmu.model.closure import Equation
+    from mbsfmu.model.force import Force, JointLoad, PointLoad
+    from mbsfmu.model.joint import Element, Joint
+    from mbsfmu.model.names import Direction, JointReference, NonNegative, PointReference, Positive, Vector
+    from mbsfmu.model.numbers import Numbers
+    from mbsfmu.model.present import BodyPoint, JointMotion, Present
+    from mbsfmu.part_files import load_parts
+    from mbsfmu.parts import (
+        Actuator,
+        Cylindrical,
+        Fixed,
+        Free,
+        JointDrive,
+        JointSpringDamper,
+        Line,
+        Planar,
+        Prismatic,
+        Revolute,
+        Spherical,
+        SpringDamper,
+        Universal,
+    )
+    from mbsfmu.signals import LinearSignal, StepSignal
+    from mbsfmu.simulation.options import RunOptions
     from mbsfmu.studies import sweep
+    from mbsfmu.trajectory import Trajectory
 
-# Loaded when asked for: a unit on its target has this package but need not have FMPy and lxml.
-_LAZY = {
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "CosimulationError": "cosim",
-    "CosimulationResult": "cosim",
-    "CouplingOptions": "cosim",
-    "cosimulate": "cosim",
-    "export": "exporting",
-    "sweep": "studies",
-    "validate": "fmu.validation",
+# Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
+# need not have FMPy and lxml.
+_HOMES = {
+    "comparison": "compare Comparison",
+    "cosim": "cosimulate CosimulationError CosimulationResult CouplingOptions",
+    "coupled": "CoupledModel",
+    "data": "Array DataError Parameter Quantity",
+    "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
+    "errors": "InputError SimulationError",
+    "exporting": "export",
+    "fmu.validation": "validate",
+    "model": "along Beam Cuboid Mechanism Point RigidBody",
+    "model.block": "Block SampledBlock",
+    "model.closure": "Equation",
+    "model.force": "Force JointLoad PointLoad",
+    "model.joint": "Element Joint",
+    "model.names": "Direction JointReference NonNegative PointReference Positive Vector",
+    "model.numbers": "Numbers",
+    "model.present": "BodyPoint JointMotion Present",
+    "part_files": "load_parts",
+    "parts": "Actuator Cylindrical Fixed Free JointDrive JointSpringDamper Line Planar Prismatic Revolute Spherical "
+    "SpringDamper Universal",
+    "signals": "LinearSignal StepSignal",
+    "simulation.options": "RunOptions",
+    "studies": "sweep",
+    "trajectory": "Trajectory",
 }
+_PACKAGES = ("cosim", "models")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return version("mbsfmu")
-    if name not in _LAZY:
+        return importlib.import_module("importlib.metadata").version("mbsfmu")
+    if name in _PACKAGES:
+        return importlib.import_module(f"mbsfmu.{name}")
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'mbsfmu' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"mbsfmu.{_LAZY[name]}"), name)
+    value = globals()[name] = getattr(importlib.import_module(f"mbsfmu.{_HOME_OF[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import click
 
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import (
-    common_options,
     numbers,
     option_of,
     options_of,

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.options import assignment, common_options, options_of, output_file, refuse_same_files, words
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, recorded, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import cosimulate

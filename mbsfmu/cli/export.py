@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import RUN, common_options, option_of, options_of
+from mbsfmu.cli.options import RUN, option_of, options_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.compiler import PLATFORMS
 from mbsfmu.exporting import BACKENDS, LAYOUTS, export
 from mbsfmu.simulation.options import RunOptions
@@ -43,11 +45,7 @@ def command(
     Example: mbsfmu export four-bar -o out --layout separate
     """
     log_to_stderr(quiet)
-    paths = export(
-        find_model(model, parts),
-        output,
-        needs_execution_tool=not no_execution_tool,
-        **options,
-    )
+    with at_work("exporting", quiet):
+        paths = export(find_model(model, parts), output, needs_execution_tool=not no_execution_tool, **options)
     for path in paths:
         say(str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.options import common_options
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.terminal import print_table
 from mbsfmu.models import BUILT_IN, CIRCUITS
 

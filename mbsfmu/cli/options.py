@@ -16,12 +16,6 @@ from mbsfmu.simulation.options import RunOptions
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def common_options(command: Command) -> Command:
-    """Add the options that every command has."""
-    command = click.option("--quiet", is_flag=True, help="No progress and no notes on stderr.")(command)
-    return click.option("--debug", is_flag=True, help="Show where an error comes from.")(command)
-
-
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
 """The options of a simulation that commands have; the others are for studies of the method, in Python."""
 

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 import numpy as np
@@ -22,12 +22,20 @@ Recorded = TypeVar("Recorded", bound=Trajectory)
 
 def log_to_stderr(quiet: bool) -> None:
     """Send the library's log to stderr: notes as well, or warnings only."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     root = logging.getLogger("mbsfmu")
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING if quiet else logging.INFO)
     handler.addFilter(_once())
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what stderr is at the time: a progress bar takes its place, and stays below the lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.setStream(sys.stderr)
+        super().emit(record)
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import common_options, output_file, refuse_same_files
+from mbsfmu.cli.options import output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, shown

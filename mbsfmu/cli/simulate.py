@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import RUN, common_options, options_of, output_file, refuse_same_files
+from mbsfmu.cli.options import RUN, options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, recorded, write_json
-from mbsfmu.cli.terminal import print_table, progress_bar, shown
+from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.simulation.options import RunOptions
 from mbsfmu.trajectory import SUFFIXES
 
@@ -38,7 +39,8 @@ def command(
     """
     log_to_stderr(quiet)
     refuse_same_files(output, json_file, inputs=[model, *parts])
-    simulation = find_model(model, parts).simulation(**options)
+    with at_work("preparing", quiet):
+        simulation = find_model(model, parts).simulation(**options)
     with progress_bar("simulating", quiet) as progress:
         result = recorded(lambda: simulation.run(stop, progress=progress), output)
     summary = result.summary()

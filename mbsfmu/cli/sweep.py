@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import assignment, common_options, numbers, options_of, output_file, refuse_same_files, words
+from mbsfmu.cli.options import assignment, numbers, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar

@@ -1,4 +1,4 @@
-"""Tables on stdout and progress on stderr."""
+"""Tables on stdout and progress on stderr; what draws them is loaded where something is drawn."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from mbsfmu.cli.standard_output import standard_output
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; as wide as it needs to be where stdout is no terminal."""
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.table import Table  # noqa: PLC0415
+
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False)
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
@@ -30,10 +29,28 @@ def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | N
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=1.0)
         yield lambda share: progress.update(task, completed=share)
+
+
+@contextmanager
+def at_work(text: str, quiet: bool) -> Iterator[None]:
+    """Show on stderr, where that is a terminal, that something goes on of which nobody knows how long it takes."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield
 
 
 def shown(value: Any) -> str:

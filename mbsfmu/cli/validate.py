@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.options import common_options, output_file, refuse_same_files
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.options import output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.errors import SimulationError

@@ -153,6 +153,9 @@ def compile_library(
     maker = _maker(tuple(command))
     if SOURCES not in os.environ and (found := kept.find(content, maker, suffix)):
         return found
+    size = sum(map(len, sources.values())) / 1e3
+    place = platform or "this machine"
+    _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
     return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix))
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqp3, dgeqrf, dgetrf, dgetri, dgetrs, dorgqr, dtrtrs
 
 Floats = NDArray[np.float64]
+
+
+@cache
+def _lapack() -> ModuleType:
+    """Return LAPACK as SciPy has it, which takes longer to load than a compiled run that does without."""
+    import scipy.linalg.lapack  # noqa: PLC0415 - as said
+
+    return scipy.linalg.lapack
 
 
 class Factors:
@@ -29,7 +39,7 @@ class Factors:
     def __init__(self, matrix: Floats) -> None:
         self.singular = False
         if len(matrix):  # LAPACK refuses to factor nothing, as is there of a circuit without a mechanism
-            self._factors, self._pivots, info = dgetrf(matrix)
+            self._factors, self._pivots, info = _lapack().dgetrf(matrix)
             self.singular = info != 0
 
     def solve(self, right: Floats) -> Floats:
@@ -37,15 +47,15 @@ class Factors:
         if not len(right):
             return right
         if right.ndim == 1:
-            return np.asarray(dgetrs(self._factors, self._pivots, right)[0])
+            return np.asarray(_lapack().dgetrs(self._factors, self._pivots, right)[0])
         result = np.empty(right.shape)
         for column in range(right.shape[1]):
-            result[:, column] = dgetrs(self._factors, self._pivots, right[:, column])[0]
+            result[:, column] = _lapack().dgetrs(self._factors, self._pivots, right[:, column])[0]
         return result
 
     def inverse(self) -> Floats:
         """Return the inverse, shape (n, n)."""
-        return np.asarray(dgetri(self._factors, self._pivots)[0])
+        return np.asarray(_lapack().dgetri(self._factors, self._pivots)[0])
 
 
 NEXT_TO_ZERO = 1e-14
@@ -68,19 +78,19 @@ class TallFactors:
 
     def __init__(self, matrix: Floats) -> None:
         columns = matrix.shape[1]
-        factors, reflectors, *_ = dgeqrf(matrix)
+        factors, reflectors, *_ = _lapack().dgeqrf(matrix)
         self._triangle = factors[:columns]  # of which `dtrtrs` reads the upper half
-        self._orthogonal = dorgqr(factors, reflectors)[0]
+        self._orthogonal = _lapack().dorgqr(factors, reflectors)[0]
         pivots = np.abs(self._triangle.diagonal())
         self.singular = not np.min(pivots, initial=np.inf) > NEXT_TO_ZERO * np.max(pivots, initial=0.0)
 
     def solve(self, right: Floats) -> Floats:
         """Return the solution for a vector, shape (n,)."""
-        return np.asarray(dtrtrs(self._triangle, self._orthogonal.T @ right)[0])
+        return np.asarray(_lapack().dtrtrs(self._triangle, self._orthogonal.T @ right)[0])
 
     def inverse(self) -> Floats:
         """Return the generalized inverse, shape (n, m)."""
-        return np.asarray(dtrtrs(self._triangle, self._orthogonal.T)[0])
+        return np.asarray(_lapack().dtrtrs(self._triangle, self._orthogonal.T)[0])
 
 
 AS_LONG = 1e-9
@@ -118,7 +128,49 @@ def pivot_columns(matrix: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 def pivot_lengths(matrix: Floats) -> Floats:
     """Return the lengths of `pivot_columns` alone, by LAPACK, which is quicker: shape (min(m, n),)."""
-    return np.abs(np.diagonal(dgeqp3(matrix)[0]))
+    return np.abs(np.diagonal(_lapack().dgeqp3(matrix)[0]))
+
+
+def pivots(matrix: Floats) -> tuple[Floats, float]:
+    """Return the magnitudes of the pivots of LU factors, and the sign of the determinant, for small matrices.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n).
+
+    Returns
+    -------
+    tuple
+        Pivots, shape (n,), up to the first that vanishes all above zero; and 1.0 or -1.0.
+    """
+    rest, sign = matrix.copy(), 1.0
+    found = np.zeros(len(rest))
+    for step in range(len(rest)):
+        column = rest[:, 0]
+        row = int(np.argmax(np.abs(column)))
+        pivot = float(column[row])
+        found[step] = abs(pivot)
+        sign *= np.sign(pivot or 1.0) * (-1.0 if row else 1.0)
+        if not pivot:
+            break
+        rest[[0, row]] = rest[[row, 0]]
+        rest = rest[1:, 1:] - np.outer(rest[1:, 0] / pivot, rest[0, 1:])
+    return found, float(sign)
+
+
+def null_space(matrix: Floats, tolerance: float) -> Floats:
+    """Return orthonormal directions that a matrix takes to nothing, shape (n, n − rank).
+
+    Parameters
+    ----------
+    matrix
+        Shape (m, n), m > 0.
+    tolerance
+        Share of the largest singular value up to which others count as zero.
+    """
+    _, sizes, turned = np.linalg.svd(matrix)
+    return np.asarray(turned[np.count_nonzero(sizes > tolerance * np.max(sizes, initial=0.0)) :].T)
 
 
 def factors_of(matrix: Floats) -> Factors | TallFactors:

@@ -6,9 +6,8 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf
 
-from mbsfmu.equations.linear import Floats, pivot_columns
+from mbsfmu.equations.linear import Floats, pivot_columns, pivots
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.state import State
 
@@ -142,10 +141,8 @@ class RankWatch:
         """Return least pivot and sign of a minor."""
         place = minor.rows[:, np.newaxis], minor.columns
         self._functions.coordinates[:] = coordinates
-        factors, pivots, _ = dgetrf(self._functions.closure()[1][place] / self.scales[place])
-        diagonal = factors.diagonal()
-        odd = np.count_nonzero(pivots != np.arange(self._rank)) + np.count_nonzero(diagonal < 0.0)
-        return float(np.min(np.abs(diagonal))), -1.0 if odd % 2 else 1.0
+        sizes, sign = pivots(self._functions.closure()[1][place] / self.scales[place])
+        return float(np.min(sizes)), sign
 
     def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
         """Return where rank is lost between two points, and the equation that stands out least there."""

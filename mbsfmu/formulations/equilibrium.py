@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 
 import numpy as np
-from scipy.linalg import null_space
 
-from mbsfmu.equations.linear import pivot_columns, pivot_lengths
+from mbsfmu.equations.linear import null_space, pivot_columns, pivot_lengths
 from mbsfmu.formulations.change_points import NEAR
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
@@ -103,7 +102,7 @@ def balance(functions: SystemFunctions) -> list[float]:
     functions.inputs[:] = 0.0
     _, rest, _, by_inputs = functions.equilibrium()
     jacobian = functions.closure()[1]
-    free = null_space(jacobian, rcond=RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
+    free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     left = np.max(np.abs(matrix @ forces - right), initial=0.0)

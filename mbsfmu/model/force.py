@@ -11,7 +11,7 @@ from mbsfmu.data import Array, DataError, DynamicPart, Kinds, meant, parameter_f
 from mbsfmu.model.names import Reference, Vector, references
 from mbsfmu.model.present import Present
 
-FORCES: Kinds[Force] = Kinds("force")
+FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
 """All kinds of forces by their types."""
 
 

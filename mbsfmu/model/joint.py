@@ -16,7 +16,7 @@ from mbsfmu.data import DataError, Kinds, Part
 from mbsfmu.model.closure import Equation
 from mbsfmu.model.names import PointReference, Vector
 
-JOINTS: Kinds[Joint] = Kinds("joint")
+JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
 """All kinds of joints by their types."""
 
 

@@ -13,7 +13,7 @@ from own_rules import AdamsMoulton, BackwardEuler
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal
-from mbsfmu.cli.main import cli
+from mbsfmu.cli.commands import cli
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.simulation.result import Result
 

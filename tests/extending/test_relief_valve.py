@@ -23,7 +23,7 @@ from scipy.integrate import solve_ivp
 import mbsfmu
 from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Throttle
 from mbsfmu import CoupledModel, InputError, LinearSignal, load_parts
-from mbsfmu.cli.main import cli
+from mbsfmu.cli.commands import cli
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.executors import InlineExecutor

@@ -12,13 +12,22 @@ from typing import NoReturn
 
 import click
 
-from mbsfmu.cli.options import common_options
-from mbsfmu.data import meant
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once
 from mbsfmu.errors import SimulationError
 from mbsfmu.files import WriteError, reason
 
-COMMANDS = ("compare", "cosim", "export", "models", "show", "simulate", "sweep", "validate")
-"""Each has its module here, with the function `command`."""
+COMMANDS = {
+    "compare": "Run MODEL monolithically and coupled, and say what coupling costs.",
+    "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.",
+    "export": "Export MODEL as FMI 2.0 co-simulation FMUs.",
+    "models": "List the built-in models.",
+    "show": "Show what MODEL is made of, and its variables with their units.",
+    "simulate": "Simulate MODEL monolithically, in process.",
+    "sweep": "Run MODEL at every combination of parameters and settings.",
+    "validate": "Check FMU files, ours or not.",
+}
+"""What each one does. Each has its module here, with the function `command`."""
 
 
 class _Commands(click.Group):
@@ -27,18 +36,26 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         return list(COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write what the commands do, and load none."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the one that may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from mbsfmu.data import meant  # noqa: PLC0415 - takes longer to load than all that is there until now
+
             raise click.UsageError(f"there is no command '{args[0]}'; {meant(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        return importlib.import_module(f"mbsfmu.cli.{cmd_name}").command
+        with interrupted_at_once():
+            return importlib.import_module(f"mbsfmu.cli.{cmd_name}").command
 
 
 def main() -> None:
@@ -63,7 +80,7 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename}: {reason(error)}" if error.filename else reason(error), 2)
     except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted", 1)
+        _fail(INTERRUPTED.partition(": ")[2], 1)
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -57,7 +57,7 @@ def export(
         Where the files go; made if it is not there.
     options, given
         Options, and those of them that are given by name; `RunOptions` says what they are. Native units have the rules
-        of integration, `rk4` and `rk45`, with exact Jacobians.
+        of integration, `rk4`, `rk45`, `rodas4` and `rodas5p`, with exact Jacobians.
     layout
         `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`, which of a
         model with one system is `monolithic`.

@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Export MODEL as FMI 2.0 co-simulation FMUs.
 
-    Native units have the rules of integration, rk4 and rk45; those of Python have all solvers.
+    Native units have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
 
     \b
     Example: mbsfmu export four-bar -o out --layout separate

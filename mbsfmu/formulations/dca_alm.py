@@ -18,7 +18,7 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunctio
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty import MOST_STIFFENING, AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import PENALTY, Projection
@@ -156,11 +156,11 @@ class DcaAlm(Formulation):
         """Return the equations of an implicit step."""
         return ProjectedProblem(self, state, step)
 
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+    def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         projection, equations = self.projection, self.equations
         own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
-        steps = (equations.residual, equations.tangent, self.step_penalty) if implicit else ()
+        steps = (equations.residual, equations.tangent, self.step_penalty) if kind is StepKind.IMPLICIT else ()
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),

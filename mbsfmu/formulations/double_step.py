@@ -17,7 +17,7 @@ from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
@@ -123,6 +123,12 @@ class ReducedEquations:
         mass = ca.mtimes(r.T, ca.mtimes(given.mass, r))
         results = [mass, -ca.mtimes(r.T, along[0]), along[1]]
         return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
+
+    @cached_property
+    def mass(self) -> TracedFunction:
+        """M'', shape (n − r, n − r)."""
+        mass = ca.mtimes(self._r.T, ca.mtimes(self._given.mass, self._r))
+        return self._functions.traced("reduced_mass", [mass], matrices=[0])
 
     @cached_property
     def drift(self) -> TracedFunction:
@@ -255,10 +261,14 @@ class DoubleStep(Formulation):
         """Return the equations of a step."""
         return DoubleStepProblem(self, state, step)
 
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+    def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         functions, equations = self.functions, self.equations
-        steps = (equations.residual, equations.tangent) if implicit else (equations.explicit, equations.motion)
+        steps = equations.explicit, equations.motion
+        if kind is StepKind.IMPLICIT:
+            steps = equations.residual, equations.tangent
+        elif kind is StepKind.LINEARLY_IMPLICIT:
+            steps = *steps, equations.slope, equations.mass, equations.drift
         return NativeNeeds(
             file="double_step.c",
             unknowns=self.freedom,
@@ -348,7 +358,7 @@ class DoubleStepForm(DifferentiableForm):
         equations = self._formulation.equations
         self._functions.write("input_rates", slopes)
         of_load, rest = np.split(equations.drift()[0], [self._free])
-        return np.concatenate([np.zeros(self._free), Factors(equations.slope()[0]).solve(of_load), rest])
+        return np.concatenate([np.zeros(self._free), Factors(equations.mass()[0]).solve(of_load), rest])
 
     def state_at(self, values: Floats, inputs: Floats) -> State:
         """Return the whole state for a y."""

@@ -19,7 +19,7 @@ from mbsfmu.formulations.formulation import Formulation, FormulationOptions, Ste
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.rules.rule import Rule
@@ -54,10 +54,14 @@ class FirstOrder(Formulation):
         super().__init__(functions, tolerances, rule, options, drifts=True)
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+    def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
-        steps = (self.residual, self.tangent) if implicit else (self.explicit,)
-        names = {"velocity_names": [each.name for each in self.functions.system.velocities]} if implicit else {}
+        steps, names = (self.explicit,), {}
+        if kind is StepKind.IMPLICIT:
+            steps = self.residual, self.tangent
+            names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
+        elif kind is StepKind.LINEARLY_IMPLICIT:
+            steps = self.explicit, self.slope, self.drift
         return NativeNeeds(
             file="first_order.c",
             unknowns=2 * len(self.functions.coordinates),

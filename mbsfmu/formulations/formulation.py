@@ -15,7 +15,7 @@ from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
@@ -242,8 +242,8 @@ class Formulation(ABC):
         """Return the equations of a step of `step` seconds from a state."""
 
     @abstractmethod
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:
-        """Return what its C needs, for implicit steps or explicit ones."""
+    def native_needs(self, kind: StepKind) -> NativeNeeds:
+        """Return what its C needs for steps of a kind."""
 
     def prepared(self, state: State) -> State:
         """Return the state with what the formulation itself has to remember."""

@@ -13,7 +13,7 @@ from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
@@ -110,9 +110,9 @@ class Hdca(FirstOrder):
         energies = [ca.dot(momenta, given.open_velocities), ca.dot(given.initial_momenta, velocities)]
         return self.functions.traced("momenta_anew", [ca.vertcat(*energies), given.initial_momenta])
 
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:
+    def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
-        needs = super().native_needs(implicit=implicit)
+        needs = super().native_needs(kind)
         return replace(
             needs,
             choices={**needs.choices, "RESTARTS": int(self.restarts)},

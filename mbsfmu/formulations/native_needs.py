@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from mbsfmu.formulations.functions import TracedFunction
+
+
+class StepKind(Enum):
+    """How a solver makes its steps from the equations."""
+
+    IMPLICIT = "implicit"
+    EXPLICIT = "explicit"
+    LINEARLY_IMPLICIT = "linearly implicit"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.options import POSITIVE, Number
@@ -232,7 +232,7 @@ class Penalty(Formulation):
         """Return the equations of a step."""
         return PenaltyProblem(self, state, step, self.equations)
 
-    def native_needs(self, *, implicit: bool) -> NativeNeeds:  # noqa: ARG002 - it has implicit steps alone
+    def native_needs(self, kind: StepKind) -> NativeNeeds:  # noqa: ARG002 - it has implicit steps alone
         """Return what its C needs."""
         functions, equations = self.functions, self.equations
         return NativeNeeds(

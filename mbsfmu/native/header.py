@@ -9,6 +9,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.variables import STEP
@@ -52,6 +53,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "IMPLICIT": 1,
         "RK4": 2,
         "RK45": 3,
+        "ROSENBROCK": 4,
         "SOLVER": _solver(simulation.solver),
     }
 
@@ -59,8 +61,10 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
 def _solver(solver: Solver) -> str:
     if isinstance(solver, ImplicitSolver):
         return "IMPLICIT"
+    if isinstance(solver, Rosenbrock):
+        return "ROSENBROCK"
     if solver.name not in ("rk4", "rk45"):
-        having = ", ".join((*rule_names(), "rk4", "rk45"))
+        having = ", ".join((*rule_names(), "rk4", "rk45", *Rosenbrock.names))
         raise InputError(f"native units have the solvers {having}; '{solver.name}' needs the backend 'python'")
     return solver.name.upper()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import casadi as ca
@@ -17,6 +18,8 @@ from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.rosenbrock import Rosenbrock
+from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
@@ -66,7 +69,7 @@ class _ModelCode:
         self._functions = simulation.functions
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
-        self._needs = simulation.formulation.native_needs(implicit=isinstance(simulation.solver, ImplicitSolver))
+        self._needs = simulation.formulation.native_needs(simulation.solver.kind)
         self._sizes = header_sizes(simulation, self._needs)
         system = self._system
         segments = {
@@ -216,6 +219,8 @@ class _ModelCode:
             yield f"static const char *const {name}[] = {strings(texts)};"
         if not isinstance(simulation.solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
+        if isinstance(simulation.solver, Rosenbrock):
+            yield from self._method(simulation.solver.method)
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
             if simulation.formulation.leaves_out:
@@ -228,6 +233,23 @@ class _ModelCode:
             steep = ", ".join(str(index) for index in system.steep)
             yield f"static const int steep_coordinates[] = {{{steep}}};"
         yield from self._signals()
+
+    @staticmethod
+    def _method(method: RosenbrockMethod) -> Iterable[str]:
+        """Write the coefficients, of couplings the triangles row by row."""
+        tables: dict[str, Iterable[float]] = {
+            "couplings": chain(*method.couplings),
+            "rate_couplings": chain(*method.rate_couplings),
+            "stage_nodes": method.nodes,
+            "stage_slopes": method.slopes,
+        }
+        sizes = {"ORDER": method.order, "STAGES": method.stages, "DIAGONAL": number(method.diagonal)}
+        sizes["SOLVER_NAME"] = string(method.name)
+        yield "\n".join(
+            f"#define {name} {value}" for name, value in {**sizes, "SOLVER_NAME": string(method.name)}.items()
+        )
+        for name, values in tables.items():
+            yield f"static const double {name}[] = {numbers(values)};"
 
     def _tables(self) -> Iterable[str]:
         system, simulation = self._system, self._simulation

@@ -25,7 +25,7 @@ from mbsfmu.formulations.state import ARRAYS
 from mbsfmu.formulations.step_history import BEGUN
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import classical_runge_kutta, energy_watch, explicit, implicit, newton, solver
+from mbsfmu.simulation import classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_TIME": (times, "SAME_TIME"),
@@ -75,6 +75,12 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ROUNDED": (newton, "ROUND_OFF"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
+    "SAFETY": (rosenbrock, "SAFETY"),
+    "LEAST_FACTOR": (rosenbrock, "LEAST_FACTOR"),
+    "MOST_FACTOR": (rosenbrock, "MOST_FACTOR"),
+    "FIRST_CHANGE": (rosenbrock, "FIRST_CHANGE"),
+    "STANDING": (rosenbrock, "STANDING"),
+    "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
     "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.newton import Jacobian, solve
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
@@ -35,6 +36,7 @@ class ImplicitSolver(Solver):
     """
 
     options: ClassVar[tuple[str, ...]] = ("jacobian", "newton_tolerance")
+    kind: ClassVar[StepKind] = StepKind.IMPLICIT
 
     jacobian: Jacobian = Jacobian.EXACT
     most_iterations: int = MOST_ITERATIONS

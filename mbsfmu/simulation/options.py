@@ -11,12 +11,12 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Word
 from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
-from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_texts
 
@@ -154,7 +154,7 @@ class RunOptions(Options):
                 f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
             )
-        if issubclass(solver, Rosenbrock) and not kind.has_tangent:
+        if solver.kind is StepKind.LINEARLY_IMPLICIT and not kind.has_tangent:
             fitting = ", ".join(each.name for each in _formulations() if each.has_tangent)
             raise InputError(
                 f"the solver '{self.solver}' needs derivatives of the rates, which '{self.formulation}' does not give; "

@@ -11,6 +11,7 @@ import numpy as np
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.explicit import SMALLEST_SHARE, CountedRates, StageError
 from mbsfmu.simulation.linearization import Linearization
@@ -68,6 +69,7 @@ class Rosenbrock(AdaptiveSolver):
     """
 
     names: ClassVar[tuple[str, ...]] = tuple(METHODS)
+    kind: ClassVar[StepKind] = StepKind.LINEARLY_IMPLICIT
 
     method: RosenbrockMethod = RODAS5P
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import IterationCount
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.registry import Registry
 from mbsfmu.times import count_steps
@@ -92,6 +93,9 @@ class Solver(ABC):
     """Names of the options of its own."""
     remembering: ClassVar[tuple[str, ...]] = ()
     """Names of those that remember earlier steps, and cannot go on where these change."""
+
+    kind: ClassVar[StepKind] = StepKind.EXPLICIT
+    """How it makes steps from the equations."""
 
     formulation: Formulation
     step: float

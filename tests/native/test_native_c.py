@@ -132,7 +132,7 @@ def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
         np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["rk4", "rk45"])
+@pytest.mark.parametrize("solver", ["rk4", "rk45", "rodas5p"])
 @pytest.mark.parametrize(
     ("name", "formulation"),
     [("four-bar", "double-step"), ("pendulum-2", "double-step"), ("loop-4", "dca"), ("ball-pendulum", "hdca")],

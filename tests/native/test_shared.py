@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.native import shared
 from mbsfmu.native.model_code import unit_sources
 
@@ -85,7 +86,7 @@ def test_only_its_own_file_asks_for_what_a_formulation_chooses(formulation: str)
     needs = (
         mbsfmu.models.pendulum(1)
         .simulation(formulation=formulation, compiled=False)
-        .formulation.native_needs(implicit=True)
+        .formulation.native_needs(StepKind.IMPLICIT)
     )
     asking = {file for file, text in RUNTIME.items() for word in needs.choices if re.search(rf"\b{word}\b", text)}
     assert asking <= {needs.file}

@@ -128,11 +128,10 @@ static int finish(Instance *instance, Problem *problem) {
 
 #else
 
-/* For explicit solvers: y = (z, w, x, integrals). */
+/* For explicit and linearly implicit solvers: y = (z, w, x, integrals). */
 #define SIZE (UNKNOWNS + INTEGRALS)
 
-/* y' at a time inside an interval without jumps. */
-static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+static void load_y(Instance *instance, double time, const double *y) {
     const Parts *parts = &instance->parts;
     COPY(parts->coordinates, y, COORDINATES);
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
@@ -140,7 +139,12 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->references, instance->state.references, REFERENCES);
     COPY(parts->active, instance->state.active, CONSTRAINTS);
     inputs_at(instance, time, parts->inputs);
-    first_order_rates(parts, rates);
+}
+
+/* y' at a time inside an interval without jumps. */
+static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+    load_y(instance, time, y);
+    first_order_rates(&instance->parts, rates);
     if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;
 }
@@ -163,16 +167,43 @@ static inline void pack_rates(const State *state, double *rates) {
 /* Take the end of a step as the state; where that cannot be, the state stays as it is. */
 static int commit(Instance *instance, double time, double step, const double *y) {
     State *state = &instance->state;
-    double rates[ROOM(SIZE)];
+    const Parts *parts = &instance->parts;
     (void)step;
-    if (!rates_of(instance, time, y, rates)) return 0;
+    load_y(instance, time, y);
     motion(instance);
+    integral_rates(parts, parts->integral_rates);
+    if (!all_finite(parts->MOVING_RATES, COORDINATES) || !all_finite(parts->rates, STATES)
+        || !all_finite(parts->velocities, COORDINATES) || !all_finite(parts->integral_rates, INTEGRALS)) {
+        return fail(instance, "the equations are not finite at t = %.9g s", time);
+    }
     keep(instance);
     COPY(state->integrals, y + UNKNOWNS, INTEGRALS);
-    COPY(state->integral_rates, rates + UNKNOWNS, INTEGRALS);
+    COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     state->steps += 1.0;
     return 1;
 }
+
+#if SOLVER == ROSENBROCK
+
+/* Where velocities are elements of y, these are the rates of the coordinates. */
+#define CHAINED (HAMILTONIAN ? 0 : COORDINATES)
+
+/* The derivative of y' by y, chained coordinates apart, at the state. */
+static int find_slope(Instance *instance, double time, double *slope) {
+    double y[ROOM(SIZE)];
+    pack(&instance->state, y);
+    load_y(instance, time, y);
+    first_order_slope(&instance->parts, slope);
+    return 1;
+}
+
+/* The change of y' with the inputs in time, where the slope was found. */
+static int find_drift(Instance *instance, double *drift) {
+    first_order_drift(&instance->parts, drift);
+    return 1;
+}
+
+#endif
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {

@@ -1,4 +1,4 @@
-/* The reduced equations for explicit solvers: y = (z_i, z_i', x, integrals). */
+/* The reduced equations for explicit and linearly implicit solvers: y = (z_i, z_i', x, integrals). */
 
 #define SIZE (2 * FREEDOM + STATES + INTEGRALS)
 
@@ -99,3 +99,44 @@ static int describe(Instance *instance) {
     }
     return 1;
 }
+
+#if SOLVER == ROSENBROCK
+
+#define CHAINED FREEDOM
+
+/* Find the derivative of y' by y, independent coordinates apart, at the state. */
+static int find_slope(Instance *instance, double time, double *slope) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    enum { ROWS = FREEDOM + STATES + INTEGRALS, COLUMNS = 2 * FREEDOM + STATES };
+    double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM * COLUMNS)], rates[ROOM((ROWS - FREEDOM) * COLUMNS)];
+    int pivots[ROOM(FREEDOM)];
+    COPY(parts->references, state->references, REFERENCES);
+    if (!place(instance, state->dependent, state->coordinates)) return 0;
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    COPY(parts->accelerations, state->accelerations, COORDINATES);
+    COPY(parts->multipliers, state->multipliers, CONSTRAINTS);
+    COPY(parts->states, state->states, STATES);
+    inputs_at(instance, time, parts->inputs);
+    reduced_slope(parts, mass, load, rates);
+    if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
+    for (int j = 0; j < COLUMNS; j++) {
+        substitute(FREEDOM, mass, pivots, load + FREEDOM * j);
+        COPY(slope + ROWS * j, load + FREEDOM * j, FREEDOM);
+        COPY(slope + ROWS * j + FREEDOM, rates + (ROWS - FREEDOM) * j, ROWS - FREEDOM);
+    }
+    return 1;
+}
+
+/* Find the change of y' with the inputs in time, where the slope was found. */
+static int find_drift(Instance *instance, double *drift) {
+    double mass[ROOM(FREEDOM * FREEDOM)];
+    int pivots[ROOM(FREEDOM)];
+    reduced_mass(&instance->parts, mass);
+    if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
+    reduced_drift(&instance->parts, drift + FREEDOM);
+    substitute(FREEDOM, mass, pivots, drift + FREEDOM);
+    return 1;
+}
+
+#endif

@@ -12,12 +12,14 @@
 #include "history.c"
 #include "recentre.c"
 #include FORMULATION_FILE
-#if SOLVER != RK45
+#if SOLVER == IMPLICIT || SOLVER == RK4
 #include "equal_steps.c"
 #endif
 #if SOLVER == IMPLICIT
 #include "newton.c"
 #include "implicit.c"
+#elif SOLVER == ROSENBROCK
+#include "rosenbrock.c"
 #else
 #include "explicit.c"
 #endif

@@ -91,7 +91,7 @@ def main() -> None:
     for size in SIZES:
         begin = time.perf_counter()
         system = MechanismSystem(pendulum(size).systems["mechanism"])
-        tree = system.articulation(()).tree
+        tree = system.dynamics.articulation(LoopsInUse(())).tree
         made = time.perf_counter() - begin
         levels.append(tree.joined)
         found = timed(system, max(3, (32 if QUICK else 1024) // size))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mbsfmu.equations.charts import angle_rates, cardan_angles, orientation
+from mbsfmu.equations.charts import angle_rates, cardan_angles
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.joint_measurement import measure, unwound
 from mbsfmu.equations.kinematics import (
@@ -35,11 +35,15 @@ from mbsfmu.equations.rotation import (
     rotation_from_quaternion,
 )
 from mbsfmu.formulations.articulation import across, impulse
+from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
-from mbsfmu.formulations.mechanism_system import MechanismSystem, moved_to
+from mbsfmu.formulations.joint_reactions import constraint_reactions
+from mbsfmu.formulations.kept import Kept
+from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.mechanism_variables import absolute_variables, stack, turning_variables
 from mbsfmu.formulations.system import Instant, LoopsInUse, System
+from mbsfmu.formulations.turning_joints import TurningJoints, orientation_of
 from mbsfmu.model.mechanism import Mechanism
 
 
@@ -56,7 +60,7 @@ class AbsoluteMotion(Motion):
     placed: Frames
 
 
-class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
+class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     """A mechanism as a system in the absolute coordinates of its bodies.
 
     Inputs, parameters and joint variables have the names that they have in joint coordinates.
@@ -65,6 +69,11 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
     ----------
     mechanism, name, start_values
         As for `MechanismSystem`.
+
+    Attributes
+    ----------
+    bodies
+        The bodies, independent but for constraints.
     """
 
     def __init__(
@@ -73,47 +82,50 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
         name: str | None = None,
         start_values: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        super().__init__(mechanism, name, start_values)
-        self._start = MechanismSystem(mechanism, name, start_values)
-        topology = mechanism.topology
-        joints = [joint for joint in topology.tree if joint.joint.constrains]
-        sources = [*(joint.joint for joint in joints), *topology.cuts]
-        self._cuts = [CutJoint(joint, mechanism, self._points) for joint in sources]
-        self.constraints = tuple(name for cut in self._cuts for name in cut.names)
-        self.constraint_units = tuple(unit for cut in self._cuts for unit in cut.units)
-        self._absolute = Kinematics(floating_joints([each.centre for each in self._masses]))
-        inwards = [*(joint.reversed for joint in joints), *(False for _ in topology.cuts)]
-        self.bodies = ConstrainedBodies(self._masses, self._absolute.joints, self._cuts, inwards)
-        self.correction_count = self.bodies.count
-        elements = [(joint, element) for joint in self._kinematics.joints for element in joint.elements]
+        self._in_joints = joints = MechanismSystem(mechanism, name, start_values)
+        self.parts = parts = joints.parts
+        self._joints = parts.kinematics.joints
+        self._hung = [body for body, joint in enumerate(parts.topology.tree) if joint.joint.constrains]
+        constraining = [parts.topology.tree[body] for body in self._hung]
+        self.constraining = [CutJoint(each.joint, mechanism, parts.points) for each in constraining] + parts.cuts
+        self._absolute = Kinematics(floating_joints([each.centre for each in parts.masses]))
+        self.turning = TurningJoints(self._absolute.joints)
+        inwards = [*(each.reversed for each in constraining), *(False for _ in parts.cuts)]
+        self.bodies = ConstrainedBodies(parts.masses, self._absolute.joints, self.constraining, inwards)
+        self._kept: Kept[AbsoluteMotion] = Kept()
+        elements = [(joint, element) for joint in self._joints for element in joint.elements]
         self._measured = [e.coordinate for joint, e in elements if e.slides or joint.reference is None]
         self._turns = [e.coordinate for joint, e in elements if not e.slides and joint.reference is None]
         accelerated = [e.coordinate for joint, e in elements if joint.reference is None]
+        self.name = joints.name
+        self.coordinates, self.velocities, self.accelerations = absolute_variables(parts.topology.bodies)
+        self.states, self.inputs, self.parameters = joints.states, joints.inputs, joints.parameters
+        self.balances, self.tensors = joints.balances, joints.tensors
+        self.integrals = (*joints.integrals, *turning_variables(joints.coordinates[index] for index in self._turns))
         self.outputs = (
-            *(self.coordinates[index] for index in self._measured),
-            *(self.velocities[index] for index in self._measured),
-            *(self.accelerations[index] for index in accelerated),
-            *self.outputs,
+            *(joints.coordinates[index] for index in self._measured),
+            *(joints.velocities[index] for index in self._measured),
+            *(joints.accelerations[index] for index in accelerated),
+            *joints.outputs,
         )
-        self.integrals = (*self.integrals, *turning_variables(self.coordinates[index] for index in self._turns))
-        self.coordinates, self.velocities, self.accelerations = absolute_variables(self._bodies)
         shared = "; of least norm where constraints are redundant"
-        self.reactions = tuple(replace(each, description=each.description + shared) for each in self.reactions)
-        self.references = len(self._bodies)
-        self._turning = list(self._absolute.joints)
-        self.steep = tuple(joint.hinges[1].coordinate for joint in self._turning)
+        self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
+        self.constraints = tuple(name for each in self.constraining for name in each.names)
+        self.constraint_units = tuple(unit for each in self.constraining for unit in each.units)
+        self.references, self.steep = len(parts.masses), self.turning.steep
+        self.correction_count = self.bodies.count
 
     # -- the start ------------------------------------------------------------------------------------------
 
     @property
     def start_system(self) -> System:
         """The same mechanism in joint coordinates."""
-        return self._start
+        return self._in_joints
 
     def start_references(self, coordinates: Array) -> Array:
         """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""
         quaternions: list[Array] = []
-        for joint in self._kinematics.joints:
+        for joint in self._joints:
             quaternion = quaternions[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
             for hinge in joint.hinges:
                 quaternion = quaternion_product(quaternion, quaternion_about(hinge.axis, coordinates[hinge.coordinate]))
@@ -122,12 +134,12 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
         """Return absolute coordinates and their rates from joint coordinates and their rates."""
-        no_turns = np.tile([1.0, 0.0, 0.0, 0.0], self.mechanism.topology.references)
-        frames = self._kinematics.frames(coordinates, no_turns, instant.parameters)
-        moving = self._kinematics.velocities(frames, velocities)
+        no_turns = self._in_joints.start_references(coordinates)
+        frames = self.parts.kinematics.frames(coordinates, no_turns, instant.parameters)
+        moving = self.parts.kinematics.velocities(frames, velocities)
         places: list[Array] = []
         rates: list[Array] = []
-        for body, properties in enumerate(self._masses):
+        for body, properties in enumerate(self.parts.masses):
             centre = frames.point(body, properties.centre.of(instant.parameters))
             reference = rotation_from_quaternion(reference_of(instant.references, body))
             angles = cardan_angles(reference.T @ frames.rotation[body])
@@ -138,32 +150,33 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def initial_integrals(self, instant: Instant) -> Array:
         """Return energies in J and measured angles in rad, with the full turns of the start values."""
-        given, _ = self._variables.initial(instant.parameters)
-        found = measure(self._kinematics.joints, self._placed(instant), instant.parameters).coordinates
+        given, _ = self.initial_coordinates(instant.parameters)
+        found = measure(self._joints, self._placed(instant), instant.parameters).coordinates
         angles = stack([unwound(found[index], given[index]) for index in self._turns])
         energies = instant.integrals[: len(instant.integrals) - len(angles)]
         wound = replace(instant, integrals=np.concatenate([energies, angles]))
-        return np.concatenate([super().initial_integrals(wound), angles])
+        return np.concatenate([self.parts.start_energies(self.motion(wound), wound), angles])
 
     # -- motion ---------------------------------------------------------------------------------------------
 
     def _placed(self, instant: Instant) -> Frames:
         return self._absolute.frames(instant.coordinates, instant.references, instant.parameters)
 
-    def _motion(self, instant: Instant) -> AbsoluteMotion:
-        motion = super()._motion(instant)
-        assert isinstance(motion, AbsoluteMotion)
-        return motion
+    def motion(self, instant: Instant) -> AbsoluteMotion:
+        """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
+        # The full turns of measured angles are in the integrals.
+        given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
+        return self._kept.of(given, lambda: self._moved(instant))
 
     def _moved(self, instant: Instant) -> AbsoluteMotion:
         placed = self._placed(instant)
         velocities = self._absolute.velocities(placed, instant.velocities)
-        found = measure(self._kinematics.joints, placed, instant.parameters)
+        found = measure(self._joints, placed, instant.parameters)
         coordinates = dict(found.coordinates)
         for index, integral in zip(self._turns, self._turned(instant), strict=True):
             coordinates[index] = unwound(coordinates[index], integral)
         rates = {}
-        for body, joint in enumerate(self._kinematics.joints):
+        for body, joint in enumerate(self._joints):
             rates |= across(found.frames, velocities, body, self._measured_part(joint))
         return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
 
@@ -174,8 +187,7 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def _listed(self, values: dict[int, Array]) -> Array:
         """Return values of joint coordinates as a vector, zero where there is none; shape (joint coordinates,)."""
-        count = self.mechanism.topology.coordinates
-        return stack([values.get(index, np.asarray(0.0)) for index in range(count)])
+        return stack([values.get(index, np.asarray(0.0)) for index in range(self.parts.topology.coordinates)])
 
     def _measured_part(self, joint: JointKinematics) -> JointKinematics:
         """Return a joint without the hinges that are not measured."""
@@ -185,24 +197,24 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
         """Return z̈ of the joints that do not turn freely, by the index of the coordinate."""
         moved = self._body_accelerations(motion, instant, instant.accelerations)
         result: dict[int, Array] = {}
-        for body, joint in enumerate(self._kinematics.joints):
+        for body, joint in enumerate(self._joints):
             if joint.reference is None:
                 angular = body_velocity(motion.body_velocities, joint.parent)[3:]
-                quadratic = self._kinematics.quadratic(motion.frames, joint, angular, motion.velocities)
+                quadratic = self.parts.kinematics.quadratic(motion.frames, joint, angular, motion.velocities)
                 adding = list(moved)
                 adding[body] = moved[body] - quadratic
                 result |= across(motion.frames, adding, body, joint)
         return result
 
-    def _body_accelerations(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
-        assert isinstance(motion, AbsoluteMotion)
+    def _body_accelerations(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
+        """Return Ż of each body, each of shape (6,)."""
         return self._absolute.accelerations(motion.placed, motion.body_velocities, instant.velocities, accelerations)
 
     # -- equations ------------------------------------------------------------------------------------------
 
     def residual(self, instant: Instant) -> Array:
         """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
-        motion = self._motion(instant)
+        motion = self.motion(instant)
         unbalanced = self._unbalanced(motion, instant, instant.accelerations)
         return np.concatenate(
             [
@@ -214,9 +226,10 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def _unbalanced(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
         """Return M̄ Ż − Q̄ of each body, loads in joints being loads on bodies; each of shape (6,)."""
-        balance, loads = self._balance(motion, instant, accelerations)
+        moved = self._body_accelerations(motion, instant, accelerations)
+        balance, loads = self.parts.balance(motion, moved, instant)
         loaded = stack(loads.joint_loads)
-        for body, joint in enumerate(self._kinematics.joints):
+        for body, joint in enumerate(self._joints):
             if joint.reference is None:
                 load = impulse(motion.frames, joint, loaded)
                 balance[body] = balance[body] - load
@@ -226,7 +239,7 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def free_accelerations(self, instant: Instant) -> Array:
         """Return q̈ without constraints, shape (6 bodies,)."""
-        motion = self._motion(instant)
+        motion = self.motion(instant)
         balance = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
         return self.bodies.free(motion.placed, [-wrench for wrench in balance], instant.parameters)
 
@@ -242,25 +255,24 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
 
     def integral_rates(self, instant: Instant) -> Array:
         """Return powers in W and the rates of measured angles in rad/s."""
-        rates = self._motion(instant).velocities
-        return np.concatenate([super().integral_rates(instant), stack([rates[index] for index in self._turns])])
+        motion = self.motion(instant)
+        turning = stack([motion.velocities[index] for index in self._turns])
+        return np.concatenate([self.parts.powers(motion, instant), turning])
 
     def evaluate_outputs(self, instant: Instant) -> Array:
         """Return joint coordinates, their rates and accelerations, and what there is in joint coordinates."""
-        motion = self._motion(instant)
+        motion = self.motion(instant)
         accelerations = self._joint_accelerations(motion, instant)
         positions = [motion.coordinates[index] for index in self._measured]
         rates = [motion.velocities[index] for index in self._measured]
-        return np.concatenate([stack([*positions, *rates, *accelerations.values()]), super().evaluate_outputs(instant)])
+        told = self.parts.evaluate_outputs(motion, instant, self._turns_of(motion, instant))
+        return np.concatenate([stack([*positions, *rates, *accelerations.values()]), told])
 
-    def _turns_of(self, motion: Motion, instant: Instant) -> list[Array]:
+    def _turns_of(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
         """Return quaternion and angular velocity of each joint that turns freely."""
-        absolute = []
-        for joint in self._absolute.joints:
-            turning, axes = self._turning_of(joint, instant)
-            absolute.append(orientation(axes, turning.coordinates, turning.reference))
+        absolute = [orientation_of(joint, instant) for joint in self._absolute.joints]
         result = []
-        for body, joint in enumerate(self._kinematics.joints):
+        for body, joint in enumerate(self._joints):
             if joint.reference is None:
                 continue
             outer = absolute[body]
@@ -276,20 +288,6 @@ class AbsoluteSystem(MechanismSystem, StartPlacement, ConstraintCorrections):
         Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs
         in a joint exert is part of its reaction.
         """
-        motion = self._motion(instant)
-        loaded = stack(self._loads(motion, instant).joint_loads)
-        bodies = [body for body, joint in enumerate(self.mechanism.topology.tree) if joint.joint.constrains]
-        result, row = [], 0
-        used = dict(zip(loops.rows, range(len(loops.rows)), strict=True))
-        for number, cut in enumerate(self._cuts):
-            total = np.zeros(6)
-            for _, on_child in cut.wrenches(motion.frames, instant.parameters):
-                if row in used:
-                    total = total - on_child * loops.multipliers[used[row]]  # M q̈ − Q = −Φ_qᵀ λ
-                row += 1
-            if number < len(bodies) and self._kinematics.joints[bodies[number]].reference is None:
-                joint = self._kinematics.joints[bodies[number]]
-                load = impulse(motion.frames, joint, loaded)
-                total = total - load if self._tree[bodies[number]].reversed else total + load
-            result.append(moved_to(cut.child_place(motion.frames, instant.parameters), total))
-        return np.concatenate([*result, np.zeros(0)])
+        motion = self.motion(instant)
+        loads = self.parts.loads(motion, instant).joint_loads
+        return constraint_reactions(self.parts, self.constraining, self._hung, motion, loads, instant.parameters, loops)

@@ -36,6 +36,14 @@ _HINGE = _Words("angle", "angular_velocity", "angular_acceleration", "angular_ve
 _CARDAN = _Words("cardan_angle", "cardan_rate", "cardan_acceleration", "angular_velocity", "rad", "about")
 
 
+ENERGIES = (
+    Variable("energy.work", unit="J", description="work done by actuators and drives"),
+    Variable("energy.dissipated", unit="J", description="energy lost in dampers"),
+    Variable("energy.start", unit="J", description="kinetic and potential energy at the start"),
+)
+"""The integrals of a mechanism."""
+
+
 class CoordinateVariables:
     """Variables of z, ż and z̈ and their start values.
 

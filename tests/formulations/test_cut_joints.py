@@ -10,6 +10,7 @@ from spatial import GRAVITY, KINDS, in_motion, random_axes, random_body, vector
 from mbsfmu.equations.rotation import rotation_from_quaternion
 from mbsfmu.formulations.articulation import spatial
 from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.system import LoopsInUse
 from mbsfmu.model import Mechanism
 from mbsfmu.parts import Free
 
@@ -32,7 +33,7 @@ def bridged(kind: type, seed: int) -> Mechanism:
 def let_through(mechanism: Mechanism, functions: SystemFunctions, random: np.random.Generator) -> None:
     """Move the second body to where the joint, at random coordinates of its own, lets it be; geometry by SciPy."""
     joint = mechanism.topology.cuts[0]
-    frames = functions.system._motion(functions.numeric_instant()).frames
+    frames = functions.system.motion(functions.numeric_instant()).frames
     turned, place = (
         Rotation.from_matrix(frames.rotation[0]),
         frames.point(0, np.array(mechanism.point(joint.parent).position)),
@@ -82,16 +83,14 @@ def test_power_of_the_wrenches(kind: type, seed: int) -> None:
     functions = in_motion(bridged(kind, seed), np.random.default_rng(seed), turned=True)
     functions.accelerations[:] = np.random.default_rng(seed + 1).normal(size=functions.accelerations.shape)
     system = functions.system
-    instant, motion = functions.numeric_instant(), system._motion(functions.numeric_instant())
-    articulation = system.articulation(functions.rows)
+    instant, motion = functions.numeric_instant(), system.motion(functions.numeric_instant())
+    articulation = system.dynamics.articulation(LoopsInUse(functions.rows))
     closing = functions.traced(
         "closing", [functions.expressions.closure_rate, functions.expressions.closure_acceleration]
     )
     rate, acceleration = closing()
     same(articulation.loop_rates(motion, instant.parameters), rate)
-    moved = system._kinematics.accelerations(
-        motion.frames, motion.body_velocities, instant.velocities, instant.accelerations
-    )
+    moved = system.dynamics.moved(motion, instant, instant.accelerations)
     at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
     same(articulation.loop_bias(motion, instant.parameters, at_origin), acceleration)
 

@@ -1,0 +1,67 @@
+"""What the system of a mechanism has in whatever coordinates it is described."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.capabilities import InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.formulations.mechanism_parts import MechanismParts, given
+from mbsfmu.formulations.mechanism_variables import stack
+from mbsfmu.formulations.system import Instant
+from mbsfmu.formulations.turning_joints import TurningJoints
+
+
+class BodiesSystem(InertiaTensors, JointReactions, MovingReferences):
+    """A mechanism as a system.
+
+    Attributes
+    ----------
+    parts
+        Its bodies, joints and forces.
+    constraining
+        The joints whose equations are its constraints.
+    turning
+        The joints of its coordinates that turn freely.
+    """
+
+    parts: MechanismParts
+    constraining: Sequence[CutJoint]
+    turning: TurningJoints
+
+    @abstractmethod
+    def motion(self, instant: Instant) -> Motion:
+        """Return positions and velocities of the bodies."""
+
+    def closure(self, instant: Instant) -> Array:
+        """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
+        frames = self.motion(instant).frames
+        violations = [joint.evaluate(frames, instant.parameters) for joint in self.constraining]
+        return np.concatenate(violations) if violations else np.zeros(0)
+
+    def rates(self, instant: Instant) -> Array:
+        """Return the rates of the forces' states."""
+        return stack(self.parts.forces.rates(self.motion(instant), given(instant)))
+
+    def inertia_tensors(self, parameters: Array) -> Array:
+        """Return the tensors about the centres of mass in the bodies' axes, shape (6 k,)."""
+        tensors = [each.inertia(parameters) for each in self.parts.changeable]
+        rows = [each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors]
+        return np.concatenate(rows) if rows else np.zeros(0)
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with present orientations as references."""
+        return self.turning.recentred(instant)
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return joint coordinates and their rates as given with the joints."""
+        return self.parts.coordinates.initial(parameters)
+
+    def initial_states(self, parameters: Array) -> Array:
+        """Return the forces' states at the start."""
+        return stack(self.parts.forces.initial_states(parameters))

@@ -1,0 +1,109 @@
+"""What the joints of a mechanism transmit, as a force and a moment on the child at its point of the joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.formulations.articulation import impulse
+from mbsfmu.formulations.mechanism_parts import MechanismParts
+from mbsfmu.formulations.mechanism_variables import stack
+from mbsfmu.formulations.system import LoopsInUse
+
+
+def tree_reactions(
+    parts: MechanismParts, motion: Motion, balance: Sequence[Array], parameters: Array, loops: LoopsInUse
+) -> Array:
+    """Return the reactions of the tree's joints, then of the cut ones, in N and N m; shape (6 joints,).
+
+    What moves the bodies behind a joint of the tree and is no load, drive or cut joint comes from the joint. What
+    drives and springs in a joint exert is part of its reaction. Loop equations that are not in use carry nothing.
+
+    Parameters
+    ----------
+    parts, motion, parameters
+        The mechanism, and how it moves.
+    balance
+        M̄ Ż − Q̄ of each body, each of shape (6,).
+    loops
+        The loop equations in use with their multipliers.
+    """
+    missing, of_cuts, of_tree = list(balance), [], []
+    for cut, pulls in _pulls(parts.cuts, motion.frames, parameters, loops):
+        total = np.zeros(6)
+        for (on_parent, on_child), multiplier in pulls:
+            total = total + on_child * multiplier
+            for body, wrench in ((cut.parent, on_parent), (cut.child, on_child)):
+                if body >= 0:
+                    missing[body] = missing[body] - wrench * multiplier
+        of_cuts.append(_moved_to(cut.child_place(motion.frames, parameters), total))
+    for body in reversed(range(len(missing))):
+        joint, data = parts.kinematics.joints[body], parts.topology.tree[body]
+        if joint.parent >= 0:
+            missing[joint.parent] = missing[joint.parent] + missing[body]
+        if not data.joint.constrains:
+            continue
+        if data.reversed:
+            place = motion.frames.point(joint.parent, joint.inner.of(parameters))
+            of_tree.append(_moved_to(place, -missing[body]))
+        else:
+            place = motion.frames.point(body, joint.outer.of(parameters))
+            of_tree.append(_moved_to(place, missing[body]))
+    return np.concatenate([*reversed(of_tree), *of_cuts, np.zeros(0)])
+
+
+def constraint_reactions(
+    parts: MechanismParts,
+    constraints: Sequence[CutJoint],
+    hung: Sequence[int],
+    motion: Motion,
+    joint_loads: Sequence[Array],
+    parameters: Array,
+    loops: LoopsInUse,
+) -> Array:
+    """Return the reactions of joints that are all constraints, in N and N m; shape (6 joints,).
+
+    Parameters
+    ----------
+    parts, motion, parameters
+        The mechanism, and how it moves.
+    constraints
+        Its joints, those of the tree first.
+    hung
+        The bodies that hang on these.
+    joint_loads
+        Loads of springs and drives along the joints' coordinates.
+    loops
+        The equations in use with their multipliers.
+    """
+    result, loaded = [], stack(joint_loads)
+    for number, (cut, pulls) in enumerate(_pulls(constraints, motion.frames, parameters, loops)):
+        total = np.zeros(6)
+        for (_, on_child), multiplier in pulls:
+            total = total + on_child * multiplier
+        if number < len(hung) and parts.kinematics.joints[hung[number]].reference is None:
+            load = impulse(motion.frames, parts.kinematics.joints[hung[number]], loaded)
+            total = total - load if parts.topology.tree[hung[number]].reversed else total + load
+        result.append(_moved_to(cut.child_place(motion.frames, parameters), total))
+    return np.concatenate([*result, np.zeros(0)])
+
+
+def _pulls(
+    joints: Sequence[CutJoint], frames: Frames, parameters: Array, loops: LoopsInUse
+) -> Iterator[tuple[CutJoint, list[tuple[tuple[Array, Array], Array]]]]:
+    """Yield each joint with the wrenches of its equations in use, on parent and child, and what multiplies them, −λ."""
+    used, first = {row: -loops.multipliers[index] for index, row in enumerate(loops.rows)}, 0
+    for joint in joints:
+        pairs = enumerate(joint.wrenches(frames, parameters), start=first)
+        yield joint, [(pair, used[row]) for row, pair in pairs if row in used]
+        first += len(joint.names)
+
+
+def _moved_to(place: Array, wrench: Array) -> Array:
+    """Return a wrench about the inertial origin as one about a place, shape (6,)."""
+    return np.concatenate([wrench[:3], wrench[3:] - cross(place, wrench[:3])])

@@ -1,0 +1,168 @@
+"""The bodies, joints and forces of a mechanism in their places, whatever coordinates it is described in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from mbsfmu.equations.bodies import MassProperties, Points
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.forces import Given, MechanismForces
+from mbsfmu.equations.kinematics import Frames, Kinematics, point_velocity, tree_joints
+from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.formulations.mechanism_variables import CoordinateVariables, stack
+from mbsfmu.formulations.system import Instant
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.variables import Variable
+
+
+class MechanismParts:
+    """What a mechanism is made of, with the functions that follow from where its bodies are and how they move.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+
+    Attributes
+    ----------
+    topology
+        The spanning tree.
+    points, masses, kinematics, forces
+        Points of the bodies; their masses; the joints of the tree; what acts but gravity.
+    cuts
+        Joints that close loops.
+    pitched
+        By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+    coordinates
+        Variables of the joint coordinates and where they start.
+    changeable
+        Masses whose inertia tensors parameters may make such as no body has.
+    parameters
+        Variables of the parameters, in the order in which the above ask for them.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        properties = Properties()
+        self.topology = topology = mechanism.topology
+        self.points = points = Points(mechanism, properties)
+        self._gravity = properties.vector("gravity", mechanism.gravity, "m/s2", "gravitational acceleration")
+        self.masses = [MassProperties(body, properties, points) for body in topology.bodies]
+        self.kinematics = Kinematics(tree_joints(topology, points))
+        self.cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
+        self.pitched = {
+            body: CutJoint(joint.joint, mechanism, points)
+            for body, joint in enumerate(topology.tree)
+            if any(element.pitch for element in joint.joint.elements)
+        }
+        self.forces = MechanismForces(mechanism, points, properties)
+        self.coordinates = CoordinateVariables(topology, properties)
+        self.changeable = [each for each in self.masses if each.may_be_impossible]
+        self.parameters: tuple[Variable, ...] = tuple(properties.variables)
+
+    def mass_of(self, body: int, frames: Frames, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return mass, inertia tensor in the inertial frame and centre of mass of a body."""
+        properties = self.masses[body]
+        rotation = frames.rotation[body]
+        inertia = rotation @ properties.inertia(parameters) @ rotation.T
+        return properties.mass.of(parameters), inertia, frames.point(body, properties.centre.of(parameters))
+
+    # -- loads ----------------------------------------------------------------------------------------------
+
+    def loads(self, motion: Motion, instant: Instant) -> Loads:
+        """Return what gravity and forces exert."""
+        loads = Loads.none(len(self.masses), self.topology.coordinates)
+        gravity = self._gravity.of(instant.parameters)
+        for body in range(len(self.masses)):
+            mass, _, centre = self.mass_of(body, motion.frames, instant.parameters)
+            loads.add_force(body, mass * gravity, centre)
+        self.forces.add_to(loads, motion, given(instant))
+        return loads
+
+    def balance(self, motion: Motion, moved: Iterable[Array], instant: Instant) -> tuple[list[Array], Loads]:
+        """Return M̄ Ż − Q̄ of each body, each of shape (6,), and the loads in Q̄.
+
+        Parameters
+        ----------
+        motion, instant
+            Where the bodies are and how they move.
+        moved
+            Ż of each body, each of shape (6,).
+        """
+        loads = self.loads(motion, instant)
+        balance = [
+            self._inertia_wrench(body, motion, acceleration, instant.parameters) - wrench
+            for body, (acceleration, wrench) in enumerate(zip(moved, loads.wrenches, strict=True))
+        ]
+        return balance, loads
+
+    def _inertia_wrench(self, body: int, motion: Motion, acceleration: Array, parameters: Array) -> Array:
+        """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [Jaiswal2021, eqs. 9 and 10]; shape (6,)."""
+        mass, inertia, centre = self.mass_of(body, motion.frames, parameters)
+        angular = motion.body_velocities[body][3:]
+        linear = (
+            acceleration[:3] + cross(acceleration[3:], centre) + cross(angular, cross(angular, centre))
+        )  # acceleration of the centre of mass [eq. 7]
+        force = mass * linear
+        moment = inertia @ acceleration[3:] + cross(angular, inertia @ angular)
+        return np.concatenate([force, moment + cross(centre, force)])
+
+    def momenta(self, motion: Motion, parameters: Array) -> list[Array]:
+        """Return linear and angular momentum of each body about the inertial origin, each of shape (6,)."""
+        result = []
+        for body, velocity in enumerate(motion.body_velocities):
+            mass, inertia, centre = self.mass_of(body, motion.frames, parameters)
+            linear = mass * point_velocity(velocity, centre)
+            result.append(np.concatenate([linear, inertia @ velocity[3:] + cross(centre, linear)]))
+        return result
+
+    # -- states, energies and outputs -----------------------------------------------------------------------
+
+    def _energies(self, motion: Motion, instant: Instant) -> tuple[Array, Array]:
+        """Return kinetic and potential energy in J."""
+        gravity = self._gravity.of(instant.parameters)
+        kinetic = potential = np.asarray(0.0)
+        for body, velocity in enumerate(motion.body_velocities):
+            mass, inertia, centre = self.mass_of(body, motion.frames, instant.parameters)
+            linear, angular = point_velocity(velocity, centre), velocity[3:]
+            kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
+            potential = potential - mass * (gravity @ centre)
+        for energy in self.forces.energies(motion, given(instant)):
+            potential = potential + energy
+        return kinetic, potential
+
+    def powers(self, motion: Motion, instant: Instant) -> Array:
+        """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
+        work = sum(self.forces.work_rates(motion, given(instant)), start=np.asarray(0.0))
+        loss = sum(self.forces.dissipations(motion, given(instant)), start=np.asarray(0.0))
+        return np.stack([work, loss, np.asarray(0.0)])
+
+    def start_energies(self, motion: Motion, instant: Instant) -> Array:
+        """Return no work, no loss, and the energy at the start in J; shape (3,)."""
+        kinetic, potential = self._energies(motion, instant)
+        return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
+
+    def evaluate_outputs(self, motion: Motion, instant: Instant, turns: Sequence[Array]) -> Array:
+        """Return what forces tell, orientations, centres of mass and energies, in the order of `output_variables`.
+
+        Parameters
+        ----------
+        motion, instant
+            Where the bodies are and how they move.
+        turns
+            Quaternion and angular velocity of each joint that turns freely.
+        """
+        told = self.forces.evaluate_outputs(motion, given(instant))
+        centres = [self.mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self.masses))]
+        kinetic, potential = self._energies(motion, instant)
+        work, loss, start = instant.integrals[0], instant.integrals[1], instant.integrals[2]
+        drift = kinetic + potential + loss - work - start
+        return np.concatenate([stack(told), *turns, *centres, np.stack([kinetic, potential, drift])])
+
+
+def given(instant: Instant) -> Given:
+    """Return the numbers of a mechanism beside its motion."""
+    return Given(instant.states, instant.inputs, instant.parameters)

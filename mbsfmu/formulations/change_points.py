@@ -61,6 +61,8 @@ class RankWatch:
 
     Attributes
     ----------
+    told
+        Whether a change point of the run was told of.
     joints
         Name of the joint that each loop equation belongs to.
     scales
@@ -75,12 +77,12 @@ class RankWatch:
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
         self.lengths = functions.coordinate_lengths(arm)
         self.scales = functions.element_scales(arm)
-        self._told = False
+        self.told = False
         self.forget()
 
     def begin(self, time: float, state: State) -> None:
         """Start anew with a run; nothing has been told of it."""
-        self._told = False
+        self.told = False
         self.forget()
         self.follow(time, state)
 
@@ -91,7 +93,7 @@ class RankWatch:
 
     def follow(self, time: float, state: State) -> None:
         """Look at the next point in s of a run, and tell the first change point in the log."""
-        if not self._rank or self._told:
+        if not self._rank or self.told:
             return
         found: tuple[float, int] | None = None
         last = self._last
@@ -115,7 +117,7 @@ class RankWatch:
             self._tell(*found)
 
     def _tell(self, time: float, row: int) -> None:
-        self._told = True
+        self.told = True
         logger.warning(
             "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
             "determine neither the reactions near it nor which way the loop goes on",

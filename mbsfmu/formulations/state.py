@@ -60,6 +60,27 @@ class State:
         return self.partition is other.partition and np.array_equal(self.active, other.active)
 
     @classmethod
+    def begun(cls, functions: SystemFunctions, integrals: Floats) -> State:
+        """Return the state of a run that begins where functions are: all loop equations count, nothing moves it yet."""
+        nothing = np.zeros_like(functions.coordinates)
+        return cls(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            nothing,
+            np.zeros(len(functions.rows)),
+            functions.states.copy(),
+            np.zeros_like(functions.states),
+            integrals,
+            np.zeros_like(integrals),
+            nothing,
+            nothing,
+            functions.references.copy(),
+            np.ones(len(functions.rows)),
+            np.zeros_like(functions.history),
+            np.zeros_like(functions.suggested_step),
+        )
+
+    @classmethod
     def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
         """Return the state where functions are, without momenta, nothing remembered."""
         nothing = np.zeros_like(functions.coordinates)

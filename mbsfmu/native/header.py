@@ -12,7 +12,7 @@ from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
-from mbsfmu.simulation.variables import STEP
+from mbsfmu.simulation.variables import STEP, VIOLATIONS
 
 
 def header_sizes(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
@@ -54,11 +54,18 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "RK4": 2,
         "RK45": 3,
         "ROSENBROCK": 4,
-        "SOLVER": _solver(simulation.solver),
+        "SOLVER": native_solver(simulation.solver),
     }
 
 
-def _solver(solver: Solver) -> str:
+def native_solver(solver: Solver) -> str:
+    """Return the name in C of a solver.
+
+    Raises
+    ------
+    InputError
+        When native units have no such solver.
+    """
     if isinstance(solver, ImplicitSolver):
         return "IMPLICIT"
     if isinstance(solver, Rosenbrock):
@@ -80,6 +87,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "RANK": functions.rank,
         "INDEPENDENT": initialization.independent_equations(functions),
         "ALL_CONSTRAINTS": len(system.constraints),
+        "VIOLATIONS": len(VIOLATIONS) if system.constraints else 0,
         "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
         "FREEDOM": needs.freedom,
         "DEPENDENT": needs.dependent,
@@ -131,6 +139,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
     adaptive = isinstance(solver, AdaptiveSolver)
     return {
         "OPENING": number(formulation.opening),
+        "SYSTEM_NAME": string(simulation.functions.system.name),
         "REMEDY": string(formulation.remedy),
         "DRIFT_REMEDY": string(solver.remedy),
         "COORDINATE_TOLERANCE": number(formulation.tolerances.coordinates),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -27,15 +28,15 @@ from mbsfmu.variables import Variability, Variable
 UNIT = {"steps.c": "-O2", "unit.c": "-O1", "fmi2.c": "-O1"}
 """The source files of a unit that are compiled, and how much they are optimized: steps most; at the start of a run
 and between steps nothing takes long, and compilers are sooner done with it."""
-LOOP = {"loop.c": "-O2"}
-"""The same of the loop for runs in process."""
+LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
+"""The same of the loop for runs in process, which reads all variables at every output."""
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _PART = "part_"
 
 
 def step_sources(simulation: Simulation) -> dict[str, str]:
-    """Return the C files of the steps alone by name: enough for runs in process, and sooner made than a unit."""
+    """Return the C files of steps and readings alone by name: enough for runs in process, and sooner made than a unit."""
     return _sources(_ModelCode(simulation))
 
 
@@ -60,7 +61,7 @@ def identity_source(identity: str) -> dict[str, str]:
 
 def _sources(code: _ModelCode) -> dict[str, str]:
     runtime = {file.name: file.read_text(encoding="utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
-    return {"model.h": code.header(), "model_steps.c": code.steps(), **runtime}
+    return {"model.h": code.header(), "model_steps.c": code.steps(), "model_readings.c": code.readings(), **runtime}
 
 
 class _ModelCode:
@@ -103,12 +104,24 @@ class _ModelCode:
         functions = [self._code(each, helpers) for each in self._step_functions()]
         return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._step_tables())
 
+    def readings(self) -> str:
+        """Write what updates, jumps of inputs and readers need beside the steps."""
+        helpers, functions = self._reading_code
+        return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._reading_tables())
+
+    @cached_property
+    def _reading_code(self) -> tuple[dict[str, str], list[str]]:
+        """Functions of CasADi by name that readers need, and the functions that they call."""
+        helpers: dict[str, str] = {}
+        return helpers, [self._code(each, helpers) for each in self._reading_functions()]
+
     def rest(self) -> str:
-        """Write everything else."""
+        """Write everything else; it is compiled together with what readers need."""
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._other_functions()]
         parts = list(self._balanced_parts(helpers))
-        return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._tables(), *parts)
+        own = sorted(text for name, text in helpers.items() if name not in self._reading_code[0])
+        return self._file('#include "model_readings.c"', *own, *functions, *self._tables(), *parts)
 
     def _code(self, function: TracedFunction, helpers: dict[str, str], prefix: str = "") -> str:
         # Parts that are balanced alone have inputs and multipliers of their own, as many as the largest needs.
@@ -136,20 +149,30 @@ class _ModelCode:
         if self._system.references:
             yield functions.recentred
 
-    def _other_functions(self) -> Iterable[TracedFunction]:
-        """Make what initialization, jumps of inputs and readers of derivatives and reactions call."""
-        functions, given = self._functions, self._functions.expressions
-        yield from (functions.equilibrium, functions.initial_integrals, functions.reactions)
-        yield from (functions.inertia_tensors, functions.start_limits)
+    def _reading_functions(self) -> Iterable[TracedFunction]:
+        """Make what updates, jumps of inputs and readers of reactions call."""
+        functions = self._functions
+        if not self._needs.own_motion:
+            yield functions.equilibrium
+        yield from self._needs.at_start
+        yield functions.reactions
         if functions.reactions_open:
             yield functions.reaction_play
         if functions.system.discrete:
-            yield from (functions.initial_discrete, functions.updates)
+            yield functions.updates
+
+    def _other_functions(self) -> Iterable[TracedFunction]:
+        """Make what initialization and readers of derivatives call."""
+        functions, given = self._functions, self._functions.expressions
+        if self._needs.own_motion:
+            yield functions.equilibrium
+        yield from (functions.initial_integrals, functions.inertia_tensors, functions.start_limits)
+        if functions.system.discrete:
+            yield functions.initial_discrete
         if self._placed:
             yield from (functions.start_references, functions.placement)
         else:
             yield from (functions.start, functions.all_closure)
-        yield from self._needs.at_start
         direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
         yield functions.traced("feedthrough", direct, matrices=[0, 1])
         yield functions.traced("output_rates", [self._output_rates()])
@@ -232,7 +255,19 @@ class _ModelCode:
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)
             yield f"static const int steep_coordinates[] = {{{steep}}};"
-        yield from self._signals()
+
+    def _reading_tables(self) -> Iterable[str]:
+        simulation = self._simulation
+        samplings = (
+            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}}}"
+            for each in self._system.samplings
+        )
+        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
+        if simulation.functions.rows:
+            watch = simulation.rank_watch
+            yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
+            yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
+            yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
 
     @staticmethod
     def _method(method: RosenbrockMethod) -> Iterable[str]:
@@ -263,11 +298,6 @@ class _ModelCode:
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
         orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
-        samplings = (
-            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}}}"
-            for each in system.samplings
-        )
-        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         yield f"static const Energies mechanisms[] = {{{self._energies()}}};"
@@ -279,11 +309,7 @@ class _ModelCode:
             yield f"static const StartVariable start_{what}_described[] = {{{', '.join(described) or '{NULL, NULL}'}}};"
         least = bounds(start.functions.system.coordinates, start.lever_arm)
         yield f"static const double start_bounds[] = {numbers(least)};"
-        if simulation.functions.rows:
-            watch = simulation.rank_watch
-            yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
-            yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
-            yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
+        yield from self._signals()
         rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"
 

@@ -64,7 +64,7 @@ def export_native(
     refuse_to_overwrite(target, force)
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
     texts = unit_sources(simulation, "")
-    for name in LOOP:
+    for name in LOOP.keys() - UNIT.keys():
         texts.pop(name)
     behaviour = content_key(sorted(texts.items()))
     description = describe(simulation, CAPABILITIES, tool, behaviour)

@@ -92,8 +92,31 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
 
 LEVELS = len(projection.TOLERANCES)
 """Levels of a projection: position, velocity, acceleration."""
-STATISTICS = 2 + 3 * LEVELS
-"""Numbers that the compiled loop counts: Newton iterations, sum and most; by level solutions, iterations and most."""
+PRESENT: dict[str, str] = {
+    "time": "1",
+    "passed": "1",
+    "sampled": "1",
+    "step_size": "1",
+    "tolerance_factor": "1",
+    "parameters": "PARAMETERS",
+    "inputs": "INPUTS",
+    "effective": "INPUTS",
+    "discrete": "DISCRETE",
+}
+"""What a run in process hands to its compiled loop and takes back, beside the arrays of a state: fields of the state in
+C, and how many numbers each has."""
+COUNTS: dict[str, str] = {
+    "steps": "1",
+    "newton_total": "1",
+    "newton_max": "1",
+    "failures": "1",
+    "retries": "1",
+    "evaluations": "1",
+    "repartitions": "1",
+    "error_estimate": "1",
+    "iterations": "3 * LEVELS",
+}
+"""The same of what a run has cost; iterations of projections by level: solutions, sum, most."""
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     # an instant
@@ -166,10 +189,12 @@ def definitions() -> Iterator[str]:
         value = getattr(module, attribute)
         yield f"#define {name} {_literal(value)} /* {module.__name__}.{attribute} */"
     yield f"#define LEVELS {LEVELS}"
-    yield f"#define STATISTICS {STATISTICS}"
     arguments = {name: " * ".join(sizes) or "1" for name, sizes in ARGUMENTS.items()}
     yield _list("ARGUMENTS", arguments)
-    yield _list("STATE_ARRAYS", {name: _LONG_AS[like] for name, like in ARRAYS.items()})
+    arrays = {name: _LONG_AS[like] for name, like in ARRAYS.items()}
+    yield _list("STATE_ARRAYS", arrays)
+    yield _list("PRESENT", PRESENT | arrays)
+    yield _list("COUNTS", COUNTS)
 
 
 def _literal(value: float | str | Mapping[str, float]) -> str:

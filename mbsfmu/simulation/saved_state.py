@@ -12,6 +12,7 @@ from mbsfmu.formulations.functions import Floats, SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.identity import opened, sealed
+from mbsfmu.simulation.course import Place
 
 _DAMAGED = "the saved state is refused: it is damaged"
 
@@ -22,34 +23,29 @@ class Snapshot:
 
     Attributes
     ----------
-    time, passed, sampled, step
-        Present time, times up to which events have passed and discrete states were updated, and internal step in s.
+    place
+        Where the course is.
+    step
+        Internal step in s.
     tolerances
         Relative and absolute tolerance of a solver that chooses its steps, shape (2,); zero for others.
-    parameters, inputs, held, effective, calculated, discrete
-        As the simulation has them; `effective` are the inputs that the state is consistent with.
+    parameters, inputs, held, calculated
+        As the simulation has them.
     energies
         What the watch on energy has seen.
     stepped
         Whether a step was made since initialization.
-    state
-        None before initialization.
     """
 
-    time: float
-    passed: float
-    sampled: float
+    place: Place
     step: float
     tolerances: Floats
     parameters: Floats
     inputs: Floats
     held: NDArray[np.bool_]
-    effective: Floats
     calculated: Floats
-    discrete: Floats
     energies: Floats
     stepped: bool
-    state: State | None
 
 
 class StateFormat:
@@ -76,17 +72,17 @@ class StateFormat:
 
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return a snapshot as bytes."""
-        state = snapshot.state
-        times = [snapshot.time, snapshot.passed, snapshot.sampled, snapshot.step]
+        place, state = snapshot.place, snapshot.place.state
+        times = [place.time, place.passed, place.sampled, snapshot.step]
         flags = [*times, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
         parts = [
             flags,
             snapshot.parameters,
             snapshot.inputs,
             snapshot.held,
-            snapshot.effective,
+            place.effective,
             snapshot.calculated,
-            snapshot.discrete,
+            place.discrete,
             snapshot.energies,
         ]
         if state is None:
@@ -127,22 +123,10 @@ class StateFormat:
                 chosen = [index for index, flag in enumerate(independent) if flag == 1.0]
                 partition = Partition.of(chosen, self._coordinates)
             state = State(**dict(zip(ARRAYS, arrays, strict=True)), partition=partition)
-        return Snapshot(
-            float(flags[0]),
-            float(flags[1]),
-            float(flags[2]),
-            float(flags[3]),
-            flags[4:6],
-            parameters,
-            inputs,
-            held == 1.0,
-            effective,
-            calculated,
-            discrete,
-            energies,
-            bool(flags[6]),
-            state,
-        )
+        time, passed, sampled, step = flags[:4].tolist()
+        place = Place(time, passed, sampled, state, effective, discrete)
+        stepped = bool(flags[6])
+        return Snapshot(place, step, flags[4:6], parameters, inputs, held == 1.0, calculated, energies, stepped)
 
     @staticmethod
     def _check(flags: Floats, held: Floats, independent: Floats) -> None:

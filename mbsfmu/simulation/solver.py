@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import IterationCount
@@ -117,6 +119,15 @@ class Solver(ABC):
         """Name of the solver."""
 
     @property
+    def tolerances(self) -> Floats:
+        """Relative and absolute tolerance, shape (2,); zero where steps are not chosen by the error."""
+        return np.zeros(2)
+
+    @tolerances.setter
+    def tolerances(self, tolerances: Floats) -> None:
+        pass
+
+    @property
     def remedy(self) -> str:
         """What to do where the motion is not resolved."""
         formulation = self.formulation
@@ -151,6 +162,15 @@ class AdaptiveSolver(Solver):
     options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
+
+    @property
+    def tolerances(self) -> Floats:
+        """Relative and absolute tolerance, shape (2,)."""
+        return np.array([self.relative_tolerance, self.absolute_tolerance])
+
+    @tolerances.setter
+    def tolerances(self, tolerances: Floats) -> None:
+        self.relative_tolerance, self.absolute_tolerance = tolerances.tolist()
 
     @property
     def remedy(self) -> str:

@@ -34,7 +34,7 @@ from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.functions import Floats
-from mbsfmu.native.compiled import CompiledImplicitSolver
+from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.factory import make_simulation
 
 PROPORTIONAL, INTEGRAL, DERIVATIVE = 40.0, 60.0, 2.0
@@ -288,7 +288,7 @@ def test_a_step_that_fails_takes_its_updates_back() -> None:
 @needs_compiler
 def test_compiled_runs_are_those_of_the_interpreter() -> None:
     one, other = (controlled().simulation(compiled=compiled) for compiled in (True, False))
-    assert isinstance(one.solver, CompiledImplicitSolver)
+    assert isinstance(one.runner, CompiledRunner)
     one, other = one.run(1.0), other.run(1.0)
     for name in one.names:
         np.testing.assert_allclose(one[name], other[name], rtol=1e-11, atol=1e-11)

@@ -97,7 +97,7 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
         simulation.set("valve.command", 3.0)  # a shut valve has a kink
     for index in range(50):
         simulation.step(index * 1e-3, 1e-3)
-    state = simulation._state
+    state = simulation.course.state
     assert state is not None
     chosen = simulation.formulation
     if isinstance(chosen, (Penalty, DcaAlm)):

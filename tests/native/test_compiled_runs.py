@@ -11,7 +11,7 @@ from mechanisms import slider_crank
 import mbsfmu
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.formulations.partition import Partition
-from mbsfmu.native.compiled import CompiledImplicitSolver
+from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -21,7 +21,7 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
     model = mbsfmu.models.built_in(name)
     compiled = model.simulation(formulation=formulation)
     interpreted = model.simulation(formulation=formulation, compiled=False)
-    assert isinstance(compiled.solver, CompiledImplicitSolver)
+    assert isinstance(compiled.runner, CompiledRunner)
     fast, slow = compiled.run(1.2), interpreted.run(1.2)
     reactions = [variable.name for variable in compiled.functions.system.reactions]
     for signal in fast:
@@ -42,12 +42,12 @@ def test_momenta_start_anew_alike(restart: bool) -> None:
             formulation="hdca", restart_momenta=restart, step=5e-3, compiled=compiled
         )
         simulation.initialize()
-        assert isinstance(simulation.solver, CompiledImplicitSolver) == compiled
+        assert isinstance(simulation.runner, CompiledRunner) == compiled
         ends = []
         for index in range(20):
             simulation.step(index * 0.1, 0.1)
-            assert simulation._state is not None
-            ends.append(simulation._state.momenta)
+            assert simulation.course.state is not None
+            ends.append(simulation.course.state.momenta)
         momenta.append(np.array(ends))
     np.testing.assert_allclose(momenta[0], momenta[1], atol=1e-8 * np.max(np.abs(momenta[1])))
     assert (np.max(np.abs(momenta[0][-1])) > 25.0) == (not restart)
@@ -57,10 +57,10 @@ def forced(step: float, compiled: bool) -> Simulation:
     """A slider-crank whose slider is forced to be independent, running into a dead centre."""
     simulation = slider_crank().simulation(step=step, compiled=compiled)
     simulation.initialize()
-    assert simulation._state is not None
+    assert simulation.course.state is not None
     names = [variable.name for variable in simulation.functions.system.coordinates]
     partition = Partition.of([names.index("slider.displacement")], 3)
-    simulation._state = replace(simulation._state, partition=partition)
+    simulation.course.state = replace(simulation.course.state, partition=partition)
     return simulation
 
 
@@ -79,7 +79,7 @@ def test_changes_of_coordinates_and_halved_steps_are_the_same(step: float) -> No
 
 def test_switch_leaves_it_to_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "0")
-    assert not isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledImplicitSolver)
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation().runner, CompiledRunner)
     monkeypatch.delenv(SWITCH)
-    assert isinstance(mbsfmu.models.pendulum(1).simulation().solver, CompiledImplicitSolver)
-    assert not isinstance(mbsfmu.models.pendulum(1).simulation(solver="rk45").solver, CompiledImplicitSolver)
+    assert isinstance(mbsfmu.models.pendulum(1).simulation().runner, CompiledRunner)
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation(solver="dop853").runner, CompiledRunner)

@@ -13,7 +13,7 @@ import pytest
 import mbsfmu
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.native import compiled
-from mbsfmu.native.compiled import CompiledImplicitSolver
+from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.model_code import step_sources
 from mbsfmu.simulation.simulation import Simulation
 
@@ -34,7 +34,7 @@ def pendulum() -> Simulation:
 
 
 def is_compiled(simulation: Simulation) -> bool:
-    return isinstance(simulation.solver, CompiledImplicitSolver)
+    return isinstance(simulation.runner, CompiledRunner)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -169,7 +169,7 @@ def test_a_library_of_other_sizes_is_made_anew(
     simulation = pendulum()
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
-    misfit = f"{library} has coordinates of size 2, not 1"
+    misfit = f"{library} has parameters of size 18, not 9"
     assert warnings(caplog) == [
         f"{misfit}; runs in process are not compiled, CasADi's interpreter makes their steps",
         f"{misfit}; it is made anew",

@@ -24,7 +24,7 @@ def floating_tree(seed: int) -> Mechanism:
 
 
 def momentum(mechanism: Mechanism, simulation: Simulation) -> Floats:
-    state = simulation._state
+    state = simulation.course.state
     assert state is not None
     references = [Rotation.from_quat(each, scalar_first=True) for each in state.references.reshape(-1, 4)]
     return PinocchioTree(mechanism, references).momentum(state.coordinates, state.velocities)

@@ -44,10 +44,10 @@ def test_choice_changes_during_a_run(solver: str) -> None:
     """The slider, forced to be independent, gets steep towards the dead centre: the run goes on with another choice."""
     simulation = slider_crank().simulation(solver=solver)
     simulation.initialize()
-    state = simulation._state
+    state = simulation.course.state
     assert state is not None
     names = [variable.name for variable in simulation.functions.system.coordinates]
-    simulation._state = replace(state, partition=Partition.of([names.index("slider.displacement")], 3))
+    simulation.course.state = replace(state, partition=Partition.of([names.index("slider.displacement")], 3))
     for index in range(600):
         simulation.step(index * 1e-3, 1e-3)
     assert simulation.statistics.repartitions >= 1

@@ -1,6 +1,5 @@
 /* Putting a system together: start values onto the constraints, forces that keep it at rest. */
 
-#define MOST(a, b) ((a) > (b) ? (a) : (b))
 #define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
 
 typedef struct {

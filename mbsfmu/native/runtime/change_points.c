@@ -132,7 +132,7 @@ static void follow_rank(Instance *instance) {
     report(
         instance, DONE_WITH_WARNING,
         "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
-        "determine neither the reactions near it nor which way the loop goes on", whole.name, time, watched_joints[row]
+        "determine neither the reactions near it nor which way the loop goes on", SYSTEM_NAME, time, watched_joints[row]
     );
 }
 

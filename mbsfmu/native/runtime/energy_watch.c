@@ -1,14 +1,6 @@
 /* Energy that drifts tells steps which do not resolve the motion; as mbsfmu/simulation/energy_watch.py. It is looked at
  * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. */
 
-/* Make the outputs fit the state. */
-static void find_outputs(Instance *instance) {
-    if (instance->known != NOTHING) return;
-    load(instance);
-    step_functions.outputs(&instance->parts, instance->outputs, instance->violation);
-    instance->known = OUTPUTS_KNOWN;
-}
-
 static double highest_of(double *highest, double value) { return *highest = larger(*highest, value); }
 
 static double range_of(double *highest, double value) {
@@ -31,7 +23,7 @@ static void follow_mechanism(Instance *instance, const Energies *energies, int i
     report(
         instance, DONE_WITH_WARNING,
         "%s: from t = %.6g s on the motion is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
-        "the motion may be off by far more than that: " DRIFT_REMEDY, whole.name, instance->state.time, energies->name,
+        "the motion may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, instance->state.time, energies->name,
         drift, 100.0 * drift / turned_over, turned_over
     );
 }

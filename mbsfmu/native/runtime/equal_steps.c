@@ -24,6 +24,7 @@ static int advance_equally(Instance *instance, double begin_time, double end, At
     const double step = (end - begin_time) / count;
     for (double index = 0.0; index < count; index += 1.0) {
         const double time = begin_time + index * step;
+        if (is_stopped(instance)) return 0;
         if (!make_step(instance, time, step, 0, attempt, of) || !loops_closed(instance, time + step)) return 0;
     }
     return 1;

@@ -30,7 +30,7 @@ typedef struct {
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double error_estimate;              /* of rk4, added up over the steps */
-    double steps, newton_total, newton_max, failures, retries, repartitions; /* what the run has cost */
+    double steps, newton_total, newton_max, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * MECHANISMS)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
@@ -57,6 +57,9 @@ struct Instance {
     double memory[MEMORY];
     double unturned[ROOM(REFERENCES)];  /* references where nothing has turned yet: quaternions w, x, y, z */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
+    const Signal *signals;              /* that inputs follow until they are set */
+    int signal_count;
+    const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_told[ROOM(MECHANISMS)];   /* decides on nothing but what is told */
     Known known;                        /* which of these fit the state */
@@ -94,6 +97,9 @@ static inline void keep(Instance *instance) {
     COPY(state->momenta, parts->momenta, COORDINATES);
     COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
 }
+
+/* Whether a run in process is to end here. */
+static inline int is_stopped(const Instance *instance) { return instance->stop && *instance->stop; }
 
 /* Return 0 and keep the reason. */
 static int fail(Instance *instance, const char *format, ...) {

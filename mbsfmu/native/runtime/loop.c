@@ -1,72 +1,156 @@
-/* The steps alone: many of them in one call, for runs in process. */
-#include "steps.c"
+/* Runs in process: from output to output in one call, with a row of everything that can be read at each. */
+#include "model_readings.c"
 
 #include "identity.h"
 
-#define ADD(name, size) + (size)
-enum { WIDTH = 0 STATE_ARRAYS(ADD) };
-#undef ADD
+#include "steps.h"
 
-/* Take a state from a row of its arrays, one after the other. */
-static void read_row(State *state, const double *row) {
-#define READ(name, size) COPY(state->name, row, size), row += (size);
-    STATE_ARRAYS(READ)
-#undef READ
-}
+#include "linear.c"
+#include "orthogonal.c"
+#include "report.h"
+#include "loading.c"
+#include "consistent.c"
+#include "sampling.c"
+#include "reactions.c"
+#include "readings.c"
+#include "change_points.c"
+#include "course.c"
 
-static void write_row(const State *state, double *row) {
-#define WRITE(name, size) COPY(row, state->name, size), row += (size);
-    STATE_ARRAYS(WRITE)
-#undef WRITE
-}
+/* What a run hands over from call to call: fields and arrays of the state, all of them doubles. */
+enum { READINGS = INPUTS + 3 * COORDINATES + STATES + DISCRETE + INTEGRALS + OUTPUTS + REACTIONS + VIOLATIONS };
+#define READ(name, size) memcpy(&state->name, numbers, sizeof(double) * (size_t)(size)), numbers += (size);
+#define WRITE(name, size) memcpy(numbers, &state->name, sizeof(double) * (size_t)(size)), numbers += (size);
+
+static void read_present(State *state, const double *numbers) { PRESENT(READ) }
+static void write_present(const State *state, double *numbers) { PRESENT(WRITE) }
+static void read_counts(State *state, const double *numbers) { COUNTS(READ) }
+static void write_counts(const State *state, double *numbers) { COUNTS(WRITE) }
+
+/* A run from output to output; mbsfmu/native/compiled.py has the same fields. */
+typedef struct {
+    const double *times;        /* where it is at first, and outputs, ascending */
+    double *rows;               /* a row of readings for each; NULL where none are wanted */
+    int count;                  /* of the times */
+    int told;                   /* whether a change point was told of */
+    volatile int done;          /* of the times, those that the run has reached */
+    volatile int stop;          /* set where the run is to end */
+    double same;                /* by how many s times may differ that are one */
+    State *reached;             /* at the last output */
+} Recording;
 
 /* What the library was made from. */
 EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
 
-/* The sizes of all that is handed over, written to at most `room` places: of the arrays of a state, of inputs,
- * parameters, discrete states, choices of coordinates and statistics. Returns how many there are. */
+/* The sizes of all that is handed over, written to at most `room` places: of what PRESENT and COUNTS list, of the flags of
+ * inputs and of coordinates, and of a row. Returns how many there are. */
 EXPORT int mbsfmu_sizes(int *sizes, int room) {
 #define SIZE_OF(name, size) (size),
-    const int all[] = {STATE_ARRAYS(SIZE_OF) INPUTS, PARAMETERS, DISCRETE, COORDINATES, STATISTICS};
+    const int all[] = {PRESENT(SIZE_OF) COUNTS(SIZE_OF) INPUTS, COORDINATES, READINGS};
 #undef SIZE_OF
     const int count = (int)(sizeof all / sizeof *all);
     for (int k = 0; k < count && k < room; k++) sizes[k] = all[k];
     return count;
 }
 
-EXPORT Instance *mbsfmu_create(void) {
+/* An instance whose inputs follow signals, which stay the caller's, and which tells the logger what it has to say. */
+EXPORT Instance *mbsfmu_create(const Signal *followed, int signal_count, Logger logger) {
     Instance *instance = calloc(1, sizeof(Instance));
     if (!instance) return NULL;
     connect_memory(instance);
+    instance->signals = followed;
+    instance->signal_count = signal_count;
+    instance->logger = logger;
     return instance;
 }
 
 EXPORT void mbsfmu_destroy(Instance *instance) { free(instance); }
 
-/* Make up to `count` steps from the state in `row`, with `steps[i]` and `inputs[i]`; write every state to `rows`, its
- * choice of coordinates to `choices`, and Newton iterations to `statistics`: sum, most, followed by iterations of
- * projections. Returns how many steps were made before one failed. */
-EXPORT int mbsfmu_steps(
-    Instance *instance, const double *parameters, const double *discrete, const double *row, const int *choice, int count,
-    const double *steps, const double *inputs, double *rows, int *choices, double *statistics
-) {
-    State *state = &instance->state;
-    read_row(state, row);
-    memcpy(state->dependent, choice, sizeof(int) * COORDINATES);
-    COPY(instance->parts.parameters, parameters, PARAMETERS);
-    COPY(instance->parts.discrete, discrete, DISCRETE);
-    state->newton_total = state->newton_max = 0.0;
-    memset(state->iterations, 0, sizeof state->iterations);
-    int made = 0;
-    while (made < count) {
-        COPY(instance->parts.inputs, inputs + INPUTS * made, INPUTS);
-        if (!try_step(instance, steps[made]) || !loops_closed(instance, 0.0)) break;
-        write_row(state, rows + WIDTH * made);
-        memcpy(choices + COORDINATES * made, state->dependent, sizeof(int) * COORDINATES);
-        made++;
+/* Why the last run has failed. */
+EXPORT const char *mbsfmu_reason(const Instance *instance) { return instance->reason; }
+
+/* Write everything that can be read, in the order of `readings` of mbsfmu/simulation/variables.py. */
+static void write_readings(Instance *instance, double *row) {
+    const State *state = &instance->state;
+    find_outputs(instance);
+    find_reactions(instance);
+#define PUT(values, size) COPY(row, values, size), row += (size)
+    PUT(state->effective, INPUTS);
+    PUT(state->coordinates, COORDINATES);
+    PUT(state->velocities, COORDINATES);
+    PUT(state->accelerations, COORDINATES);
+    PUT(state->states, STATES);
+    PUT(state->discrete, DISCRETE);
+    PUT(state->integrals, INTEGRALS);
+    PUT(instance->outputs, OUTPUTS);
+    PUT(instance->reactions, REACTIONS);
+    PUT(instance->violation, VIOLATIONS);
+#undef PUT
+}
+
+/* Take notice of the next output, which the state is at; rates jump there before they are read. */
+static void arrive(Instance *instance, Recording *recording) {
+    instance->state.passed = instance->state.time + recording->same;
+    refresh(instance);
+    if (recording->rows) write_readings(instance, recording->rows + (size_t)READINGS * (size_t)recording->done);
+    *recording->reached = instance->state;
+    recording->done++;
+}
+
+/* Make steps up to a halt, over all outputs until then; updates that are due at the halt come before what is read. */
+static int go_on(Instance *instance, Recording *recording, double halt) {
+    const double *times = recording->times, same = recording->same;
+    while (recording->done < recording->count && times[recording->done] <= halt + same) {
+        const double time = times[recording->done];
+        const int halts = time >= halt - same;
+        if (!advance_to(instance, time) || (halts && !sample(instance, time + same))) return 0;
+        arrive(instance, recording);
+        if (halts) return 1;
     }
-    statistics[0] = state->newton_total;
-    statistics[1] = state->newton_max;
-    memcpy(statistics + 2, state->iterations, sizeof state->iterations);
+    return advance_to(instance, halt) && sample(instance, halt + same);
+}
+
+/* Whether two states are at one point of a run, which the watched minor then goes on from. */
+static int is_watched(const Instance *instance) {
+    const State *state = &instance->state;
+    const Watch *watch = &instance->watch;
+    return watch->follows && watch->time == state->time
+        && memcmp(watch->coordinates, state->coordinates, sizeof(double) * COORDINATES) == 0
+        && memcmp(watch->references, state->references, sizeof(double) * REFERENCES) == 0;
+}
+
+/* Run from the state in `present` from output to output, and write the one at the last output that was reached. Returns 0
+ * where a step has failed, or where the run was to end before that. */
+EXPORT int mbsfmu_record(
+    Instance *instance, double *present, int *held, int *dependent, double *counts, Recording *recording
+) {
+    State *state = &instance->state, reached;
+    const int last = recording->count - 1;
+    double halt;
+    int made = 1;
+    read_present(state, present);
+    read_counts(state, counts);
+    memcpy(state->held, held, sizeof(int) * INPUTS);
+    memcpy(state->dependent, dependent, sizeof(int) * COORDINATES);
+    instance->known = NOTHING;
+    instance->stop = &recording->stop;
+    load(instance);
+    instance->watch.told = recording->told;
+    if (!is_watched(instance)) {
+        instance->watch.follows = 0;
+        follow_rank(instance);
+    }
+    recording->same = same_time(state, recording->times[1] - recording->times[0], recording->times[0], recording->times[last]);
+    recording->reached = &reached;
+    reached = *state;
+    recording->done = 1;
+    while (made && recording->done < recording->count) {
+        made = leave(instance, recording->same, recording->times[last], &halt) && go_on(instance, recording, halt);
+    }
+    if (!made) instance->watch.follows = 0;
+    write_present(&reached, present);
+    write_counts(state, counts);
+    memcpy(dependent, reached.dependent, sizeof(int) * COORDINATES);
+    recording->told = instance->watch.told;
+    instance->stop = NULL;
     return made;
 }

@@ -19,6 +19,8 @@ static Instance *create(Logger logger, void *environment) {
     if (!instance) return NULL;
     instance->logger = logger;
     instance->environment = environment;
+    instance->signals = signals;
+    instance->signal_count = SIGNALS;
     connect_memory(instance);
     reset(instance);
     return instance;
@@ -74,6 +76,32 @@ static Status terminate(Instance *instance) {
 }
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
+
+/* Advance from the state's time to an end; on failure the state is as it was. */
+static int simulate(Instance *instance, double end) {
+    State *state = &instance->state;
+    const State before = *state;
+    const double same = same_time(state, end - state->time, state->time, end);
+    double halt;
+    COPY(instance->parts.parameters, state->parameters, PARAMETERS);
+    COPY(instance->parts.discrete, state->discrete, DISCRETE);
+    while (state->time < end) {
+        if (!leave(instance, same, end, &halt) || !advance_to(instance, halt) || !sample(instance, halt + same)) {
+            *state = before;
+            instance->watch.follows = 0;
+            instance->known = NOTHING;
+            return 0;
+        }
+    }
+    state->passed = end + same;
+    for (int i = 0; i < INPUTS; i++) {
+        state->inputs[i] += state->slopes[i] * (end - state->slope_time);
+        state->slopes[i] = 0.0;
+    }
+    state->slope_time = end;
+    instance->known = NOTHING;
+    return 1;
+}
 
 /* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
 static int can_step(Instance *instance, double time, double length) {

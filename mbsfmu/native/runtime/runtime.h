@@ -28,6 +28,9 @@
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
+/* The same of sizes that a compiler must know. */
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 

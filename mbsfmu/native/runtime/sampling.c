@@ -20,17 +20,6 @@ static double same_time(const State *state, double step, double one, double othe
     return time_tolerance(smaller(smaller(state->step_size, step), SHORTEST_SAMPLE_TIME), one, other);
 }
 
-/* Whether instants can be told apart at a time. */
-static int can_sample(Instance *instance, double time) {
-    const double least = RESOLVED_STEP * resolution(time, time);
-    if (SHORTEST_SAMPLE_TIME >= least) return 1;
-    return fail(
-        instance,
-        "the sample time of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",
-        SHORTEST_SAMPLE_TIME, time, least
-    );
-}
-
 #if DISCRETE > 0
 
 /* Make the updates whose instants have passed up to a time since the last ones; accelerations and rates jump with them.
@@ -59,12 +48,6 @@ static int sample(Instance *instance, double now) {
     return 1;
 }
 
-/* The discrete states before their first update. */
-static void start_discrete(Instance *instance) {
-    COPY(instance->parts.parameters, instance->state.parameters, PARAMETERS);
-    initial_discrete(&instance->parts, instance->state.discrete);
-}
-
 #else
 
 static int sample(Instance *instance, double now) {
@@ -72,7 +55,5 @@ static int sample(Instance *instance, double now) {
     (void)now;
     return 1;
 }
-
-static void start_discrete(Instance *instance) { (void)instance; }
 
 #endif

@@ -11,20 +11,6 @@ static int up_to_date(Instance *instance) {
     return 1;
 }
 
-/* Reactions are found when they are asked for: most users do without. */
-static void find_reactions(Instance *instance) {
-    if (instance->known == EVERYTHING_KNOWN) return;
-    load(instance);
-#if REACTIONS_ANEW
-    /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
-    double rates[ROOM(STATES)];
-    find_motion(&instance->parts, rates);
-#endif
-    reactions(&instance->parts, instance->reactions);
-    shorten_reactions(&instance->parts, instance->reactions);
-    instance->known = EVERYTHING_KNOWN;
-}
-
 static double value_of(const Instance *instance, const Variable *variable) {
     const State *state = &instance->state;
     const int i = variable->index;

@@ -1,58 +1,29 @@
-/* The consistent start, and simulation over intervals in which inputs may jump. */
+/* The consistent start of a run. */
 
-
-/* -- states ------------------------------------------------------------------------------------------------------ */
-
-#if !OWN_MOTION
-
-/* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
-static void find_motion(const Parts *parts, double *rates) {
-    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
-    double turn[ROOM(CONSTRAINTS)];
-    equilibrium(parts, mass, right, rates, by_inputs);
-    quadratic(parts, turn);
-    for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
-    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
-    step_functions.solve_saddle(parts, mass, right);
-    COPY(parts->accelerations, right, COORDINATES);
-    COPY(parts->multipliers, right + COORDINATES, CONSTRAINTS);
+/* Whether instants can be told apart at a time. */
+static int can_sample(Instance *instance, double time) {
+    const double least = RESOLVED_STEP * resolution(time, time);
+    if (SHORTEST_SAMPLE_TIME >= least) return 1;
+    return fail(
+        instance,
+        "the sample time of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",
+        SHORTEST_SAMPLE_TIME, time, least
+    );
 }
 
-#endif
+#if DISCRETE > 0
 
-/* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
-static void make_consistent(Instance *instance) {
-    State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-    step_functions.inputs_at(instance, state->time, state->effective);
-    load(instance);
-#if OWN_MOTION
-    step_functions.motion(instance); /* where it fails, the state is not finite */
+/* The discrete states before their first update. */
+static void start_discrete(Instance *instance) {
+    COPY(instance->parts.parameters, instance->state.parameters, PARAMETERS);
+    initial_discrete(&instance->parts, instance->state.discrete);
+}
+
 #else
-    find_motion(parts, parts->rates);
+
+static void start_discrete(Instance *instance) { (void)instance; }
+
 #endif
-    step_functions.integral_rates(parts, parts->integral_rates);
-    step_functions.let_history_jump(instance);
-    keep(instance);
-    COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
-    instance->known = NOTHING;
-}
-
-/* Where an input has jumped, let accelerations and rates jump too. */
-static void refresh(Instance *instance) {
-    double values[ROOM(INPUTS)];
-    step_functions.inputs_at(instance, instance->state.time, values);
-    for (int i = 0; i < INPUTS; i++) {
-        if (values[i] != instance->state.effective[i]) {
-            make_consistent(instance);
-            return;
-        }
-    }
-}
-
-#include "sampling.c"
-
-/* -- the start --------------------------------------------------------------------------------------------------- */
 
 static void start_at(State *state, double time) {
     state->time = state->slope_time = time;
@@ -250,87 +221,12 @@ static int initialize(Instance *instance) {
     }
     if (!sample(instance, state->passed)) return 0;
     state->steps = state->newton_total = state->newton_max = 0.0;
-    state->failures = state->retries = state->repartitions = state->error_estimate = 0.0;
+    state->failures = state->retries = state->evaluations = state->repartitions = state->error_estimate = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
     instance->watch.told = instance->watch.follows = 0;
     follow_rank(instance);
     begin_energy(instance);
-    return 1;
-}
-
-/* -- steps ------------------------------------------------------------------------------------------------------- */
-
-/* A step that is too short to be solved for, by the rates at its beginning: those that a rule finds are
- * differences of positions by the step and its square, of which round-off would be all that is left. */
-static void follow_rates(State *state, double step) {
-    for (int j = 0; j < COORDINATES; j++) {
-        state->coordinates[j] += step * (state->velocities[j] + 0.5 * step * state->accelerations[j]);
-        state->velocities[j] += step * state->accelerations[j];
-        state->momenta[j] += step * state->momentum_rates[j];
-    }
-    for (int i = 0; i < STATES; i++) state->states[i] += step * state->rates[i];
-    for (int i = 0; i < INTEGRALS; i++) state->integrals[i] += step * state->integral_rates[i];
-    state->steps += 1.0;
-}
-
-/* Advance over an interval inside which no input jumps and nothing is updated. */
-static int advance_to(Instance *instance, double stop) {
-    State *state = &instance->state;
-    const double length = stop - state->time;
-    if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
-        follow_rates(state, length);
-    } else if (!step_functions.advance(instance, state->time, stop)) {
-        return 0;
-    }
-    state->time = stop;
-    follow_rank(instance);
-    if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
-        step_functions.forget_steps(state);
-        make_consistent(instance);
-    } else {
-        step_functions.inputs_at(instance, stop, state->effective);
-    }
-    return 1;
-}
-
-/* Advance from the state's time to an end; on failure the state is as it was. */
-static int simulate(Instance *instance, double end) {
-    State *state = &instance->state;
-    const State before = *state;
-    const double same = same_time(state, end - state->time, state->time, end);
-    COPY(instance->parts.parameters, state->parameters, PARAMETERS);
-    COPY(instance->parts.discrete, state->discrete, DISCRETE);
-    while (state->time < end) {
-        state->passed = state->time + same;
-        int made = sample(instance, state->passed);
-        double stop = step_functions.next_event(instance, state->passed, end - same, end);
-        const double instant = next_instant(state->sampled);
-        if (instant < smaller(stop, end - same)) stop = instant;
-        refresh(instance);
-        made = made && advance_to(instance, stop) && sample(instance, stop + same);
-        if (!made) {
-            *state = before;
-            instance->watch.follows = 0;
-            instance->known = NOTHING;
-            return 0;
-        }
-    }
-    state->passed = end + same;
-    for (int i = 0; i < INPUTS; i++) {
-        state->inputs[i] += state->slopes[i] * (end - state->slope_time);
-        state->slopes[i] = 0.0;
-    }
-    state->slope_time = end;
-    instance->known = NOTHING;
-    if (before.error_estimate <= INACCURATE && state->error_estimate > INACCURATE) {
-        report(
-            instance, DONE_WITH_WARNING,
-            "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
-            "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
-            smaller(state->step_size, end - before.time), end, state->error_estimate
-        );
-    }
     return 1;
 }

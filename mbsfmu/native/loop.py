@@ -1,0 +1,267 @@
+"""The compiled loop of runs in process: steps, jumps, updates and readings without the interpreter between them."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbsfmu.compiling.compiler import CompilerError
+from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.state import ARRAYS, State, array_sizes
+from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
+from mbsfmu.signals import AnySignal, LinearSignal
+from mbsfmu.simulation.course import Course, Place
+from mbsfmu.simulation.runner import Recording, Runner
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import Statistics
+
+_LOOK_EVERY = 0.1  # s, at what a run that takes long has done
+_COUNTED = {"evaluations": "rhs_evaluations"}  # whose name in C is another one
+
+_LOGGER = logging.getLogger(__name__)
+_Doubles = ctypes.POINTER(ctypes.c_double)
+_Ints = ctypes.POINTER(ctypes.c_int)
+_Logger = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+
+
+class MisfitError(CompilerError):
+    """A library that is of something else than what it is loaded for."""
+
+
+class _Signal(ctypes.Structure):
+    """`Signal` of runtime.h."""
+
+    _fields_ = (
+        ("input", ctypes.c_int),
+        ("kind", ctypes.c_int),
+        ("count", ctypes.c_int),
+        ("times", _Doubles),
+        ("values", _Doubles),
+        ("initial", ctypes.c_double),
+    )
+
+
+class _Recording(ctypes.Structure):
+    """`Recording` of loop.c."""
+
+    _fields_ = (
+        ("times", _Doubles),
+        ("rows", _Doubles),
+        ("count", ctypes.c_int),
+        ("told", ctypes.c_int),
+        ("done", ctypes.c_int),
+        ("stop", ctypes.c_int),
+        ("same", ctypes.c_double),
+        ("reached", ctypes.c_void_p),
+    )
+
+
+@_Logger
+def _tell(_environment: int | None, _status: int, sentence: bytes) -> None:
+    _LOGGER.warning("%s", sentence.decode())
+
+
+class CompiledRunner(Runner):
+    """A library with steps and readings of one model and formulation.
+
+    Parameters
+    ----------
+    library
+        The compiled `steps.c` and `loop.c`.
+    simulation
+        The simulation that it was made from; it tells the sizes, and has the signals.
+    identity
+        What the library must say that it was made from.
+
+    Raises
+    ------
+    MisfitError
+        When the library was made from something else, or has other sizes.
+    OSError
+        When it cannot be loaded.
+    """
+
+    def __init__(self, library: Path, simulation: Simulation, identity: str) -> None:
+        loaded = ctypes.CDLL(str(library))
+        present, counts = _sizes(simulation.functions)
+        self._columns = len(simulation.continuous)
+        flags = {"inputs set": len(simulation.functions.inputs), "choices": len(simulation.functions.coordinates)}
+        _check(loaded, library, identity, present | counts | flags | {"readings": self._columns})
+        self._present, self._counts = _places(present), _places(counts)
+        self._tolerances = simulation.solver.tolerances
+        loaded.mbsfmu_create.argtypes = [ctypes.POINTER(_Signal), ctypes.c_int, _Logger]
+        loaded.mbsfmu_create.restype = ctypes.c_void_p
+        loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]
+        loaded.mbsfmu_reason.argtypes = [ctypes.c_void_p]
+        loaded.mbsfmu_reason.restype = ctypes.c_char_p
+        self._reason = loaded.mbsfmu_reason
+        self._record = loaded.mbsfmu_record
+        self._record.argtypes = [ctypes.c_void_p, _Doubles, _Ints, _Ints, _Doubles, ctypes.POINTER(_Recording)]
+        self._signals, self._arrays = _followed(simulation.signals)
+        created = loaded.mbsfmu_create(self._signals, len(self._signals), _tell)
+        if not created:
+            raise MemoryError
+        self._instance = ctypes.c_void_p(created)
+        weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
+
+    def run(self, course: Course, recording: Recording) -> None:
+        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        times = np.ascontiguousarray(recording.times)
+        rows = np.empty((len(times), self._columns)) if recording.rows is None else recording.rows
+        asked = _Recording(_pointer(times), _pointer(rows), len(times), course.rank_watch.told, recording.done)
+        present, counts = self._handed(course), self._counted(course.solver.statistics)
+        held, dependent = course.inputs.held.astype(np.intc), _dependent(course.present)
+
+        def call() -> bool:
+            flags = held.ctypes.data_as(_Ints), dependent.ctypes.data_as(_Ints)
+            return bool(self._record(self._instance, _pointer(present), *flags, _pointer(counts), asked))
+
+        try:
+            made = call() if recording.rows is None else _interruptible(call, asked, recording)
+        finally:
+            recording.done = asked.done
+            self._take(course, present, dependent)
+            self._count(course.solver.statistics, counts)
+            course.rank_watch.told = bool(asked.told)
+            if asked.done > 1:
+                course.take_readings(rows[asked.done - 1])
+        if not made:
+            raise SimulationError(self._reason(self._instance).decode())
+
+    def _handed(self, course: Course) -> Floats:
+        """Return what C goes on from as one array."""
+        tolerances = course.solver.tolerances
+        values = {
+            "time": course.time,
+            "passed": course.passed,
+            "sampled": course.sampled,
+            "step_size": course.solver.step,
+            "tolerance_factor": tolerances[0] / self._tolerances[0] if tolerances[0] else 1.0,
+            "parameters": course.parameters,
+            "inputs": course.inputs.values,
+            "effective": course.effective,
+            "discrete": course.functions.discrete,
+        }
+        return _packed(self._present, values | {name: getattr(course.present, name) for name in ARRAYS})
+
+    def _take(self, course: Course, present: Floats, dependent: NDArray[np.intc]) -> None:
+        """Let a course be where C has come to."""
+        parts = {name: present[place] for name, place in self._present.items()}
+        partition = course.present.partition
+        if partition is not None and not np.array_equal(np.flatnonzero(dependent), partition.dependent):
+            partition = Partition.of(np.flatnonzero(dependent == 0).tolist(), len(dependent))
+        state = State(**{name: parts[name] for name in ARRAYS}, partition=partition)
+        time, passed, sampled = (parts[name].item() for name in ("time", "passed", "sampled"))
+        course.go_to(Place(time, passed, sampled, state, parts["effective"], parts["discrete"]))
+
+    def _counted(self, statistics: Statistics) -> Floats:
+        """Return what a run has cost until now as one array."""
+        values: dict[str, ArrayLike] = {}
+        for name in self._counts:
+            values[name] = getattr(statistics, _COUNTED.get(name, name))
+        levels = np.zeros((LEVELS, 3))
+        for level, count in zip(levels, statistics.iterations.values(), strict=False):
+            level[:] = count.solutions, count.total, count.most
+        return _packed(self._counts, values | {"iterations": levels.ravel()})
+
+    def _count(self, statistics: Statistics, counts: Floats) -> None:
+        """Take over what a run has cost."""
+        for name, place in self._counts.items():
+            if name == "iterations":
+                for level, count in zip(counts[place].reshape(-1, 3), statistics.iterations.values(), strict=False):
+                    count.solutions, count.total, count.most = map(int, level)
+            else:
+                own = _COUNTED.get(name, name)
+                setattr(statistics, own, type(getattr(statistics, own))(counts[place].item()))
+
+
+def _interruptible(call: Callable[[], bool], asked: _Recording, recording: Recording) -> bool:
+    """Make a call that may take long in a thread, so that this one can be interrupted and tell what is done."""
+    made: list[bool] = []
+    thread = threading.Thread(target=lambda: made.append(call()))
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK_EVERY)
+            recording.done = asked.done
+            recording.tell()
+    finally:
+        asked.stop = 1  # nothing asks for it any more where the call is done
+        while thread.is_alive():
+            with suppress(KeyboardInterrupt):
+                thread.join()
+    return made[0]
+
+
+def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many numbers each field has that is handed over, and each count."""
+    sizes = {"1": 1, "3 * LEVELS": 3 * LEVELS, "PARAMETERS": len(functions.parameters)}
+    sizes |= {"INPUTS": len(functions.inputs), "DISCRETE": len(functions.discrete)}
+    present = {name: sizes[size] for name, size in PRESENT.items()}
+    arrays = dict(zip(ARRAYS, array_sizes(functions), strict=True))
+    return present | arrays, {name: sizes[size] for name, size in COUNTS.items()}
+
+
+def _check(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str, int]) -> None:
+    """Make sure that a library is of what it is loaded for: with other sizes it would read and write beyond arrays."""
+    try:
+        loaded.mbsfmu_identity.restype = ctypes.c_char_p
+        own = loaded.mbsfmu_identity().decode()
+        room = (ctypes.c_int * len(sizes))()
+        count = loaded.mbsfmu_sizes(room, len(room))
+    except AttributeError:
+        raise MisfitError(f"{library} does not say what it was made from") from None
+    if own != identity:
+        raise MisfitError(f"{library} was made from something else than its name says")
+    if count != len(room):
+        raise MisfitError(f"{library} hands over {count} arrays, not {len(room)}")
+    for (name, size), given in zip(sizes.items(), room, strict=True):
+        if given != size:
+            raise MisfitError(f"{library} has {name} of size {given}, not {size}")
+
+
+def _places(sizes: Mapping[str, int]) -> dict[str, slice]:
+    """Return where each of several arrays stands in one that has them all."""
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def _packed(places: Mapping[str, slice], values: Mapping[str, ArrayLike]) -> Floats:
+    array = np.empty(max(place.stop for place in places.values()))
+    for name, place in places.items():
+        array[place] = values[name]
+    return array
+
+
+def _followed(signals: Mapping[int, AnySignal]) -> tuple[ctypes.Array[_Signal], list[Floats]]:
+    """Return signals as C has them, and the arrays that these point into."""
+    rows, arrays = [], []
+    for index, signal in signals.items():
+        times, values = np.array(signal.times, dtype=float), np.array(signal.values, dtype=float)
+        arrays += [times, values]
+        linear = isinstance(signal, LinearSignal)
+        initial = 0.0 if isinstance(signal, LinearSignal) else signal.initial
+        rows.append(_Signal(index, int(linear), len(times), _pointer(times), _pointer(values), initial))
+    return (_Signal * len(rows))(*rows), arrays
+
+
+def _dependent(state: State) -> NDArray[np.intc]:
+    """Return ones for the coordinates that are dependent; zeros where there is no choice."""
+    dependent = np.zeros(len(state.coordinates), dtype=np.intc)
+    if state.partition is not None:
+        dependent[state.partition.dependent] = 1
+    return dependent
+
+
+def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
+    return array.ctypes.data_as(_Doubles)

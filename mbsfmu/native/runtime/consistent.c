@@ -1,0 +1,48 @@
+/* Accelerations and rates that fit the inputs of now: they jump where inputs do. */
+
+#if !OWN_MOTION
+
+/* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
+static void find_motion(const Parts *parts, double *rates) {
+    double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
+    double turn[ROOM(CONSTRAINTS)];
+    equilibrium(parts, mass, right, rates, by_inputs);
+    quadratic(parts, turn);
+    for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
+    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
+    step_functions.solve_saddle(parts, mass, right);
+    COPY(parts->accelerations, right, COORDINATES);
+    COPY(parts->multipliers, right + COORDINATES, CONSTRAINTS);
+}
+
+#endif
+
+/* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
+static void make_consistent(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    step_functions.inputs_at(instance, state->time, state->effective);
+    load(instance);
+#if OWN_MOTION
+    step_functions.motion(instance); /* where it fails, the state is not finite */
+#else
+    find_motion(parts, parts->rates);
+#endif
+    step_functions.integral_rates(parts, parts->integral_rates);
+    step_functions.let_history_jump(instance);
+    keep(instance);
+    COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
+    instance->known = NOTHING;
+}
+
+/* Where an input has jumped, let accelerations and rates jump too. */
+static void refresh(Instance *instance) {
+    double values[ROOM(INPUTS)];
+    step_functions.inputs_at(instance, instance->state.time, values);
+    for (int i = 0; i < INPUTS; i++) {
+        if (values[i] != instance->state.effective[i]) {
+            make_consistent(instance);
+            return;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* How a run goes on: over intervals in which inputs may jump and discrete states are updated. */
+
+/* A step that is too short to be solved for, by the rates at its beginning: those that a rule finds are
+ * differences of positions by the step and its square, of which round-off would be all that is left. */
+static void follow_rates(State *state, double step) {
+    for (int j = 0; j < COORDINATES; j++) {
+        state->coordinates[j] += step * (state->velocities[j] + 0.5 * step * state->accelerations[j]);
+        state->velocities[j] += step * state->accelerations[j];
+        state->momenta[j] += step * state->momentum_rates[j];
+    }
+    for (int i = 0; i < STATES; i++) state->states[i] += step * state->rates[i];
+    for (int i = 0; i < INTEGRALS; i++) state->integrals[i] += step * state->integral_rates[i];
+    state->steps += 1.0;
+}
+
+/* Say so where the steps from a time to the state's have made rk4 inaccurate. */
+static void tell_inaccurate(Instance *instance, double error_before, double begin) {
+    const State *state = &instance->state;
+    if (!(error_before <= INACCURATE && state->error_estimate > INACCURATE)) return;
+    report(
+        instance, DONE_WITH_WARNING,
+        "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
+        "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
+        smaller(state->step_size, state->time - begin), state->time, state->error_estimate
+    );
+}
+
+/* Advance over an interval inside which no input jumps and nothing is updated. */
+static int advance_to(Instance *instance, double stop) {
+    State *state = &instance->state;
+    const double begin = state->time, length = stop - begin, error_before = state->error_estimate;
+    if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
+        follow_rates(state, length);
+    } else if (!step_functions.advance(instance, begin, stop)) {
+        return 0;
+    }
+    state->time = stop;
+    instance->known = NOTHING;
+    tell_inaccurate(instance, error_before, begin);
+    follow_rank(instance);
+    if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
+        step_functions.forget_steps(state);
+        make_consistent(instance);
+    } else {
+        step_functions.inputs_at(instance, stop, state->effective);
+    }
+    return 1;
+}
+
+/* Where a run has to halt next: at a jump or bend of an input, at an update, or at its end. */
+static double next_halt(const Instance *instance, double same, double end) {
+    const State *state = &instance->state;
+    const double event = step_functions.next_event(instance, state->passed, end - same, end);
+    const double instant = next_instant(state->sampled);
+    return instant < smaller(event, end - same) ? instant : event;
+}
+
+/* Make the updates that are due, and let rates jump where inputs do; tells where to halt next. */
+static int leave(Instance *instance, double same, double end, double *halt) {
+    State *state = &instance->state;
+    state->passed = state->time + same;
+    if (!sample(instance, state->passed)) return 0;
+    *halt = next_halt(instance, same, end);
+    refresh(instance);
+    return 1;
+}

@@ -1,0 +1,110 @@
+"""Runs from output to output: what is recorded on the way, and who makes the steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from mbsfmu.formulations.functions import Floats
+from mbsfmu.simulation.course import Course
+
+_TOLD_EVERY = 100  # outputs, by the interpreter
+
+
+class Recording:
+    """A run from output to output, and the rows that are recorded.
+
+    Parameters
+    ----------
+    times
+        Where the run is at first, and the outputs, ascending, in s; shape (k,), two at least.
+    columns
+        Numbers in a row; 0 where none are recorded.
+    progress
+        Called with the share that is done.
+
+    Attributes
+    ----------
+    times
+        As given.
+    rows
+        The first is given, the others are written as outputs are reached; shape (k, columns). None where none are.
+    done
+        How many of the times have been reached.
+    """
+
+    def __init__(self, times: Floats, columns: int = 0, progress: Callable[[float], None] | None = None) -> None:
+        self.times = times
+        self.rows = np.empty((len(times), columns)) if columns else None
+        self.done = 1
+        self._progress = progress
+
+    def take_first(self, row: Floats) -> None:
+        """Write what is read where the run is at first."""
+        assert self.rows is not None
+        self.rows[0] = row
+
+    @property
+    def recorded(self) -> tuple[Floats, Floats]:
+        """The times that were reached, shape (l,), and the rows there, shape (l, columns)."""
+        assert self.rows is not None
+        return self.times[: self.done], self.rows[: self.done]
+
+    def tell(self) -> None:
+        """Tell the share that is done."""
+        if self._progress is not None:
+            self._progress((self.done - 1) / (len(self.times) - 1))
+
+
+class Runner(ABC):
+    """Makes the steps of runs."""
+
+    @abstractmethod
+    def run(self, course: Course, recording: Recording) -> None:
+        """Run from where the course is to the last time of a recording.
+
+        Raises
+        ------
+        SimulationError
+            When a step fails; the course is at the last output that was reached.
+        KeyboardInterrupt
+            When somebody ends it; the same.
+        """
+
+
+class Interpreter(Runner):
+    """Python makes the steps, by the course's solver."""
+
+    def run(self, course: Course, recording: Recording) -> None:
+        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        times = recording.times
+        last = float(times[-1])
+        same = course.same(float(times[1] - times[0]), float(times[0]), last)
+        while recording.done < len(times):
+            course.passed = course.time + same
+            course.sample()
+            self._go_on(course, recording, course.next_halt(same, last), same)
+
+    @staticmethod
+    def _go_on(course: Course, recording: Recording, halt: float, same: float) -> None:
+        """Make steps up to a halt; updates that are due there come before what is read there."""
+        times, done = recording.times, recording.done
+        count = int(np.searchsorted(times, halt + same, side="right")) - done
+        targets = times[done : done + count]
+        if not count or targets[-1] < halt - same:
+            targets = np.append(targets, halt)
+        course.refresh()
+        inputs = course.inputs.over(course.passed)
+        states = course.solver.advance(course.present, np.concatenate([[course.time], targets]), inputs)
+        for index, state in enumerate(states):
+            course.arrive(state, float(targets[index]), inputs, same)
+            if index == len(targets) - 1:
+                course.sample()
+            if index < count:
+                if recording.rows is not None:
+                    recording.rows[recording.done] = course.readings()
+                recording.done += 1
+                if recording.done % _TOLD_EVERY == 0:
+                    recording.tell()

@@ -1,0 +1,119 @@
+"""The values of a simulation's variables by name: read, checked and set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mbsfmu.data import meant
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.state import State
+from mbsfmu.simulation.course import Course
+from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.variables import VariableTable, check_value
+from mbsfmu.variables import Causality, Variability, Variable
+
+
+class Values:
+    """Reads and sets variables of a simulation.
+
+    Parameters
+    ----------
+    owner
+        Name of the simulation.
+    table
+        Its variables.
+    course
+        Where it is.
+    energy_watch
+        Looks at what is read.
+    started
+        Returns the state, and finds the start where there is none yet.
+    """
+
+    def __init__(
+        self, owner: str, table: VariableTable, course: Course, energy_watch: EnergyWatch, started: Callable[[], State]
+    ) -> None:
+        self._owner = owner
+        self._course = course
+        self._energy_watch = energy_watch
+        self._started = started
+        self._variable_by_name = {variable.name: variable for variable in table.ordered}
+        kinds = ("continuous", "parameters", "settings", "calculated", "timing")
+        self._places = {
+            variable.name: (kind, index) for kind in kinds for index, variable in enumerate(getattr(table, kind))
+        }
+
+    def variable(self, name: str) -> Variable:
+        """Return the variable of a name.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable.
+        """
+        self._place(name)
+        return self._variable_by_name[name]
+
+    def _place(self, name: str) -> tuple[str, int]:
+        """Return among which variables the one of a name is, and its index there."""
+        if name not in self._places:
+            raise InputError(f"there is no variable '{name}' in {self._owner}; {meant(name, self._places)}")
+        return self._places[name]
+
+    def get(self, name: str) -> float:
+        """Return the present value of a variable; errors as for `Simulation.get`."""
+        course, (kind, index) = self._course, self._place(name)
+        if kind in ("continuous", "calculated"):
+            self._started()
+        if kind == "continuous":
+            anew = not course.is_read
+            row = course.readings()
+            if anew and course.stepped:
+                self.follow_energy()  # looked at anyway
+            return float(row[index])
+        if kind == "settings":
+            return course.solver.step
+        if kind == "timing":
+            return course.next_event
+        return float((course.calculated if kind == "calculated" else course.parameters)[index])
+
+    def set(self, name: str, value: float) -> None:
+        """Set a variable; errors as for `Simulation.set`."""
+        number = self.check(name, value)
+        course, (kind, index) = self._course, self._place(name)
+        if kind == "continuous":
+            course.inputs.set(index, number)
+            course.forget_readings()
+        elif kind == "settings":
+            course.solver.step = number
+        elif number != course.parameters[index]:
+            self._set_parameter(index, number)
+
+    def _set_parameter(self, index: int, number: float) -> None:
+        course = self._course
+        parameters = course.parameters.copy()
+        parameters[index] = number
+        if not course.stepped:
+            course.start_anew(parameters)
+            return
+        before = course.readings()
+        course.change(parameters)
+        self._energy_watch.shift(before, course.readings())
+
+    def check(self, name: str, value: float) -> float:
+        """Return a value as a float if it may be set now; errors as for `Simulation.check`."""
+        variable = self.variable(name)
+        if not variable.settable:
+            raise InputError(f"{name} is computed and cannot be set")
+        number = check_value(variable, value)
+        fixed = variable.causality is not Causality.INPUT and variable.variability is not Variability.TUNABLE
+        if fixed and self._course.stepped and number != self.get(name):
+            raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
+        return number
+
+    def follow_energy(self) -> None:
+        """Look at the energies of now, without a change to what the next step begins with."""
+        row = self._course.readings_before_jumps()
+        self._energy_watch.follow(np.array([self._course.time]), row[np.newaxis])

@@ -16,7 +16,6 @@ class Unit(Protocol):
     description: str
     stop_time: float
     origin: Origin
-    time: float
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -45,6 +44,11 @@ class Unit(Protocol):
 
     def set_tolerance(self, relative: float) -> None:
         """Change the relative tolerance, where there is one."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """Present time in s."""
         ...
 
     def initialize(self, time: float = 0.0) -> None:

@@ -36,7 +36,7 @@ _PART = "part_"
 
 
 def step_sources(simulation: Simulation) -> dict[str, str]:
-    """Return the C files of steps and readings alone by name: enough for runs in process, and sooner made than a unit."""
+    """Return the C files of steps and readings by name: enough for runs in process, and sooner made than a unit."""
     return _sources(_ModelCode(simulation))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.change_points import RankWatch
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts

@@ -123,7 +123,7 @@ class Solver(ABC):
         """Relative and absolute tolerance, shape (2,); zero where steps are not chosen by the error."""
         return np.zeros(2)
 
-    @tolerances.setter
+    @tolerances.setter  # noqa: B027 - equal steps take no notice
     def tolerances(self, tolerances: Floats) -> None:
         pass
 

@@ -13,6 +13,7 @@ static int evaluate_stages(
             for (int k = 0; k < stage; k++) sum += weights[stage * (stage - 1) / 2 + k] * stages[k][i];
             trial[i] = y[i] + step * sum;
         }
+        instance->state.evaluations += 1.0;
         if (!rates_of(instance, time + nodes[stage] * step, trial, stages[stage])) return 0;
     }
     return 1;

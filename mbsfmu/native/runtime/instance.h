@@ -102,7 +102,7 @@ static inline void keep(Instance *instance) {
 static inline int is_stopped(const Instance *instance) { return instance->stop && *instance->stop; }
 
 /* Return 0 and keep the reason. */
-static int fail(Instance *instance, const char *format, ...) {
+static inline int fail(Instance *instance, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(instance->reason, sizeof instance->reason, format, arguments);

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -124,13 +122,14 @@ def test_an_interruption_keeps_what_there_is() -> None:
     """Even inside one output interval of very many steps; the simulation can be run anew."""
     simulation = mbsfmu.models.built_in("four-bar").simulation(step=1e-6)
     shares: list[float] = []
-    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    begin = time.perf_counter()
+
+    def interrupted(share: float) -> None:
+        shares.append(share)
+        signal.raise_signal(signal.SIGINT)
+
     with pytest.raises(RunInterrupted) as ended:
-        simulation.run(500.0, output_step=250.0, progress=shares.append)
-    assert time.perf_counter() - begin < 60.0
+        simulation.run(500.0, output_step=250.0, progress=interrupted)
+    assert shares == [0.0]
     assert ended.value.result.time.tolist() == [0.0]
-    assert shares
-    assert set(shares) == {0.0}
+    assert 0 < simulation.statistics.steps < 1e8
     assert simulation.run(1e-3).time[-1] == pytest.approx(1e-3)

@@ -43,3 +43,30 @@ def heeding_interruptions() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def deferring_interruptions() -> Iterator[None]:
+    """Let an interruption inside a block count at its end.
+
+    What raises in a function that compiled code calls back is lost; and so would be what such code has done.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Or whatever the handlers raise, when one came inside.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in before.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    came: list[tuple[int, FrameType | None]] = []
+    for number in handlers:
+        signal.signal(number, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in came:
+            handlers[number](number, frame)  # pyright: ignore[reportArgumentType]

@@ -75,6 +75,12 @@ class Algorithm(ABC):
         Sweeps over all members that were made.
     rollbacks
         How often all members were brought back to the start of a step.
+    turns
+        The members in the order in which they step one by one, with whether later ones take what they give.
+    takes_rates
+        Whether derivatives of outputs by time are read.
+    corrected
+        Whether an entry that takes a column is corrected, shape (number of columns,).
     """
 
     iterates = False
@@ -86,7 +92,7 @@ class Algorithm(ABC):
         self.settings = settings
         self.sweeps = self.rollbacks = 0
         order = [exchange.member(name) for name in settings.order]
-        self._turns = [
+        self.turns = [
             (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
             for index, member in enumerate(order)
         ]
@@ -95,10 +101,10 @@ class Algorithm(ABC):
         if settings.threads > 1:
             self._pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
         self._is_driven = len(exchange.driven) > 0
-        self._gives_rates = settings.extrapolation is Extrapolation.DERIVATIVES
-        self._corrected = np.zeros(len(exchange.columns), dtype=bool)
-        self._corrected[: len(exchange.names)] = True
-        self._corrected[exchange.held] = False
+        self.takes_rates = settings.extrapolation is Extrapolation.DERIVATIVES
+        self.corrected = np.zeros(len(exchange.columns), dtype=bool)
+        self.corrected[: len(exchange.names)] = True
+        self.corrected[exchange.held] = False
 
     def close(self) -> None:
         """End the threads."""
@@ -121,7 +127,7 @@ class Algorithm(ABC):
     def history(self) -> History:
         """Return the history that begins with the outputs as they are now."""
         now = self.exchange.read().copy()
-        rates = self.exchange.read_rates() if self._gives_rates else None
+        rates = self.exchange.read_rates() if self.takes_rates else None
         return History(self.settings.extrapolation, now, rates, self.exchange.held)
 
     def step(self, history: History, time: float, step: float) -> None:
@@ -134,7 +140,7 @@ class Algorithm(ABC):
         """
         end = self._advance(history, time, step)
         missed = self._missed(history, end, step) if self.settings.energy_correction else None
-        history.push(end, step, self.exchange.read_rates() if self._gives_rates else None)
+        history.push(end, step, self.exchange.read_rates() if self.takes_rates else None)
         history.correction = missed
 
     @abstractmethod
@@ -181,7 +187,7 @@ class Algorithm(ABC):
         Returns the outputs, which the next sweep overwrites; the polynomials are overwritten too.
         """
         self.sweeps += 1
-        for member, drives_later in self._turns:
+        for member, drives_later in self.turns:
             correction = None if integral is None else integral[member.entry_place] / step
             member.advance(polynomials, correction, time, step)
             found = member.outputs.read()
@@ -205,7 +211,7 @@ class Algorithm(ABC):
         true = means(history, end, step)
         missed = np.zeros(len(self.exchange.entry_sources)) if history.correction is None else history.correction.copy()
         for member in self.exchange.members:
-            coupled = self._corrected[member.sources]
+            coupled = self.corrected[member.sources]
             sources = member.sources[coupled]
             wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
             missed[member.entry_place][coupled] += step * (wanted - member.applied[coupled])

@@ -14,7 +14,7 @@ _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
 
 
 @dataclass(frozen=True)
-class _Side:
+class BondSide:
     """A member that takes one variable of a bond and gives the other one."""
 
     member: Member
@@ -38,13 +38,13 @@ class PowerBond:
         Both sides; positive residual energy was brought in by the coupling, as seen by the taker.
     """
 
-    def __init__(self, name: str, giver: _Side, taker: _Side) -> None:
+    def __init__(self, name: str, giver: BondSide, taker: BondSide) -> None:
         self.name = name
-        self._giver, self._taker = giver, taker
+        self.giver, self.taker = giver, taker
 
     def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
         """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
-        taker, giver = self._taker, self._giver
+        taker, giver = self.taker, self.giver
         half = 0.5 * step
         got = taker.member.mean_of(taker.entry) * (before.item(taker.output) + after.item(taker.output))
         given = giver.member.mean_of(giver.entry) * (before.item(giver.output) + after.item(giver.output))
@@ -52,7 +52,7 @@ class PowerBond:
 
     def missed(self, true: Floats) -> tuple[float, float]:
         """Return what the effort and the flow that were taken in the last step were off the true means of outputs."""
-        taker, giver = self._taker, self._giver
+        taker, giver = self.taker, self.giver
         return (
             taker.member.mean_of(taker.entry) - true.item(giver.output),
             giver.member.mean_of(giver.entry) - true.item(taker.output),
@@ -60,7 +60,7 @@ class PowerBond:
 
     def factors(self, outputs: Floats) -> tuple[float, float]:
         """Return effort and flow among outputs."""
-        return outputs.item(self._giver.output), outputs.item(self._taker.output)
+        return outputs.item(self.giver.output), outputs.item(self.taker.output)
 
 
 def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:
@@ -100,5 +100,5 @@ def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[Po
     return bonds
 
 
-def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> _Side:
-    return _Side(member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source))
+def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> BondSide:
+    return BondSide(member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source))

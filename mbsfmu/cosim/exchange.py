@@ -42,6 +42,14 @@ class Member:
     ----------
     sources
         For each entry, its column in the polynomials.
+    factors, offsets, converts
+        What entries are multiplied by and what is added; whether that changes anything.
+    taken
+        Coefficients of what the entries ran along in the last communication step, shape (rows, number of entries).
+    ramps
+        Whether entries are set with slopes.
+    shares
+        Whether `taken` is what is set.
     direct, perhaps_direct
         Outputs that depend on entries without delay: those of which the unit says so, and with them those of which it
         says nothing.
@@ -67,13 +75,12 @@ class Member:
         self.entry_place = slice(0, 0)
         self.factors = np.array([*(each.factor for each in connections), *[1.0] * len(driven)])
         self.offsets = np.array([*(each.offset for each in connections), *[0.0] * len(driven)])
-        self._converts = bool((self.factors != 1.0).any() or self.offsets.any())
-        self._taken = np.zeros((rows, len(sources)))
-        shared = self._taken[0] if rows == 1 and rate == 1 else None
+        self.converts = bool((self.factors != 1.0).any() or self.offsets.any())
+        self.taken = np.zeros((rows, len(sources)))
+        shared = self.taken[0] if rows == 1 and rate == 1 else None
         self.entries = instance.port([*(each.target[1] for each in connections), *driven], shared)
-        self._shares = shared is not None
-        self._ramps = rows > 1 and instance.interpolates and self.entries.all_real
-        self._line_step, self._line = 0.0, np.zeros((2, rows))
+        self.shares = shared is not None
+        self.ramps = rows > 1 and instance.interpolates and self.entries.all_real
         self.direct = {name for name in names if self._depends(name) is True}
         self.perhaps_direct = {name for name in names if self._depends(name) is not False}
 
@@ -85,13 +92,13 @@ class Member:
     @property
     def applied(self) -> Floats:
         """Mean value of each entry over the last communication step."""
-        return mean(self._taken)
+        return mean(self.taken)
 
     def mean_of(self, entry: int) -> float:
         """Return the mean value of one entry over the last communication step."""
-        result = self._taken.item(0, entry)
-        for power in range(1, len(self._taken)):
-            result += self._taken.item(power, entry) / (power + 1)
+        result = self.taken.item(0, entry)
+        for power in range(1, len(self.taken)):
+            result += self.taken.item(power, entry) / (power + 1)
         return result
 
     def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
@@ -106,9 +113,9 @@ class Member:
         time, step
             Beginning and length of the communication step in s.
         """
-        taken = self._taken
+        taken = self.taken
         polynomials.take(self.sources, 1, taken, "clip")
-        if self._converts:
+        if self.converts:
             taken *= self.factors
             taken[0] += self.offsets
         if correction is not None:
@@ -131,17 +138,18 @@ class Member:
         does not allow to set the end value and read again without a step.
         """
         entries = self.entries
-        if self._ramps:
-            if step != self._line_step:
-                self._line_step = step
-                self._line = np.array([[1.0, 0.0, -1.0 / 3.0], [0.0, 1.0 / step, 4.0 / (3.0 * step)]])[
-                    :, : len(polynomials)
-                ]
-            np.dot(self._line, polynomials, entries.lines)
+        if self.ramps:
+            values, slopes = entries.values, entries.slopes
+            if len(polynomials) == 2:
+                values[:] = polynomials[0]
+                np.divide(polynomials[1], step, slopes)
+            else:
+                np.subtract(polynomials[0], polynomials[2] / 3.0, values)
+                np.divide(polynomials[1] + polynomials[2] * (4.0 / 3.0), step, slopes)
             entries.write()
             entries.write_slopes()
             return
-        if not self._shares:
+        if not self.shares:
             entries.values[:] = mean(polynomials)
         entries.write()
 
@@ -178,6 +186,8 @@ class Exchange:
         For all entries of all members in turn, the columns that drive them.
     ends
         By instance, the time in s at which it ended the run by itself.
+    rate_ports
+        Outputs that give their derivative by time: their columns, and what reads them.
     """
 
     def __init__(
@@ -226,7 +236,7 @@ class Exchange:
             index for index, (name, variable) in enumerate(self.names) if not _is_continuous(instances[name], variable)
         ]
         self._rates = np.full(len(self.names), np.nan)
-        self._rate_ports: list[tuple[NDArray[np.intp], Port]] = []
+        self.rate_ports: list[tuple[NDArray[np.intp], Port]] = []
 
     def member(self, name: str) -> Member:
         """Return the member of an instance."""
@@ -294,7 +304,7 @@ class Exchange:
                     given.setdefault(member, []).append(source[1])
             else:
                 missing.append(".".join(source))
-        self._rate_ports = [
+        self.rate_ports = [
             (
                 np.array([self.columns[member.instance.name, name] for name in names], dtype=np.intp),
                 member.instance.port(names),
@@ -305,7 +315,7 @@ class Exchange:
 
     def read_rates(self) -> Floats:
         """Return the derivatives of the outputs by time, NaN where none is given; the next reading overwrites them."""
-        for columns, port in self._rate_ports:
+        for columns, port in self.rate_ports:
             self._rates[columns] = port.read_rates()
         return self._rates
 

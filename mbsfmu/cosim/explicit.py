@@ -12,12 +12,24 @@ from mbsfmu.cosim.instance import Floats
 
 
 class Explicit(Algorithm):
-    """Steps of one sweep."""
+    """Steps of one sweep.
+
+    Attributes
+    ----------
+    in_turn
+        Whether later members take the new outputs of earlier ones.
+    """
+
+    in_turn: ClassVar[bool]
 
     def __init__(self, exchange: Exchange, settings: Settings) -> None:
         super().__init__(exchange, settings)
         improves = settings.extrapolation.degree > 0 and not exchange.without_states()
         self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
+
+    def repeats(self, history: History) -> bool:
+        """Tell whether the coming step is made again, nothing being known of the past."""
+        return self._again > 0 and history.is_fresh
 
     def _advance(self, history: History, time: float, step: float) -> Floats:
         """Make a step without iteration; where nothing is known of the past, make it again if states can be saved.
@@ -26,7 +38,7 @@ class Explicit(Algorithm):
         the third order, and make step control begin with tiny ones. An output that depends directly on inputs is as
         wrong as these were in the sweep before: each unit with such outputs asks for one sweep more.
         """
-        again = self._again if history.is_fresh else 0
+        again = self._again if self.repeats(history) else 0
         if again:
             self.exchange.save(START, time)
         polynomials = self._complete(history.extrapolate(step), time, step)
@@ -48,6 +60,7 @@ class Jacobi(Explicit):
     """All members step with what is known at the beginning."""
 
     options: ClassVar[tuple[str, ...]] = ("threads",)
+    in_turn = False
 
     def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_parallel(polynomials, time, step, history.correction)
@@ -60,6 +73,7 @@ class GaussSeidel(Explicit):
     """
 
     options: ClassVar[tuple[str, ...]] = ("order",)
+    in_turn = True
 
     def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_turn(history, polynomials.copy(), time, step, history.correction)

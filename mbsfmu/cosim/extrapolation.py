@@ -9,8 +9,6 @@ import numpy as np
 
 from mbsfmu.cosim.instance import Floats
 
-_MEAN = np.array([1.0, 1.0 / 2.0, 1.0 / 3.0])
-
 
 class Extrapolation(StrEnum):
     """Polynomials that continue outputs over a step.
@@ -33,6 +31,38 @@ class Extrapolation(StrEnum):
     def rows(self) -> int:
         """Number of coefficients; derivatives at the beginning and the value at the end make a parabola."""
         return 3 if self is Extrapolation.DERIVATIVES else self.degree + 1
+
+
+class Weights:
+    """How the coefficients of polynomials follow from what is known.
+
+    Products are rounded one by one and added up in the order of the known rows, zeros being left out. Compiled code
+    does the same to the last bit, which no library of linear algebra promises.
+
+    Parameters
+    ----------
+    lengths
+        Of the coming step and the last ones in s, for which they hold.
+    matrix
+        Shape (coefficients, known rows).
+    """
+
+    def __init__(self, lengths: tuple[float, ...], matrix: Floats) -> None:
+        self.lengths, self.matrix = lengths, matrix
+        self._terms = [
+            [(index, weight) for index, weight in enumerate(row) if weight != 0.0] for row in matrix.tolist()
+        ]
+
+    def combine(self, known: Floats) -> Floats:
+        """Return the coefficients, shape (coefficients, columns), from what is known, shape (known rows, columns)."""
+        result = np.zeros((len(self._terms), known.shape[1]))
+        for row, terms in zip(result, self._terms, strict=True):
+            if terms:
+                index, weight = terms[0]
+                np.multiply(known[index], weight, row)
+                for index, weight in terms[1:]:
+                    np.add(row, known[index] * weight, row)
+        return result
 
 
 class History:
@@ -60,42 +90,53 @@ class History:
         Outputs at the last communication point.
     correction
         Integral up to now of what the inputs missed, one element an entry; None where nothing is corrected.
+    rows
+        Number of coefficients.
+    known
+        What the coefficients follow from, shape (known rows, number of outputs): the end of the step, the present, then
+        earlier points, as many as `points` says, then the derivatives by time.
+    unknown
+        Indices of outputs whose derivatives are not given.
     """
 
     def __init__(self, extrapolation: Extrapolation, now: Floats, rates: Floats | None, held: list[int]) -> None:
         self.extrapolation = extrapolation
         self.now = now
         self.correction: Floats | None = None
-        self._held = held
-        self._rows = extrapolation.rows
+        self.held = held
+        self.rows = extrapolation.rows
         self._lengths: tuple[float, ...] = ()
-        self._unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
-        self._most = extrapolation.degree if rates is None or len(self._unknown) else 0
-        self._known = np.zeros((2 + self._most + (rates is not None), len(now)))
-        """Rows: the end of the step, the present, then earlier points, then the derivatives by time."""
-        self._known[1] = now
+        self.unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
+        self.points = extrapolation.degree if rates is None or len(self.unknown) else 0
+        self.known = np.zeros((2 + self.points + (rates is not None), len(now)))
+        self.known[1] = now
         if rates is not None:
-            self._known[-1] = np.nan_to_num(rates)
-        self._weights: dict[tuple[str, bool], tuple[tuple[float, ...], Floats]] = {}
+            self.known[-1] = np.nan_to_num(rates)
+        self._weights: dict[tuple[str, bool], Weights] = {}
 
     def copy(self) -> History:
         """Return a history that goes on by itself."""
         twin = copy(self)
-        twin._known = self._known.copy()
+        twin.known = self.known.copy()
         twin._weights = dict(self._weights)
         return twin
 
     def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
         """Take the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
-        known, most = self._known, self._most
+        known, most = self.known, self.points
         if most:
             known[2 : 2 + most] = known[1 : 1 + most]
             self._lengths = (step, *self._lengths[: most - 1])
         if rates is not None:
             known[-1] = rates
-            known[-1, self._unknown] = 0.0
+            known[-1, self.unknown] = 0.0
         known[1] = now
         self.now = now
+
+    def went_on(self, step: float, count: int) -> None:
+        """Take it that steps in s were pushed, so many, all of which wrote into `known` themselves."""
+        self._lengths = ((step,) * min(count, self.points) + self._lengths)[: self.points]
+        self.now = self.known[1].copy()
 
     def restart(self) -> None:
         """Forget the past: at a jump of an input it says nothing of what comes."""
@@ -104,20 +145,34 @@ class History:
     @property
     def is_fresh(self) -> bool:
         """Whether nothing is known of a past that the polynomials need."""
-        return self._most > 0 and not self._lengths
+        return self.points > 0 and not self._lengths
 
     @property
     def rates(self) -> Floats | None:
         """Derivatives of the outputs by time, zero where a unit gives none; None unless they are used."""
-        return self._known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
+        return self.known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
+
+    def is_even(self, step: float) -> bool:
+        """Tell whether the weights for a step in s are those for the ones after it too."""
+        return self._lengths == (step,) * self.points
+
+    def weights(self, step: float) -> tuple[Weights, ...]:
+        """Return what polynomials over a step in s extrapolate and interpolate with, by points and by derivatives.
+
+        Held values need none.
+        """
+        if self.rows == 1:
+            return ()
+        ways = (False, True) if self.extrapolation is Extrapolation.DERIVATIVES else (False, False)
+        return tuple(self._found(kind, step, by_rates=way) for kind in ("extrapolate", "interpolate") for way in ways)
 
     def extrapolate(self, step: float) -> Floats:
         """Return the polynomials over the coming step in s; not to be written to where there is one row."""
-        if self._rows == 1:
+        if self.rows == 1:
             return self.now.reshape(1, -1)
         result = self._polynomials("extrapolate", step, slice(None))
-        if self._held:
-            result[1:, self._held] = 0.0
+        if self.held:
+            result[1:, self.held] = 0.0
         return result
 
     def interpolate(self, step: float, end: Floats, place: slice = slice(None)) -> Floats:
@@ -132,40 +187,40 @@ class History:
         place
             Which outputs; `end` has these alone.
         """
-        if self._rows == 1:
+        if self.rows == 1:
             return end.reshape(1, -1)
-        self._known[0, place] = end
+        self.known[0, place] = end
         result = self._polynomials("interpolate", step, place)
-        if self._held:
+        if self.held:
             inside = range(*place.indices(len(self.now)))
-            local = [index - inside.start for index in self._held if index in inside]
+            local = [index - inside.start for index in self.held if index in inside]
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 
     def _polynomials(self, kind: str, step: float, place: slice) -> Floats:
         """Return the coefficients for some outputs; those without derivatives go by points."""
-        known = self._known[:, place]
+        known = self.known[:, place]
         if self.extrapolation is not Extrapolation.DERIVATIVES:
-            return self._matrix(kind, step, by_rates=False).dot(known)
-        result = self._matrix(kind, step, by_rates=True).dot(known)
-        if len(self._unknown):
+            return self._found(kind, step, by_rates=False).combine(known)
+        result = self._found(kind, step, by_rates=True).combine(known)
+        if len(self.unknown):
             inside = range(*place.indices(len(self.now)))
-            local = [index - inside.start for index in self._unknown if index in inside]
-            result[:, local] = self._matrix(kind, step, by_rates=False).dot(known[:, local])
+            local = [index - inside.start for index in self.unknown if index in inside]
+            result[:, local] = self._found(kind, step, by_rates=False).combine(known[:, local])
         return result
 
-    def _matrix(self, kind: str, step: float, by_rates: bool) -> Floats:
-        """Return the matrix for these lengths of steps, made anew only where they have changed."""
+    def _found(self, kind: str, step: float, by_rates: bool) -> Weights:
+        """Return the weights for these lengths of steps, made anew only where they have changed."""
         lengths = (step, *self._lengths)
         found = self._weights.get((kind, by_rates))
-        if found is None or found[0] != lengths:
+        if found is None or found.lengths != lengths:
             make = self._extrapolation_matrix if kind == "extrapolate" else self._interpolation_matrix
-            found = self._weights[kind, by_rates] = (lengths, make(step, by_rates))
-        return found[1]
+            found = self._weights[kind, by_rates] = Weights(lengths, make(step, by_rates))
+        return found
 
     def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:
         """Return how c₀, c₁, c₂ follow from the known rows, for what is known of the past."""
-        matrix = np.zeros((self._rows, len(self._known)))
+        matrix = np.zeros((self.rows, len(self.known)))
         matrix[0, 1] = 1.0
         if by_rates:
             matrix[1, -1] = step
@@ -181,13 +236,13 @@ class History:
 
     def _interpolation_matrix(self, step: float, by_rates: bool) -> Floats:
         """Return how c₀, c₁, c₂ follow from the known rows and the end."""
-        matrix = np.zeros((self._rows, len(self._known)))
+        matrix = np.zeros((self.rows, len(self.known)))
         matrix[0, 1] = 1.0
         matrix[1, :2] = 1.0, -1.0
         if by_rates:
             matrix[1, :2], matrix[1, -1] = 0.0, step
             matrix[2, :2], matrix[2, -1] = (1.0, -1.0), -step
-        elif self._rows == 3 and self._lengths:
+        elif self.rows == 3 and self._lengths:
             last = self._lengths[0]
             slope, earlier = np.array([1.0, -1.0, 0.0]) / step, np.array([0.0, 1.0, -1.0]) / last
             bend = (slope - earlier) / (step + last)
@@ -198,7 +253,10 @@ class History:
 
 def mean(polynomials: Floats) -> Floats:
     """Return the mean of polynomials over their step, shape (number of columns,)."""
-    return _MEAN[: len(polynomials)].dot(polynomials)
+    result = polynomials[0].copy()
+    for power in range(1, len(polynomials)):
+        result += polynomials[power] / (power + 1)
+    return result
 
 
 def part(polynomials: Floats, begin: float, end: float) -> Floats:

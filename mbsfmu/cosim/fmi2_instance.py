@@ -18,6 +18,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.logging import addLoggerProxy
 
 from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.compiled.layout import MakeStep
 from mbsfmu.cosim.described import (
     ALLOWED,
     described_dependencies,
@@ -26,8 +27,8 @@ from mbsfmu.cosim.described import (
     typed_value,
     unit_name,
 )
-from mbsfmu.cosim.fmi2_port import Fmi2Port
-from mbsfmu.cosim.instance import Floats, Instance, UnitEnded
+from mbsfmu.cosim.fmi2_port import Fmi2Port, address_of
+from mbsfmu.cosim.instance import Calls, Floats, Instance, UnitEnded
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.times import tolerance
@@ -173,18 +174,36 @@ class Fmi2Instance(Instance):
         UnitEnded
             When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
         """
-        self.time = time
-        self.steps += 1
-        if self._messages:
-            self._messages.clear()
+        clock = self.clock
+        clock.time = time
+        clock.steps += 1
         status = self._do_step(self._address, time, step, self._earliest >= time)
         if status > 1:
-            if status != fmi2.fmi2Discard or not self._wants_to_end():
-                self.fail("fmi2DoStep", status)
-            self._end(time, step)
+            self.stepped(step, status)
+
+    def step_function(self, calls: Calls) -> MakeStep | None:
+        """Return what makes a step, for compiled code to call, which says that it will not go back."""
+        if self._saved:
+            return None
+        return MakeStep(address_of(self._do_step), calls.number(self, "fmi2DoStep"))
+
+    def stepped(self, step: float, status: int) -> None:
+        """Look at what a step in s has led to whose status is worse than a warning.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses; the message has instance, time and reason.
+        UnitEnded
+            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+        """
+        if status != fmi2.fmi2Discard or not self._wants_to_end():
+            self.fail("fmi2DoStep", status)
+        self._end(self.time, step)
 
     def _wants_to_end(self) -> bool:
         """Tell whether a step was discarded because the unit ends the run; what it said of the step stays."""
+        self._forget_earlier_steps()
         messages, answer = list(self._messages), c_int(0)
         status = self._boolean_status(self._address, _TERMINATED, byref(answer))
         self._messages.clear()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import c_int, c_size_t, c_uint32, c_void_p
+import ctypes
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.instance import Floats, Port
+from mbsfmu.cosim.compiled.layout import Access, Group, PortTable, Rates
+from mbsfmu.cosim.instance import Calls, Floats, Port
 
 if TYPE_CHECKING:
     from mbsfmu.cosim.fmi2_instance import Fmi2Instance
@@ -27,10 +29,16 @@ class _Group:
     """Variables of one FMI type: their references, their places among the names, and a buffer of their type."""
 
     def __init__(
-        self, instance: Fmi2Instance, names: Sequence[str], kind: str, chosen: list[int], buffer: NDArray[Any]
-    ):
+        self,
+        instance: Fmi2Instance,
+        names: Sequence[str],
+        kind: str,
+        chosen: list[int],
+        buffer: NDArray[Any],
+        shared: bool,
+    ) -> None:
         self.chosen = np.array(chosen, dtype=np.intp)
-        self.buffer = buffer
+        self.buffer, self.shared = buffer, shared
         self.real = kind == "Real"
         references = [instance.reference(names[index]) for index in chosen]
         self.references = (c_uint32 * len(chosen))(*references)
@@ -39,21 +47,39 @@ class _Group:
         self.kind = kind
         self.arguments = (instance.component, self.references, len(chosen), buffer.ctypes.data)
 
+    def table(self, instance: Fmi2Instance, calls: Calls) -> Group:
+        """Return the group as compiled code sees it."""
+        return Group(
+            Access(address_of(self.get), calls.number(instance, f"fmi2Get{self.kind}")),
+            Access(address_of(self.set), calls.number(instance, f"fmi2Set{self.kind}")),
+            self.references,
+            len(self.chosen),
+            self.chosen.ctypes.data_as(POINTER(c_ssize_t)),
+            self.buffer.ctypes.data,
+            not self.real,
+            self.shared,
+        )
+
+
+def address_of(function: Callable[..., int]) -> int | None:
+    """Return the address of a function of a library."""
+    return ctypes.cast(function, c_void_p).value  # pyright: ignore[reportArgumentType]
+
 
 class Fmi2Port(Port):
     """A port of a unit of FMI 2.0."""
 
     def __init__(self, instance: Fmi2Instance, names: Sequence[str], values: Floats | None = None) -> None:
         super().__init__(instance, names, values)
-        self._fail = instance.fail
+        self._unit, self._fail = instance, instance.fail
         self._groups: list[_Group] = []
         for kinds, kind, element in _KINDS:
             chosen = [index for index, name in enumerate(names) if instance.kinds[name] in kinds]
             if chosen:
                 shared = element is np.float64 and len(chosen) == len(names)
                 buffer = self.values if shared else np.zeros(len(chosen), dtype=element)
-                self._groups.append(_Group(instance, names, kind, chosen, buffer))
-        self._only = self._groups[0] if len(self._groups) == 1 and self._groups[0].buffer is self.values else None
+                self._groups.append(_Group(instance, names, kind, chosen, buffer, shared))
+        self._only = self._groups[0] if self._groups and self._groups[0].shared else None
         self._rates = _Rates(instance, self) if self._only else None
 
     @property
@@ -99,6 +125,16 @@ class Fmi2Port(Port):
         assert self._rates is not None
         return self._rates.read()
 
+    def table(self, calls: Calls) -> PortTable:
+        """Return the port as compiled code sees it."""
+        groups = [group.table(self._unit, calls) for group in self._groups]
+        result = PortTable(self._unit.component, (Group * len(groups))(*groups), len(groups), len(self.names))
+        result.values = self.values.ctypes.data_as(POINTER(c_double))
+        result.slopes = self.slopes.ctypes.data_as(POINTER(c_double))
+        if self._rates:
+            self._rates.enter(result, calls)
+        return result
+
 
 class _Rates:
     """First derivatives by time of the variables of a port."""
@@ -114,6 +150,15 @@ class _Rates:
         given = (instance.component, self._references, count, self._orders)
         self._set_arguments = (*given, port.slopes.ctypes.data)
         self._get_arguments = (*given, self._rates.ctypes.data)
+
+    def enter(self, table: PortTable, calls: Calls) -> None:
+        """Write into a table what compiled code has to know."""
+        table.references, table.orders = self._references, self._orders
+        table.rates = self._rates.ctypes.data_as(POINTER(c_double))
+        set_number = calls.number(self._instance, "fmi2SetRealInputDerivatives")
+        table.set_rates = Rates(address_of(self._set), set_number)
+        get_number = calls.number(self._instance, "fmi2GetRealOutputDerivatives")
+        table.get_rates = Rates(address_of(self._get), get_number)
 
     def write(self) -> None:
         status = self._set(*self._set_arguments)

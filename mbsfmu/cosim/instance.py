@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable
 from mbsfmu.cosim.units import Unit
 from mbsfmu.errors import SimulationError
 from mbsfmu.variables import Variable
@@ -37,6 +38,21 @@ class UnitEnded(Exception):  # noqa: N818 - no error: a unit may end a run
     def __init__(self, time: float) -> None:
         super().__init__()
         self.time = time
+
+
+class Calls:
+    """Functions of units that compiled code calls, by number: what is to be said of one that goes wrong."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Instance, str]] = []
+
+    def number(self, instance: Instance, function: str) -> int:
+        """Return a number for a function of an instance."""
+        self._calls.append((instance, function))
+        return len(self._calls) - 1
+
+    def __getitem__(self, number: int) -> tuple[Instance, str]:
+        return self._calls[number]
 
 
 class Port(ABC):
@@ -85,6 +101,10 @@ class Port(ABC):
     def read_rates(self) -> Floats:
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
 
+    def table(self, calls: Calls) -> PortTable:
+        """Return the port as compiled code sees it, where the instance has a function for it that makes steps."""
+        raise NotImplementedError
+
 
 class Instance(ABC):
     """An instance of a unit.
@@ -119,10 +139,8 @@ class Instance(ABC):
         Whether the state can be saved and restored.
     takes_any_step
         Whether communication steps may differ.
-    time
-        Where it is, in s.
-    steps
-        Number of steps made.
+    clock
+        Where it is; compiled code counts there too.
     ends
         By instance, the time in s at which it ended the run by itself; one for all instances of a run.
     """
@@ -141,23 +159,49 @@ class Instance(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.time = 0.0
-        self.steps = 0
+        self.clock = Clock()
         self.ends: dict[str, float] = {}
         self._fatal = False
         self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
+        self._spoke_in_step = 0
         self._saved: dict[str, float] = {}
         self._earliest = math.inf
+
+    @property
+    def time(self) -> float:
+        """Where it is, in s: the beginning of the last step."""
+        return self.clock.time
+
+    @time.setter
+    def time(self, time: float) -> None:
+        self.clock.time = time
+
+    @property
+    def steps(self) -> int:
+        """Number of steps made."""
+        return self.clock.steps
+
+    @steps.setter
+    def steps(self, count: int) -> None:
+        self.clock.steps = count
 
     # -- what it says ---------------------------------------------------------------------------------------
 
     def log(self, status: int, category: str, text: str) -> None:
         """Take a message of the unit; what is worse than OK, zero, counts as the reason if the call fails."""
         if status:
+            self._forget_earlier_steps()
             self._messages.append(text)
         logger.log(_LEVEL.get(status, logging.ERROR), "%s [%s]: %s", self.name, category, text)
 
+    def _forget_earlier_steps(self) -> None:
+        """Drop messages of earlier steps: they are no reason for what goes wrong in this one."""
+        if self._spoke_in_step != self.steps:
+            self._spoke_in_step = self.steps
+            self._messages.clear()
+
     def _reason(self, otherwise: str) -> str:
+        self._forget_earlier_steps()
         return "; ".join(dict.fromkeys(self._messages)) or otherwise
 
     def _failed(self, function: str, word: str, *, fatal: bool) -> NoReturn:
@@ -192,6 +236,25 @@ class Instance(ABC):
         UnitEnded
             When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
         """
+
+    def step_function(self, calls: Calls) -> MakeStep | None:
+        """Return what makes a step, for compiled code to call; None where Python has to."""
+        del calls
+        return None
+
+    def fail(self, function: str, status: int) -> NoReturn:
+        """Raise what a function that compiled code called means by its status.
+
+        Raises
+        ------
+        UnitError
+            Always; the message has instance, time, function and the unit's own reason.
+        """
+        raise NotImplementedError
+
+    def stepped(self, step: float, status: int) -> None:
+        """Look at what a step in s has led to that compiled code made; raises what `step` raises."""
+        raise NotImplementedError
 
     @abstractmethod
     def read_next_event(self) -> float:

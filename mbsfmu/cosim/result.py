@@ -153,29 +153,39 @@ class Record:
     ----------
     columns
         Numbers in a row.
+    rows
+        The rows with room for more, which `reserve` may put elsewhere; as many count as there are `times`.
+    times
+        Times of the rows in s.
+    residuals, exchanged
+        Energy of each bond in J until now: what was residual, and what went through it.
     """
 
     def __init__(self, exchange: Exchange, bonds: Sequence[PowerBond], start: float, outputs: Floats) -> None:
         self._exchange, self._bonds = exchange, bonds
-        self._residuals = [0.0] * len(bonds)
-        self._exchanged = [0.0] * len(bonds)
+        self.residuals = [0.0] * len(bonds)
+        self.exchanged = [0.0] * len(bonds)
         self._width = len(outputs)
         self.columns = self._width + len(bonds)
-        self._rows = np.zeros((_FIRST_ROWS, self.columns))
-        self._rows[0, : self._width] = outputs
-        self._times = [start]
+        self.rows = np.zeros((_FIRST_ROWS, self.columns))
+        self.rows[0, : self._width] = outputs
+        self.times = [start]
 
     def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
         """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
-        if len(self._times) == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        row = self._rows[len(self._times)]
+        self.reserve(1)
+        row = self.rows[len(self.times)]
         row[: self._width] = outputs
         for index, (got, given) in enumerate(energies):
-            self._residuals[index] += got - given
-            self._exchanged[index] += 0.5 * (abs(got) + abs(given))
-            row[self._width + index] = self._residuals[index]
-        self._times.append(time)
+            self.residuals[index] += got - given
+            self.exchanged[index] += 0.5 * (abs(got) + abs(given))
+            row[self._width + index] = self.residuals[index]
+        self.times.append(time)
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many rows more."""
+        while len(self.times) + count > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
 
     def result(self, facts: Facts) -> CosimulationResult:
         """Return what was recorded."""
@@ -184,18 +194,18 @@ class Record:
         units = [instances[instance].variables[variable].unit for instance, variable in self._exchange.names]
         names += [f"energy_residual.{bond.name}" for bond in self._bonds]
         units += ["J"] * len(self._bonds)
-        times = np.array(self._times)
-        result = CosimulationResult(times, self._rows[: len(times)].copy(), names, units)
+        times = np.array(self.times)
+        result = CosimulationResult(times, self.rows[: len(times)].copy(), names, units)
         facts.steps = len(times) - 1
         if facts.steps:
             lengths = np.diff(times)
             facts.smallest_step, facts.largest_step = float(lengths.min()), float(lengths.max())
         facts.unit_steps = {name: instance.steps for name, instance in instances.items()}
         facts.energy_residual = {
-            bond.name: residual for bond, residual in zip(self._bonds, self._residuals, strict=True)
+            bond.name: residual for bond, residual in zip(self._bonds, self.residuals, strict=True)
         }
         facts.energy_exchanged = {
-            bond.name: exchanged for bond, exchanged in zip(self._bonds, self._exchanged, strict=True)
+            bond.name: exchanged for bond, exchanged in zip(self._bonds, self.exchanged, strict=True)
         }
         result.facts = facts
         return result

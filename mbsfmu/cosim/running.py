@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from mbsfmu.cosim.compiled.steps import compile_steps
 from mbsfmu.cosim.control import Attempt, Controller
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.driven import DrivenInputs
@@ -85,25 +87,40 @@ class Course:
         lengths = np.diff(times)
         lengths[np.abs(lengths - step) <= tolerance(step, self._start, self._stop)] = step
         self._check_lengths(lengths, step)
-        jumps = {time for time in self._events if self._driven.jumps(time)}
-        advance, add, progress, history = self._stepping.advance, self._record.add, self._progress, self._history
-        pass_on, ends = self._texts.pass_on, self._stepping.exchange.ends
-        pass_on(self._start)
-        for index, (time, end, length) in enumerate(zip(times[:-1], times[1:], lengths.tolist(), strict=True)):
-            if time in jumps:
-                history.restart()
+        jumping = {time for time in self._events if self._driven.jumps(time)}
+        jumps = [index for index, time in enumerate(times) if time in jumping]
+        compiled = (
+            None if self._texts.changes else compile_steps(self._stepping, self._history, self._record, times, lengths)
+        )
+        ends, index = self._stepping.exchange.ends, 0
+        self._texts.pass_on(self._start)
+        while index < len(lengths) and not ends:
+            if times[index] in jumping:
+                self._history.restart()
             try:
-                point = advance(history, time, length)
+                made = compiled.advance(index, self._until(index, jumps, len(lengths))) if compiled else 0
+                if not made:
+                    self._step(times[index], times[index + 1], float(lengths[index]))
+                    made = 1
             except UnitEnded as ended:
-                self._end_within(time, ended.time)
+                self._end_within(self._record.times[-1], ended.time)
                 return
-            add(end, point.outputs, point.energies)
-            pass_on(end)
-            if ends:
-                self._tell_end(end)
-                return
-            if progress is not None and index % _TELL_EVERY == 0:
-                progress((index + 1) / (len(times) - 1))
+            index += made
+            if self._progress is not None and (index - 1) % _TELL_EVERY == 0 and not ends:
+                self._progress(index / len(lengths))
+        if ends:
+            self._tell_end(times[index])
+
+    def _until(self, index: int, jumps: list[int], count: int) -> int:
+        """Return up to which step one may go from another one until there is a jump, or the share done is told."""
+        until = [*jumps, count][bisect_right(jumps, index)]
+        return until if self._progress is None else min(until, -(-index // _TELL_EVERY) * _TELL_EVERY + 1)
+
+    def _step(self, time: float, end: float, length: float) -> None:
+        """Make one step in s and record it."""
+        point = self._stepping.advance(self._history, time, length)
+        self._record.add(end, point.outputs, point.energies)
+        self._texts.pass_on(end)
 
     def run_controlled(self, controller: Controller, step: float) -> None:
         """Make steps whose length a controller chooses, beginning with one in s, cut at the events.

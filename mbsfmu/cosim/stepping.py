@@ -68,10 +68,20 @@ class Stepping:
         before = history.now
         self.algorithm.step(history, time, step)
         after = history.now
-        if self._zeros.dot(after) != 0.0:  # 0 · inf and 0 · NaN are NaN
-            instance, variable = self.exchange.names[int(np.argmin(np.isfinite(after)))]
-            raise SimulationError(f"{instance}.{variable} is not finite at t = {time + step:.9g} s: the run diverges")
+        self.check(after, time + step)
         return Point(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
+
+    def check(self, outputs: Floats, time: float) -> None:
+        """Check outputs at a time in s.
+
+        Raises
+        ------
+        SimulationError
+            When one is not finite.
+        """
+        if self._zeros.dot(outputs) != 0.0:  # 0 · inf and 0 · NaN are NaN
+            instance, variable = self.exchange.names[int(np.argmin(np.isfinite(outputs)))]
+            raise SimulationError(f"{instance}.{variable} is not finite at t = {time:.9g} s: the run diverges")
 
     def save(self, slot: str, time: float) -> None:
         """Keep the states of all members at a time in s under a name."""

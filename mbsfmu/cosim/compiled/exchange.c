@@ -1,0 +1,411 @@
+/*
+ * Communication steps of algorithms without iteration.
+ *
+ * All arrays are those of the master in Python (mbsfmu/cosim), whose History, Member, PowerBond and Record say what they
+ * hold. What is computed here is computed there in the same order, each operation rounded by itself: a run is the same
+ * to the last bit wherever its steps are made, and may change between both after any of them.
+ */
+
+#ifndef _WIN32
+#define _POSIX_C_SOURCE 199309L
+#endif
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "layout.h"
+
+#ifdef _WIN32
+#include <windows.h>
+#define EXPORTED __declspec(dllexport)
+#else
+#include <time.h>
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+enum { WARNING = 1 };
+enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE };
+
+/* Time in s from some moment on. */
+static double now(void)
+{
+#ifdef _WIN32
+    return 1e-3 * (double)GetTickCount64();
+#else
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
+#endif
+}
+
+/* Note a call that went wrong. */
+static enum outcome refused(struct Exchange *exchange, int number, int status)
+{
+    exchange->refused = number;
+    exchange->status = status;
+    return REFUSED;
+}
+
+/* -- values of units ---------------------------------------------------------------------------------------------- */
+
+static enum outcome read_port(struct Exchange *exchange, const struct Port *port)
+{
+    for (size_t g = 0; g < port->group_count; g++) {
+        const struct Group *group = &port->groups[g];
+        int status = group->get.function(port->component, group->references, group->count, group->buffer);
+        if (status > WARNING)
+            return refused(exchange, group->get.number, status);
+        if (group->shares)
+            continue;
+        for (size_t k = 0; k < group->count; k++)
+            port->values[group->places[k]] =
+                group->whole ? (double)((int32_t *)group->buffer)[k] : ((double *)group->buffer)[k];
+    }
+    return MADE;
+}
+
+static enum outcome write_port(struct Exchange *exchange, const struct Port *port)
+{
+    for (size_t g = 0; g < port->group_count; g++) {
+        const struct Group *group = &port->groups[g];
+        for (size_t k = 0; !group->shares && k < group->count; k++) {
+            double value = port->values[group->places[k]];
+            if (group->whole)
+                ((int32_t *)group->buffer)[k] = (int32_t)rint(value);
+            else
+                ((double *)group->buffer)[k] = value;
+        }
+        int status = group->set.function(port->component, group->references, group->count, group->buffer);
+        if (status > WARNING)
+            return refused(exchange, group->set.number, status);
+    }
+    return MADE;
+}
+
+static enum outcome write_slopes(struct Exchange *exchange, const struct Port *port)
+{
+    int status = port->set_rates.function(port->component, port->references, port->count, port->orders, port->slopes);
+    return status > WARNING ? refused(exchange, port->set_rates.number, status) : MADE;
+}
+
+static enum outcome read_rates(struct Exchange *exchange, const struct Port *port)
+{
+    int status = port->get_rates.function(port->component, port->references, port->count, port->orders, port->rates);
+    return status > WARNING ? refused(exchange, port->get_rates.number, status) : MADE;
+}
+
+/* -- polynomials -------------------------------------------------------------------------------------------------- */
+
+/* Combine what is known of the outputs [begin, end) to coefficients, in the order of the known rows. */
+static void combine(const struct Exchange *exchange, const double *matrix, size_t begin, size_t end)
+{
+    for (size_t row = 0; row < exchange->rows; row++) {
+        double *result = exchange->polynomials + row * exchange->columns;
+        int first = 1;
+        for (size_t k = 0; k < exchange->known_rows; k++) {
+            double weight = matrix[row * exchange->known_rows + k];
+            const double *known = exchange->known + k * exchange->outputs;
+            if (weight == 0.0)
+                continue;
+            for (size_t j = begin; j < end; j++)
+                result[j] = first ? known[j] * weight : result[j] + known[j] * weight;
+            first = 0;
+        }
+        for (size_t j = begin; first && j < end; j++)
+            result[j] = 0.0;
+    }
+}
+
+/* The same for those that go by points where others go by their derivatives. */
+static void polynomials(const struct Exchange *exchange, const struct Weights *weights, size_t begin, size_t end)
+{
+    combine(exchange, exchange->takes_rates ? weights->by_rates : weights->by_points, begin, end);
+    for (size_t j = begin; exchange->takes_rates && j < end; j++)
+        if (exchange->unknown[j])
+            combine(exchange, weights->by_points, j, j + 1);
+}
+
+static void hold(const struct Exchange *exchange, const double *values, size_t begin, size_t end)
+{
+    for (size_t j = begin; j < end; j++) {
+        if (!exchange->held[j])
+            continue;
+        exchange->polynomials[j] = values[j];
+        for (size_t row = 1; row < exchange->rows; row++)
+            exchange->polynomials[row * exchange->columns + j] = 0.0;
+    }
+}
+
+static void extrapolate(const struct Exchange *exchange)
+{
+    const double *present = exchange->known + exchange->outputs;
+    if (exchange->rows == 1) {
+        memcpy(exchange->polynomials, present, exchange->outputs * sizeof(double));
+        return;
+    }
+    polynomials(exchange, &exchange->extrapolation, 0, exchange->outputs);
+    hold(exchange, present, 0, exchange->outputs);
+}
+
+/* Let the outputs [begin, end) run to what was read. */
+static void interpolate(const struct Exchange *exchange, size_t begin, size_t end)
+{
+    size_t bytes = (end - begin) * sizeof(double);
+    if (exchange->rows == 1) {
+        memcpy(exchange->polynomials + begin, exchange->values + begin, bytes);
+        return;
+    }
+    memcpy(exchange->known + begin, exchange->values + begin, bytes);
+    polynomials(exchange, &exchange->interpolation, begin, end);
+    hold(exchange, exchange->values, begin, end);
+}
+
+/* Let the columns after the outputs follow signals: held, or straight to their values at the end. */
+static void follow_signals(const struct Exchange *exchange)
+{
+    size_t count = exchange->columns - exchange->outputs;
+    const double *after = exchange->signals_after + exchange->made * count;
+    const double *before = exchange->signals_before + exchange->made * count;
+    for (size_t row = 0; row < exchange->rows; row++) {
+        double *column = exchange->polynomials + row * exchange->columns + exchange->outputs;
+        for (size_t j = 0; j < count; j++)
+            column[j] = row == 0 ? after[j] : row == 1 ? before[j] - after[j] : 0.0;
+    }
+}
+
+static double mean(const double *coefficients, size_t stride, size_t rows)
+{
+    double result = coefficients[0];
+    for (size_t power = 1; power < rows; power++)
+        result += coefficients[power * stride] / (double)(power + 1);
+    return result;
+}
+
+/* -- units -------------------------------------------------------------------------------------------------------- */
+
+/* Take what the inputs of a unit run along, over the whole step. */
+static void take(const struct Exchange *exchange, const struct Member *member)
+{
+    for (size_t row = 0; row < exchange->rows; row++) {
+        double *taken = member->taken + row * member->entries;
+        const double *from = exchange->polynomials + row * exchange->columns;
+        for (size_t k = 0; k < member->entries; k++)
+            taken[k] = from[member->sources[k]];
+        for (size_t k = 0; member->converts && k < member->entries; k++)
+            taken[k] *= member->factors[k];
+    }
+    for (size_t k = 0; member->converts && k < member->entries; k++)
+        member->taken[k] += member->offsets[k];
+    for (size_t k = 0; exchange->has_missed && k < member->entries; k++)
+        member->taken[k] += exchange->missed[member->first_entry + k] / exchange->step;
+}
+
+/* Cut a part out of what the inputs run along. */
+static const double *part_of(const struct Exchange *exchange, const struct Member *member)
+{
+    if (member->rate == 1)
+        return member->taken;
+    double begin = (double)exchange->part / (double)member->rate;
+    double width = (double)(exchange->part + 1) / (double)member->rate - begin;
+    size_t n = member->entries;
+    const double *whole = member->taken;
+    double *part = member->portion;
+    memcpy(part, whole, exchange->rows * n * sizeof(double));
+    for (size_t k = 0; exchange->rows > 1 && k < n; k++) {
+        part[k] += begin * whole[n + k];
+        part[n + k] *= width;
+    }
+    for (size_t k = 0; exchange->rows > 2 && k < n; k++) {
+        part[k] += begin * begin * whole[2 * n + k];
+        part[n + k] += 2.0 * begin * width * whole[2 * n + k];
+        part[2 * n + k] *= width * width;
+    }
+    return part;
+}
+
+/* Set the inputs of a unit for one step of it. */
+static enum outcome set_inputs(struct Exchange *exchange, const struct Member *member, double step)
+{
+    const struct Port *inputs = &member->inputs;
+    const double *given = part_of(exchange, member);
+    size_t n = member->entries;
+    if (!member->ramps) {
+        for (size_t k = 0; !member->shares && k < n; k++)
+            inputs->values[k] = mean(given + k, n, exchange->rows);
+        return write_port(exchange, inputs);
+    }
+    for (size_t k = 0; k < n; k++) {
+        double slope = given[n + k];
+        inputs->values[k] = given[k];
+        if (exchange->rows > 2) {
+            inputs->values[k] = given[k] - given[2 * n + k] / 3.0;
+            slope += given[2 * n + k] * (4.0 / 3.0);
+        }
+        inputs->slopes[k] = slope / step;
+    }
+    enum outcome outcome = write_port(exchange, inputs);
+    return outcome == MADE ? write_slopes(exchange, inputs) : outcome;
+}
+
+/* Let a unit go over the step; one that was left inside it goes on from there. */
+static enum outcome advance(struct Exchange *exchange, const struct Member *member)
+{
+    double time = exchange->times[exchange->first + exchange->made], step = exchange->step / (double)member->rate;
+    if (exchange->part == 0)
+        take(exchange, member);
+    while (exchange->part < member->rate) {
+        enum outcome outcome = set_inputs(exchange, member, step);
+        if (outcome != MADE)
+            return outcome;
+        member->clock->time = time + (double)exchange->part * exchange->step / (double)member->rate;
+        member->clock->steps++;
+        exchange->part++;
+        int status = member->make_step.function(member->inputs.component, member->clock->time, step, 1);
+        if (status > WARNING) {
+            exchange->unit_step = step;
+            refused(exchange, member->make_step.number, status);
+            return UNFINISHED;
+        }
+    }
+    exchange->part = 0;
+    return MADE;
+}
+
+static enum outcome advance_all(struct Exchange *exchange)
+{
+    for (; exchange->turn < exchange->member_count; exchange->turn++) {
+        const struct Member *member = &exchange->members[exchange->turn];
+        enum outcome outcome = advance(exchange, member);
+        if (outcome == MADE && exchange->in_turn)
+            outcome = read_port(exchange, &member->outputs);
+        if (outcome != MADE)
+            return outcome;
+        if (member->drives_later)
+            interpolate(exchange, member->first_output, member->first_output + member->outputs.count);
+    }
+    for (size_t k = 0; !exchange->in_turn && k < exchange->member_count; k++) {
+        enum outcome outcome = read_port(exchange, &exchange->members[k].outputs);
+        if (outcome != MADE)
+            return outcome;
+    }
+    return MADE;
+}
+
+/* -- the end of a step -------------------------------------------------------------------------------------------- */
+
+/* Add to each entry the integral of what it missed in this step. */
+static void add_missed(struct Exchange *exchange)
+{
+    const double *present = exchange->known + exchange->outputs;
+    if (exchange->rows > 1)
+        interpolate(exchange, 0, exchange->outputs);
+    if (!exchange->has_missed)
+        memset(exchange->missed, 0, exchange->entry_count * sizeof(double));
+    for (size_t m = 0; m < exchange->member_count; m++) {
+        const struct Member *member = &exchange->members[m];
+        for (size_t k = 0; k < member->entries; k++) {
+            ptrdiff_t source = member->sources[k];
+            if (!exchange->corrected[source])
+                continue;
+            double wanted = exchange->rows == 1
+                                ? 0.5 * (present[source] + exchange->values[source])
+                                : mean(exchange->polynomials + source, exchange->columns, exchange->rows);
+            wanted = wanted * member->factors[k] + member->offsets[k];
+            double applied = mean(member->taken + k, member->entries, exchange->rows);
+            exchange->missed[member->first_entry + k] += exchange->step * (wanted - applied);
+        }
+    }
+    exchange->has_missed = 1;
+}
+
+/* Take the outputs as the present, and what was before as the past. */
+static enum outcome go_on(struct Exchange *exchange)
+{
+    size_t n = exchange->outputs, bytes = n * sizeof(double);
+    double *present = exchange->known + n, *rates = exchange->known + (exchange->known_rows - 1) * n;
+    for (size_t k = 0; k < exchange->rate_count; k++) {
+        const struct RateSource *source = &exchange->rate_sources[k];
+        enum outcome outcome = read_rates(exchange, &source->port);
+        if (outcome != MADE)
+            return outcome;
+        for (size_t j = 0; j < source->port.count; j++)
+            rates[source->columns[j]] = source->port.rates[j];
+    }
+    for (size_t j = 0; exchange->takes_rates && j < n; j++)
+        if (exchange->unknown[j])
+            rates[j] = 0.0;
+    memmove(present + n, present, exchange->points * bytes);
+    memcpy(exchange->before, present, bytes);
+    memcpy(present, exchange->values, bytes);
+    return MADE;
+}
+
+static double exchanged(const struct Exchange *exchange, const struct Side *side)
+{
+    double sum = exchange->before[side->output] + exchange->values[side->output];
+    return 0.5 * exchange->step * (mean(side->taken, side->stride, exchange->rows) * sum);
+}
+
+/* Write the row of the end of the step: outputs, then the residual energy of each bond. */
+static void record(struct Exchange *exchange)
+{
+    size_t width = exchange->outputs + exchange->bond_count;
+    double *row = exchange->recorded + (exchange->first_row + exchange->made) * width;
+    memcpy(row, exchange->values, exchange->outputs * sizeof(double));
+    for (size_t k = 0; k < exchange->bond_count; k++) {
+        struct Bond *bond = &exchange->bonds[k];
+        double got = exchanged(exchange, &bond->taker), given = exchanged(exchange, &bond->giver);
+        bond->residual += got - given;
+        bond->exchanged += 0.5 * (fabs(got) + fabs(given));
+        row[exchange->outputs + k] = bond->residual;
+    }
+}
+
+static enum outcome make_step(struct Exchange *exchange)
+{
+    if (!exchange->under_way) {
+        exchange->under_way = 1;
+        exchange->turn = 0;
+        exchange->part = 0;
+        exchange->sweeps++;
+        extrapolate(exchange);
+        if (exchange->columns > exchange->outputs)
+            follow_signals(exchange);
+    }
+    enum outcome outcome = advance_all(exchange);
+    if (outcome != MADE)
+        return outcome;
+    if (exchange->corrects)
+        add_missed(exchange);
+    outcome = go_on(exchange);
+    if (outcome != MADE)
+        return outcome;
+    for (size_t j = 0; j < exchange->outputs; j++)
+        if (!isfinite(exchange->values[j]))
+            return NOT_FINITE;
+    record(exchange);
+    exchange->under_way = 0;
+    return MADE;
+}
+
+/* Sizes of all structures, for who fills them. */
+EXPORTED size_t mbsfmu_exchange_size(void)
+{
+    return STRUCTURE_SIZES;
+}
+
+/* Make steps until so many are made, or patience is at its end, or something needs a look. */
+EXPORTED int mbsfmu_exchange(struct Exchange *exchange, size_t count)
+{
+    double begin = now();
+    while (exchange->made < count) {
+        enum outcome outcome = make_step(exchange);
+        if (outcome != MADE)
+            return outcome;
+        exchange->made++;
+        if (now() - begin > exchange->patience)
+            break;
+    }
+    return MADE;
+}

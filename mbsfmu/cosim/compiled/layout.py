@@ -1,0 +1,232 @@
+"""What compiled code and Python share: structures, laid out here and written into the header of the C code.
+
+A call that goes wrong is told by its number; whoever fills the structures gives out the numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from ctypes import POINTER, Structure, c_double, c_int, c_size_t, c_ssize_t, c_ubyte, c_uint32, c_void_p
+from typing import Any, ClassVar
+
+_Doubles = POINTER(c_double)
+_Places = POINTER(c_ssize_t)
+_Flags = POINTER(c_ubyte)
+
+_SIGNATURES = {
+    "Access": "void *component, const uint32_t *references, size_t count, void *values",
+    "Rates": "void *component, const uint32_t *references, size_t count, const int *orders, void *values",
+    "MakeStep": "void *component, double time, double step, int keeps_no_state",
+}
+"""Functions of units, as FMI 2.0 has them."""
+
+
+class Clock(Structure):
+    """Where an instance is: the beginning of its last step in s, and the number of its steps."""
+
+    _fields_: ClassVar = [("time", c_double), ("steps", c_ssize_t)]
+
+
+class Access(Structure):
+    """A function that gets or sets values."""
+
+    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+
+
+class Rates(Structure):
+    """A function that gets or sets first derivatives by time."""
+
+    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+
+
+class MakeStep(Structure):
+    """A function that makes a step."""
+
+    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+
+
+class Group(Structure):
+    """Variables of one type of a port: the buffer has 32-bit numbers if `whole`, and is the port's if it `shares`."""
+
+    _fields_: ClassVar = [
+        ("get", Access),
+        ("set", Access),
+        ("references", POINTER(c_uint32)),
+        ("count", c_size_t),
+        ("places", _Places),
+        ("buffer", c_void_p),
+        ("whole", c_int),
+        ("shares", c_int),
+    ]
+
+
+class PortTable(Structure):
+    """A port; derivatives by time are for those of Real variables alone."""
+
+    _fields_: ClassVar = [
+        ("component", c_void_p),
+        ("groups", POINTER(Group)),
+        ("group_count", c_size_t),
+        ("count", c_size_t),
+        ("values", _Doubles),
+        ("slopes", _Doubles),
+        ("rates", _Doubles),
+        ("references", POINTER(c_uint32)),
+        ("orders", POINTER(c_int)),
+        ("set_rates", Rates),
+        ("get_rates", Rates),
+    ]
+
+
+class MemberTable(Structure):
+    """A member; `portion` is room for what the inputs run along in a part of a step."""
+
+    _fields_: ClassVar = [
+        ("make_step", MakeStep),
+        ("clock", POINTER(Clock)),
+        ("inputs", PortTable),
+        ("outputs", PortTable),
+        ("sources", _Places),
+        ("factors", _Doubles),
+        ("offsets", _Doubles),
+        ("taken", _Doubles),
+        ("portion", _Doubles),
+        ("entries", c_size_t),
+        ("first_entry", c_size_t),
+        ("first_output", c_size_t),
+        ("converts", c_int),
+        ("ramps", c_int),
+        ("shares", c_int),
+        ("rate", c_int),
+        ("drives_later", c_int),
+    ]
+
+
+class RateSource(Structure):
+    """Outputs that give their derivative by time, and their columns."""
+
+    _fields_: ClassVar = [("port", PortTable), ("columns", _Places)]
+
+
+class Side(Structure):
+    """A side of a bond: coefficients of what it takes, so far apart, and the column of what it gives."""
+
+    _fields_: ClassVar = [("taken", _Doubles), ("stride", c_size_t), ("output", c_size_t)]
+
+
+class Bond(Structure):
+    """A bond, with its energies in J until now."""
+
+    _fields_: ClassVar = [("giver", Side), ("taker", Side), ("residual", c_double), ("exchanged", c_double)]
+
+
+class Weights(Structure):
+    """Matrices from what is known to coefficients; for the outputs that go by points, and by derivatives."""
+
+    _fields_: ClassVar = [("by_points", _Doubles), ("by_rates", _Doubles)]
+
+
+class ExchangeTable(Structure):
+    """All of it; members in the order in which they step."""
+
+    _fields_: ClassVar = [
+        # sizes
+        ("rows", c_size_t),
+        ("outputs", c_size_t),
+        ("columns", c_size_t),
+        ("known_rows", c_size_t),
+        ("points", c_size_t),
+        ("entry_count", c_size_t),
+        # what steps, and how
+        ("members", POINTER(MemberTable)),
+        ("member_count", c_size_t),
+        ("rate_sources", POINTER(RateSource)),
+        ("rate_count", c_size_t),
+        ("bonds", POINTER(Bond)),
+        ("bond_count", c_size_t),
+        ("in_turn", c_int),
+        ("takes_rates", c_int),
+        ("corrects", c_int),
+        ("patience", c_double),
+        # values
+        ("values", _Doubles),
+        ("before", _Doubles),
+        ("polynomials", _Doubles),
+        ("known", _Doubles),
+        ("missed", _Doubles),
+        ("has_missed", c_int),
+        ("held", _Flags),
+        ("unknown", _Flags),
+        ("corrected", _Flags),
+        # the steps that are to be made
+        ("extrapolation", Weights),
+        ("interpolation", Weights),
+        ("step", c_double),
+        ("times", _Doubles),
+        ("first", c_size_t),
+        ("signals_after", _Doubles),
+        ("signals_before", _Doubles),
+        ("recorded", _Doubles),
+        ("first_row", c_size_t),
+        # where it stands
+        ("made", c_size_t),
+        ("sweeps", c_size_t),
+        ("under_way", c_int),
+        ("turn", c_size_t),
+        ("part", c_int),
+        # what went wrong
+        ("refused", c_int),
+        ("status", c_int),
+        ("unit_step", c_double),
+    ]
+
+
+MADE, REFUSED, UNFINISHED, NOT_FINITE = range(4)
+"""What compiled code comes back with: steps were made; a call of a unit went wrong; a step of a unit did, which may
+go on; an output is not finite."""
+
+_STRUCTURES = (
+    Clock, Access, Rates, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, Weights, ExchangeTable
+)  # fmt: skip
+_NAMES: dict[Any, str] = {
+    c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",
+    c_ubyte: "unsigned char", c_uint32: "uint32_t", c_void_p: "void *",
+}  # fmt: skip
+
+
+def header() -> str:
+    """Return the header of the C code."""
+    return "\n".join([*_lines(), ""])
+
+
+def total_size() -> int:
+    """Return the sizes of all structures together, by which code that was made for others is told."""
+    return sum(ctypes.sizeof(each) for each in _STRUCTURES)
+
+
+def _lines() -> Iterator[str]:
+    yield "/* Written by mbsfmu/cosim/compiled/layout.py. */"
+    yield "#include <stddef.h>"
+    yield "#include <stdint.h>"
+    for name, signature in _SIGNATURES.items():
+        yield f"typedef int {name}Function({signature});"
+    for each in _STRUCTURES:
+        yield f"struct {_c_name(each)} {{"
+        for name, kind, *_ in each._fields_:
+            declared = f"{each.__name__}Function *" if name == "function" else _declared(kind)
+            yield f"    {declared}{name};"
+        yield "};"
+    yield f"#define STRUCTURE_SIZES ({' + '.join(f'sizeof(struct {_c_name(each)})' for each in _STRUCTURES)})"
+
+
+def _c_name(structure: type[Structure]) -> str:
+    return structure.__name__.removesuffix("Table")
+
+
+def _declared(kind: Any) -> str:
+    """Return how a field of a type begins in C."""
+    if hasattr(kind, "contents"):
+        return f"{_declared(kind._type_)}*"
+    name = _NAMES.get(kind) or f"struct {_c_name(kind)}"
+    return name if name.endswith("*") else f"{name} "

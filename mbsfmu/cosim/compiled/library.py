@@ -1,0 +1,56 @@
+"""The compiled code of the master: made once on a machine, and kept."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library
+from mbsfmu.compiling.kept import tell_once
+from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
+from mbsfmu.errors import InputError
+
+_SOURCE = "exchange.c"
+
+
+def exchange_function() -> Callable[..., int] | None:
+    """Return what makes communication steps, or None where nothing can be compiled and nothing is kept.
+
+    Whatever goes wrong with it never stops a run: it is told once, and Python makes the steps.
+    """
+    if os.environ.get(SWITCH) == "0":
+        return None
+    try:
+        return compiled_exchange()
+    except InputError:  # there is no compiler
+        return None
+    except (CompilerError, OSError) as error:
+        tell_once(f"{error}; the master exchanges values in Python")
+        return None
+
+
+@cache
+def compiled_exchange() -> Callable[..., int]:
+    """Return what makes communication steps, loaded once in a process.
+
+    Raises
+    ------
+    InputError
+        When there is no compiler, and nothing is kept.
+    CompilerError
+        When the compiler does not do it, or what it made has other structures than Python.
+    OSError
+        When the library cannot be loaded.
+    """
+    source = Path(__file__).with_name(_SOURCE).read_text(encoding="utf-8")
+    path = compile_library({_SOURCE: source, "layout.h": header()}, {_SOURCE: "-O2"}, None, portable=False)
+    library = ctypes.CDLL(str(path))
+    library.mbsfmu_exchange_size.restype = ctypes.c_size_t
+    if library.mbsfmu_exchange_size() != total_size():
+        raise CompilerError(f"{path} lays out structures in another way than Python")
+    function = library.mbsfmu_exchange
+    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
+    return function

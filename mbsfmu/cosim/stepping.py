@@ -45,7 +45,6 @@ class Stepping:
         self.algorithm = algorithm
         self.exchange = algorithm.exchange
         self.bonds = bonds
-        self._zeros = np.zeros(len(self.exchange.names))
 
     @property
     def order(self) -> int:
@@ -79,8 +78,9 @@ class Stepping:
         SimulationError
             When one is not finite.
         """
-        if self._zeros.dot(outputs) != 0.0:  # 0 · inf and 0 · NaN are NaN
-            instance, variable = self.exchange.names[int(np.argmin(np.isfinite(outputs)))]
+        finite = np.isfinite(outputs)
+        if not np.logical_and.reduce(finite):
+            instance, variable = self.exchange.names[int(np.argmin(finite))]
             raise SimulationError(f"{instance}.{variable} is not finite at t = {time:.9g} s: the run diverges")
 
     def save(self, slot: str, time: float) -> None:

@@ -1,5 +1,10 @@
 /* The functions of FMI 2.0 for co-simulation, for all units of this folder. */
 
+/* What a function that gets or sets says for a unit that may refuse it. */
+#ifndef MOOD
+#define MOOD(unit, function) fmi2OK
+#endif
+
 static fmi2Status refuse(Unit *unit, fmi2Status status, const char *why)
 {
     if (unit && unit->logger)
@@ -99,6 +104,8 @@ EXPORT fmi2Status fmi2Reset(fmi2Component component)
         Unit *unit = component;                                                                                        \
         note_life(unit);                                                                                               \
         update(&unit->values);                                                                                         \
+        if (MOOD(unit, "fmi2Get" #Type) != fmi2OK)                                                                     \
+            return refuse(unit, MOOD(unit, "fmi2Get" #Type), "it does not like fmi2Get" #Type);                        \
         for (size_t i = 0; i < count; i++) {                                                                           \
             if (references[i] >= (COUNT))                                                                              \
                 return refuse(unit, fmi2Error, "there is no such " #Type);                                             \
@@ -110,6 +117,8 @@ EXPORT fmi2Status fmi2Reset(fmi2Component component)
                                          const fmi2##Type in[])                                                        \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
+        if (MOOD(unit, "fmi2Set" #Type) != fmi2OK)                                                                     \
+            return refuse(unit, MOOD(unit, "fmi2Set" #Type), "it does not like fmi2Set" #Type);                        \
         for (size_t i = 0; i < count; i++) {                                                                           \
             if (references[i] >= (COUNT))                                                                              \
                 return refuse(unit, fmi2Error, "there is no such " #Type);                                             \
@@ -139,9 +148,10 @@ EXPORT fmi2Status fmi2DoStep(fmi2Component component, fmi2Real time, fmi2Real st
     fmi2Status status = advance(&unit->values, time, step, why);
     unit->dead = status == fmi2Fatal;
     if (status != fmi2OK)
-        return refuse(unit, status, why);
-    unit->values.time = time + step;
-    return fmi2OK;
+        refuse(unit, status, why);
+    if (status <= fmi2Warning)
+        unit->values.time = time + step;
+    return status;
 }
 
 EXPORT fmi2Status fmi2CancelStep(fmi2Component component) { return missing(component, "fmi2CancelStep"); }

@@ -13,7 +13,7 @@ from mbsfmu.compiling.kept import tell_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 from mbsfmu.errors import InputError
 
-_SOURCE = "exchange.c"
+_MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h")
 
 
 def exchange_function() -> Callable[..., int] | None:
@@ -45,8 +45,8 @@ def compiled_exchange() -> Callable[..., int]:
     OSError
         When the library cannot be loaded.
     """
-    source = Path(__file__).with_name(_SOURCE).read_text(encoding="utf-8")
-    path = compile_library({_SOURCE: source, "layout.h": header()}, {_SOURCE: "-O2"}, None, portable=False)
+    sources = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES}
+    path = compile_library({**sources, "layout.h": header()}, {_MAIN: "-O2"}, None, portable=False)
     library = ctypes.CDLL(str(path))
     library.mbsfmu_exchange_size.restype = ctypes.c_size_t
     if library.mbsfmu_exchange_size() != total_size():

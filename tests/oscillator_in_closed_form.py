@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from mbsfmu import CoupledModel, Mechanism, Prismatic, RigidBody, StepSignal
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import JointDrive, JointSpringDamper
 
 MASS, STIFFNESS, DAMPING = 2.0, 50.0, 0.8

@@ -21,8 +21,9 @@ from scipy.integrate import RK45
 
 import mbsfmu
 from mbsfmu.formulations.dca_alm import DcaAlm, ProjectedForm
-from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
+from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.report import plots
 
 Floats = NDArray[np.float64]

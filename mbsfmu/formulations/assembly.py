@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.partition import RANK_TOLERANCE, Partition, choose
+from mbsfmu.formulations.workspace import Floats
 
 logger = logging.getLogger(__name__)
 

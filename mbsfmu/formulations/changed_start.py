@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.variables import Variable
 
 logger = logging.getLogger(__name__)

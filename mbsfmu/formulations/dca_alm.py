@@ -14,7 +14,7 @@ import numpy as np
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
-from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
@@ -24,6 +24,7 @@ from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 

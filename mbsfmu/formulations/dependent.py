@@ -8,8 +8,9 @@ import numpy as np
 
 from mbsfmu.equations.linear import factors_of
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.workspace import Floats
 
 CLOSED = 5e-14
 """The loops are closed to this violation in m and rad …"""

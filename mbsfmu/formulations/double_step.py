@@ -15,12 +15,13 @@ from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
-from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.rules.rule import Rule
 
 LEAP = 0.5

@@ -8,8 +8,9 @@ import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns, pivot_lengths
 from mbsfmu.formulations.change_points import NEAR
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
+from mbsfmu.formulations.workspace import Floats
 
 logger = logging.getLogger(__name__)
 

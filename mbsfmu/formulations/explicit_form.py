@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 
 
 class ExplicitForm(ABC):

@@ -13,7 +13,7 @@ from mbsfmu.equations.charts import STEEP
 from mbsfmu.errors import LoopsOpenError
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition
@@ -21,6 +21,7 @@ from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.workspace import Floats, Overwritten
 from mbsfmu.options import Options
 from mbsfmu.registry import Registry
 from mbsfmu.rules.rule import Rule
@@ -67,14 +68,11 @@ class StepProblem(ABC):
         """Name of each unknown, for messages."""
 
     @abstractmethod
-    def residual(self, unknowns: Floats) -> Floats:
-        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns.
-
-        The array is overwritten by the next call.
-        """
+    def residual(self, unknowns: Floats) -> Overwritten:
+        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
 
     @abstractmethod
-    def jacobian(self) -> Floats:
+    def jacobian(self) -> Overwritten:
         """Return the derivative of the residual at the unknowns it was last called with.
 
         It is exact where loops are closed.

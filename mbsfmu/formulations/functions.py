@@ -2,79 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.system import Instant, System
-
-Floats = NDArray[np.float64]
-
-
-class TracedFunction:
-    """A CasADi function bound to arrays: it reads shared ones and writes its own.
-
-    What a call returns is overwritten by the next call; whoever keeps a result copies it.
-
-    Parameters
-    ----------
-    name
-        Name of the function, for messages and for generated code.
-    symbol_by_part, memory
-        Symbols of all parts and the arrays that hold their values.
-    results
-        Expressions; those of one column come back with shape (k,), unless they are named in `matrices`.
-    matrices
-        Indices of results that come back with shape (k, l) whatever their size.
-    into
-        Parts that the last results are written to.
-
-    Attributes
-    ----------
-    function
-        The CasADi function; its inputs have the names of the parts that it depends on.
-    into
-        As given.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        symbol_by_part: Mapping[str, ca.SX],
-        memory: Mapping[str, Floats],
-        results: Sequence[ca.SX],
-        matrices: Sequence[int] = (),
-        into: Iterable[str] = (),
-    ) -> None:
-        self.into = tuple(into)
-        dense = ca.cse([ca.densify(result) for result in results])
-        everything = ca.veccat(*dense)
-        used = [part for part, symbol in symbol_by_part.items() if ca.depends_on(everything, symbol)]
-        named = [f"result_{index}" for index in range(len(dense))]
-        self.function = ca.Function(name, [symbol_by_part[part] for part in used], dense, used, named)
-        self._buffer, self._evaluate = self.function.buffer()
-        for index, part in enumerate(used):
-            self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
-        self._results: list[Floats] = []
-        own = len(dense) - len(self.into)
-        for index, result in enumerate(dense):
-            array = np.zeros(result.shape, order="F") if index < own else memory[self.into[index - own]]
-            self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
-            self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
-
-    def __call__(self) -> list[Floats]:
-        """Evaluate at what the shared arrays hold."""
-        self._evaluate()
-        return self._results
-
-
-def _flat(array: Floats) -> memoryview:
-    return array.reshape(-1, order="F").data
+from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
 
 
 class _Traced(cached_property[TracedFunction]):
@@ -84,10 +20,8 @@ class _Traced(cached_property[TracedFunction]):
         super().__init__(lambda own: own.traced(self.attrname, [getattr(own.expressions, vector)]))
 
 
-class SystemFunctions:
-    """A system's functions and derivatives at the values in its arrays.
-
-    A caller writes the arrays (`functions.coordinates[:] = …`) and calls a function.
+class SystemFunctions(Workspace):
+    """A system's functions and derivatives at the values in the arrays of a workspace (`functions.coordinates[:] = …`).
 
     Parameters
     ----------
@@ -109,8 +43,6 @@ class SystemFunctions:
         λ, shape (number of rows,).
     rates, momentum_rates
         ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
-    history
-        What the rule of integration remembers; empty but for formulations whose rule does.
     suggested_step
         Room for one number, which solvers that choose their steps remember.
     active
@@ -123,8 +55,7 @@ class SystemFunctions:
         self.rows = self.expressions.rows
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
-        self._symbol_by_part = dict(self.expressions.symbol_by_part)
-        self._memory = {part: np.zeros(symbol.numel()) for part, symbol in self._symbol_by_part.items()}
+        super().__init__(self.expressions.symbol_by_part)
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
         self.references, self.momenta, self.discrete = (self._memory[part] for part in PARTS[7:])
@@ -134,10 +65,14 @@ class SystemFunctions:
         self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]
         self.add_part("integral_rates", len(system.integrals))
         self.add_part("input_rates", len(system.inputs))
-        self.history = np.zeros(0)
         self.suggested_step = np.zeros(1)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
+
+    @property
+    def history(self) -> Floats:
+        """What the rule of integration remembers; empty but for formulations whose rule does."""
+        return self._memory.get("history", np.zeros(0))
 
     @property
     def redundant(self) -> bool:
@@ -159,34 +94,6 @@ class SystemFunctions:
     def coordinate_lengths(self, arm: float) -> Floats:
         """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""
         return np.array([arm if each.unit == "m" else 1.0 for each in self.system.coordinates])
-
-    def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
-        """Add a part beside those of the system: its symbols, and the array that holds its values.
-
-        Parameters
-        ----------
-        part
-            Name of the part.
-        rows, columns
-            Shape of a matrix, or without columns of a vector.
-        """
-        symbol = self._symbol_by_part[part] = ca.SX.sym(part, rows, 1 if columns is None else columns)
-        array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
-        return symbol, array
-
-    def write(self, part: str, values: Floats) -> None:
-        """Write the values of a part."""
-        self._memory[part][:] = values
-
-    def symbol(self, part: str) -> ca.SX:
-        """Return the symbols of a part."""
-        return self._symbol_by_part[part]
-
-    def traced(
-        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
-    ) -> TracedFunction:
-        """Make a function of the parts; arguments as for `TracedFunction`."""
-        return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices, into)
 
     def numeric_instant(self) -> Instant:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""

@@ -11,10 +11,11 @@ import casadi as ca
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 

@@ -13,12 +13,13 @@ from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_
 from mbsfmu.formulations.changed_start import tell_changed_start
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.parameter_checks import check_parameters
 from mbsfmu.formulations.system import System, starts
+from mbsfmu.formulations.workspace import Floats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 
 
 @dataclass(frozen=True)

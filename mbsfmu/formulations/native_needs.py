@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mbsfmu.formulations.functions import TracedFunction
+from mbsfmu.formulations.workspace import TracedFunction
 
 
 class StepKind(Enum):

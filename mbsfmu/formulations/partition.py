@@ -8,7 +8,8 @@ import numpy as np
 
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.workspace import Floats
 
 RANK_TOLERANCE = 1e-8
 """Singular values and pivots below this share of the largest count as zero."""

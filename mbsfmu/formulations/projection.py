@@ -15,8 +15,9 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 
 PENALTY = 1e6
 """Penalty factor α as a multiple of the bodies' mean mass in kg; the paper's for its bodies of 1 kg."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.workspace import Floats
 
 
 def least_reactions(functions: SystemFunctions) -> Floats:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import Partition
+from mbsfmu.formulations.workspace import Floats
 
 
 @dataclass(frozen=True)

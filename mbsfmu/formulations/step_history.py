@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.functions import Floats, SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
 from mbsfmu.tracing import expression, symbolic_array
 
@@ -48,7 +49,7 @@ class StepHistory:
         self._quantities = tuple(quantities)
         motions, count = self._size("coordinates") if motion else 0, sum(self._size(name) for name, _ in quantities)
         self.layout = HistoryLayout(rule, motions, count, self._size("integrals"))
-        functions.history = functions.add_part("history", self.layout.size)[1]
+        functions.add_part("history", self.layout.size)
         for name in {*MOTION, *(name for pair in (*quantities, _INTEGRALS) for name in pair), "history"}:
             functions.add_part(BEGUN + name, self._size(name))
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.step_history import HistoryLayout, derivatives
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.rules.rule import Motion, Quantity, Rule, Step
 from mbsfmu.tracing import expression, symbolic_array
 

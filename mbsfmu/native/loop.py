@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbsfmu.compiling.compiler import CompilerError
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
 from mbsfmu.signals import AnySignal, LinearSignal
 from mbsfmu.simulation.course import Course, Place

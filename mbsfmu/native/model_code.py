@@ -12,7 +12,8 @@ import casadi as ca
 
 from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.expressions import PARTS
-from mbsfmu.formulations.functions import SystemFunctions, TracedFunction
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.shared import check_arguments, definitions

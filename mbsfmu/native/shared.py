@@ -20,9 +20,9 @@ from mbsfmu.formulations import (
     partition,
     projection,
 )
-from mbsfmu.formulations.functions import TracedFunction
 from mbsfmu.formulations.state import ARRAYS
 from mbsfmu.formulations.step_history import BEGUN
+from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver

@@ -10,7 +10,7 @@ import re
 
 import casadi as ca
 
-from mbsfmu.formulations.functions import TracedFunction
+from mbsfmu.formulations.workspace import TracedFunction
 
 _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re.DOTALL)
 _ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\d+\]\[(\d+)\] : 0")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import SHORTER, CountedRates, StageError
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
 

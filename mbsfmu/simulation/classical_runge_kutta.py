@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import CountedRates, StageError
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.change_points import RankWatch
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.initialization import Start, check_limits
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.sampling import Sampler
 from mbsfmu.simulation.solver import Inputs, Solver

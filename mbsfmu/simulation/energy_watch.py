@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 
 logger = logging.getLogger(__name__)
 

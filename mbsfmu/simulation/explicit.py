@@ -12,8 +12,8 @@ import numpy as np
 from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.solver import AdaptiveSolver, Inputs
 
 if TYPE_CHECKING:

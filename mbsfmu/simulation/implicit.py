@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.newton import Jacobian, solve
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 

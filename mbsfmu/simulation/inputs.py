@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.system import starts
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.signals import AnySignal
 from mbsfmu.variables import Variable
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import CountedRates, StageError
 
 

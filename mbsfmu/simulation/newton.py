@@ -10,8 +10,8 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import Limits
+from mbsfmu.formulations.workspace import Floats
 
 
 class Jacobian(StrEnum):

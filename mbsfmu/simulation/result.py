@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.solver import Statistics
 from mbsfmu.trajectory import Trajectory
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import SMALLEST_SHARE, CountedRates, StageError
 from mbsfmu.simulation.linearization import Linearization
 from mbsfmu.simulation.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod

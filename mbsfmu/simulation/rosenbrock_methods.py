@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.course import Course
 
 _TOLD_EVERY = 100  # outputs, by the interpreter

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.identity import opened, sealed
 from mbsfmu.simulation.course import Place
 

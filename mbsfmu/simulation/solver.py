@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.registry import Registry
 from mbsfmu.times import count_steps
 

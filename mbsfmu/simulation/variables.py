@@ -12,9 +12,10 @@ import numpy as np
 from mbsfmu.data import LARGEST, DataError
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.variables import Causality, Variability, Variable
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from scipy.linalg import expm
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, StepSignal
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 
 FILE = Path(__file__).with_name("controllers.py")
 PROPORTIONAL, INTEGRAL, DERIVATIVE, FILTER = 40.0, 60.0, 8.0, 0.02

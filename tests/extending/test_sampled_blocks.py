@@ -33,7 +33,7 @@ from mbsfmu import (
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.factory import make_simulation
 

@@ -12,8 +12,9 @@ from spatial import in_motion, random_tree
 
 from mbsfmu.equations.charts import Turning, angle_rates, orientation, recentred
 from mbsfmu.formulations.expressions import PARTS
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.system import Instant, LoopsInUse
+from mbsfmu.formulations.workspace import Floats
 
 TURNING = [seed for seed in range(16) if random_tree(seed).topology.references]
 MOVED = ("coordinates", "velocities", "accelerations", "momenta", "references")

@@ -9,8 +9,9 @@ from spatial import GRAVITY, KINDS, in_motion, random_axes, random_body, vector
 
 from mbsfmu.equations.rotation import rotation_from_quaternion
 from mbsfmu.formulations.articulation import spatial
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.system import LoopsInUse
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model import Mechanism
 from mbsfmu.parts import Free
 

@@ -14,8 +14,8 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
 from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.system import LoopsInUse
+from mbsfmu.formulations.workspace import Floats
 
 
 def dense_jacobian(bodies: int, links: list[Link], equations: Equations) -> Floats:

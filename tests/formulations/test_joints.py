@@ -9,8 +9,9 @@ from spatial import KINDS, in_motion, random_tree
 
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.system import LoopsInUse
+from mbsfmu.formulations.workspace import Floats
 
 pytest.importorskip("pinocchio")
 from pinocchio_engine import PinocchioTree

@@ -10,8 +10,9 @@ from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
 from mbsfmu.formulations.equilibrium import accelerations
-from mbsfmu.formulations.functions import Floats, SystemFunctions
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.system import LoopsInUse
+from mbsfmu.formulations.workspace import Floats
 
 CASES = [f"{name}, cut {cut}" for name, joints in LOOPS.items() for cut in range(len(joints))]
 PLANAR = ["four-bar", "quick-return", "loop-8", "double-loop-8"]

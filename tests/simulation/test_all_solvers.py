@@ -11,7 +11,7 @@ from oscillator_in_closed_form import JUMPS, displacement, oscillator
 from mbsfmu import SimulationError
 from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import pendulum
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation import classical_runge_kutta, implicit

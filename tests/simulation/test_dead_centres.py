@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rssr import DEAD_CENTRES, LEAPING, rssr
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.result import Result
 
 STOP = 1.5

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from spatial import GRAVITY, KINDS, random_axes, random_body, vector
 
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.joint import AnyJoint
 from mbsfmu.parts import (
     Cylindrical,

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from turning import turned_model
 
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import slewing_four_bar
 
 NAMES = ("house.angle", "crank.angle", "coupler.angle", "rocker.angle")

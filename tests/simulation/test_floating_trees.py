@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from spatial import random_tree
 
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import Free
 from mbsfmu.simulation.simulation import Simulation
 

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from mbsfmu import SimulationError
 from mbsfmu.formulations import formulation as formulation_module
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.result import Result
 

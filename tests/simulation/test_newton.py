@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from mbsfmu import InputError, SimulationError
 from mbsfmu.formulations import dca_alm
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.model_code import step_sources

@@ -17,8 +17,8 @@ from spatial_loops import LOOPS, loop_of
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.dca_alm import ProjectedForm
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import JointDrive, JointSpringDamper
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.solvers import makes_equal_steps

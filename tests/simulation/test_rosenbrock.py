@@ -13,8 +13,8 @@ import mbsfmu
 from mbsfmu import InputError, LinearSignal
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import CountedRates
 from mbsfmu.simulation.linearization import Linearization
 from mbsfmu.simulation.result import Result

@@ -10,8 +10,8 @@ from oscillator_in_closed_form import JUMPS, oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError, StepSignal
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Inputs
 from mbsfmu.times import counted

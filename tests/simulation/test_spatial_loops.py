@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from spatial_loops import LOOPS, loop_of
 
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.result import Result
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}

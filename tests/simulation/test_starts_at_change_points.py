@@ -10,7 +10,7 @@ from cranks import parallel_cranks
 from scipy.integrate import solve_ivp
 
 from mbsfmu import SimulationError
-from mbsfmu.formulations.functions import Floats
+from mbsfmu.formulations.workspace import Floats
 
 STOP, STEP, SPEED = 0.1, 1e-3, 3.0
 

@@ -1,0 +1,117 @@
+"""Arrays that functions read and their callers write, shared on purpose: they are the arguments of compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Overwritten: TypeAlias = Floats
+"""An array that holds a result until the next call of what gave it: whoever keeps it copies it."""
+
+
+class TracedFunction:
+    """A CasADi function bound to the arrays of a workspace: it reads these and writes its own.
+
+    Parameters
+    ----------
+    name
+        Name of the function, for messages and for generated code.
+    symbol_by_part, memory
+        Symbols of all parts and the arrays that hold their values.
+    results
+        Expressions; those of one column come back with shape (k,), unless they are named in `matrices`.
+    matrices
+        Indices of results that come back with shape (k, l) whatever their size.
+    into
+        Parts that the last results are written to.
+
+    Attributes
+    ----------
+    function
+        The CasADi function; its inputs have the names of the parts that it depends on.
+    into
+        As given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        symbol_by_part: Mapping[str, ca.SX],
+        memory: Mapping[str, Floats],
+        results: Sequence[ca.SX],
+        matrices: Sequence[int] = (),
+        into: Iterable[str] = (),
+    ) -> None:
+        self.into = tuple(into)
+        dense = ca.cse([ca.densify(result) for result in results])
+        everything = ca.veccat(*dense)
+        used = [part for part, symbol in symbol_by_part.items() if ca.depends_on(everything, symbol)]
+        named = [f"result_{index}" for index in range(len(dense))]
+        self.function = ca.Function(name, [symbol_by_part[part] for part in used], dense, used, named)
+        self._buffer, self._evaluate = self.function.buffer()
+        for index, part in enumerate(used):
+            self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
+        self._results: list[Floats] = []
+        own = len(dense) - len(self.into)
+        for index, result in enumerate(dense):
+            array = np.zeros(result.shape, order="F") if index < own else memory[self.into[index - own]]
+            self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
+            self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
+
+    def __call__(self) -> list[Overwritten]:
+        """Evaluate at what the shared arrays hold."""
+        self._evaluate()
+        return self._results
+
+
+def _flat(array: Floats) -> memoryview:
+    return array.reshape(-1, order="F").data
+
+
+class Workspace:
+    """Named arrays with their symbols, and functions of them.
+
+    Nothing is handed over in calls: a caller writes the arrays and calls a function, which reads what they hold then.
+
+    Parameters
+    ----------
+    symbol_by_part
+        Symbols of the parts there are at first; arrays of zeros belong to them.
+    """
+
+    def __init__(self, symbol_by_part: Mapping[str, ca.SX]) -> None:
+        self._symbol_by_part = dict(symbol_by_part)
+        self._memory = {part: np.zeros(symbol.numel()) for part, symbol in symbol_by_part.items()}
+
+    def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
+        """Add a part beside those of the system: its symbols, and the array that holds its values.
+
+        Parameters
+        ----------
+        part
+            Name of the part.
+        rows, columns
+            Shape of a matrix, or without columns of a vector.
+        """
+        symbol = self._symbol_by_part[part] = ca.SX.sym(part, rows, 1 if columns is None else columns)
+        array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
+        return symbol, array
+
+    def write(self, part: str, values: Floats) -> None:
+        """Write the values of a part."""
+        self._memory[part][:] = values
+
+    def symbol(self, part: str) -> ca.SX:
+        """Return the symbols of a part."""
+        return self._symbol_by_part[part]
+
+    def traced(
+        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
+    ) -> TracedFunction:
+        """Make a function of the parts; arguments as for `TracedFunction`."""
+        return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices, into)

@@ -35,9 +35,11 @@ class FourBar:
     ----------
     record
         Whether the cylinder's length is kept every 10 ms.
+    pressure
+        Whether instead the pressure on the piston is.
     """
 
-    def __init__(self, *, record: bool = False) -> None:
+    def __init__(self, *, record: bool = False, pressure: bool = False) -> None:
         model = mbsfmu.models.four_bar(circuit="frictionless")
         mechanism, circuit = model.systems["mechanism"], model.systems["circuit"]
         assert isinstance(mechanism, Mechanism)
@@ -48,7 +50,7 @@ class FourBar:
         self._container = exu.SystemContainer()
         self._system = self._container.AddSystem()
         rocker = self._add_mechanism(mechanism)
-        self._actuator = self._add_actuator(mechanism, circuit, rocker)
+        self._actuator, self._pressures = self._add_actuator(mechanism, circuit, rocker)
         self._sensor = None
         if record:
             self._sensor = self._system.AddSensor(
@@ -57,6 +59,15 @@ class FourBar:
                     storeInternal=True,
                     writeToFile=False,
                     outputVariableType=exu.OutputVariableType.Distance,
+                )
+            )
+        if pressure:
+            self._sensor = self._system.AddSensor(
+                items.SensorNode(
+                    nodeNumber=self._pressures,
+                    storeInternal=True,
+                    writeToFile=False,
+                    outputVariableType=exu.OutputVariableType.Coordinates,
                 )
             )
         self._system.Assemble()
@@ -90,7 +101,8 @@ class FourBar:
     def _marker(self, body: int, x: float = 0.0, y: float = 0.0) -> int:
         return self._system.AddMarker(items.MarkerBodyPosition(bodyNumber=body, localPosition=[x, y, 0.0]))
 
-    def _add_actuator(self, mechanism: Mechanism, circuit: Circuit, rocker: int) -> int:
+    def _add_actuator(self, mechanism: Mechanism, circuit: Circuit, rocker: int) -> tuple[int, int]:
+        """Add cylinder, hoses and valve; return their object, and the node of the pressures."""
         parts: dict[str, Any] = {part.name: part for part in circuit.components}
         cylinder, valve = parts["cylinder"], parts["valve"]
         piston = 0.25 * pi * cylinder.piston_diameter**2
@@ -105,7 +117,7 @@ class FourBar:
             )
         )
         ends = [self._marker(self._ground, *mechanism.ground["G"][:2]), self._marker(rocker)]
-        return self._system.AddObject(
+        actuator = self._system.AddObject(
             items.HydraulicActuatorSimple(
                 markerNumbers=ends,
                 nodeNumbers=[node],
@@ -124,9 +136,12 @@ class FourBar:
                 useChamberVolumeChange=True,
             )
         )
+        return actuator, node
 
-    def run(self, step: float, *, modified: bool, tolerance: float) -> tuple[float, np.ndarray]:
-        """Run to the end with equal steps; return the wall time in s, and times and lengths where recorded.
+    def run(
+        self, step: float, *, modified: bool, tolerance: float, solver: str = "TrapezoidalIndex2"
+    ) -> tuple[float, np.ndarray]:
+        """Run to the end with equal steps; return the wall time in s, and times with what is recorded.
 
         One run between every two jumps of the command: a function of Python in each step would be slower.
         """
@@ -146,7 +161,7 @@ class FourBar:
             started = time.perf_counter()
             self._system.SolveDynamic(
                 settings,
-                solverType=exu.DynamicSolverType.TrapezoidalIndex2,
+                solverType=getattr(exu.DynamicSolverType, solver),
                 updateInitialValues=True,
                 showHints=False,
             )

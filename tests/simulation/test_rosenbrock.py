@@ -277,6 +277,16 @@ def test_saved_state_has_the_step_to_try_next() -> None:
     assert goes_on(other) == first
 
 
+def test_step_that_is_cut_off_does_not_shorten_the_next() -> None:
+    """A short communication step says little about how long steps may be."""
+    simulation = mbsfmu.models.pendulum(2).simulation(solver="rodas5p", compiled=False)
+    simulation.step(0.0, 0.5)
+    suggested = float(simulation._started().suggested_step[0])
+    assert suggested > 1e-3
+    simulation.step(0.5, 1e-6)
+    assert simulation._started().suggested_step[0] == suggested
+
+
 def test_formulation_without_derivatives_is_refused() -> None:
     with pytest.raises(
         InputError, match="derivatives of the rates, which 'dca-alm' does not give; take the formulation double"

@@ -1,0 +1,166 @@
+"""Error against processor time of ways to run stiff and other machines, as docs/speed.md tells them.
+
+python benchmarks/work_precision.py [FOLDER] [--rounds 5] [--quick]
+
+All ways take turns; of each the least and the median processor time of the rounds counts, which other work on the
+machine disturbs less than the clock. Figures go into the folder. Without Exudyn, its lines are missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from precise_machines import MACHINES, Machine
+from precise_ways import Cvodes, Exudyn, Radau, Unit, Way
+
+from mbsfmu.errors import SimulationError
+
+FORMULATIONS = ("double-step", "dca")
+STEPS = (4e-3, 1e-3, 2.5e-4, 6.25e-5)
+TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5)
+LEAP = 1.5
+"""By how many decades an error may lie beyond the ones measured where a time is told for it."""
+
+Measured = dict[tuple[str, float], tuple[float, list[float]]]
+"""Error, and processor times in s, by way and setting."""
+
+
+def ways_of(machine: Machine, folder: Path, *, quick: bool) -> list[Way]:
+    """Prepare the ways to run a machine."""
+    steps, tolerances = (STEPS[:2], TOLERANCES[2:5:2]) if quick else (STEPS, TOLERANCES)
+    formulations = FORMULATIONS[:1] if quick else FORMULATIONS
+    solvers = {"trapezoidal": steps, "rodas5p": tolerances} | ({} if quick else {"rodas4": tolerances})
+    made: list[Way] = [
+        Unit(machine, formulation, solver, settings, folder)
+        for solver, settings in solvers.items()
+        for formulation in formulations
+    ]
+    made += [Cvodes(machine, tolerances[-5:], folder), Radau(machine, tolerances[-5::2])]
+    if machine is MACHINES[0] and Exudyn.is_there():
+        made += [Exudyn(machine, solver, steps, 2e-5) for solver in ("TrapezoidalIndex2", "GeneralizedAlpha")]
+    return made
+
+
+def measure(machine: Machine, ways: list[Way], rounds: int) -> Measured:
+    """Let all ways take turns."""
+    errors: dict[tuple[str, float], float] = {}
+    times: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        for way in ways:
+            for setting in way.settings:
+                try:
+                    found, seconds = way.run(setting)
+                except (SimulationError, RuntimeError):  # too coarse for it
+                    continue
+                key = way.name, setting
+                errors.setdefault(key, way.error(found, machine))
+                times[key].append(seconds)
+    return {key: (error, times[key]) for key, error in errors.items()}
+
+
+def time_for(accuracy: float, measured: Measured, name: str) -> float:
+    """Return the processor time in s of a way for an error, between its settings; NaN where that is far beyond them."""
+    points = sorted((error, min(times)) for (way, _), (error, times) in measured.items() if way == name and error > 0)
+    reached = [(error, seconds) for error, seconds in points if error <= accuracy]
+    missed = [(error, seconds) for error, seconds in points if error > accuracy]
+    if not reached:
+        if len(points) < 2:
+            return np.nan
+        (one, first), (other, second) = points[:2]
+        if one > accuracy * 10**LEAP or not one < other or not first > second:
+            return np.nan
+        slope = np.log(first / second) / np.log(one / other)
+        return float(first * (accuracy / one) ** slope)
+    best = min(seconds for _, seconds in reached)
+    if not missed:
+        return best
+    error, seconds = missed[0]
+    below, cost = max(reached)
+    if not cost > seconds:
+        return best
+    between = np.interp(np.log(accuracy), np.log([below, error]), np.log([cost, seconds]))
+    return float(min(best, np.exp(between)))
+
+
+def print_machine(machine: Machine, measured: Measured) -> None:
+    """Print all that was measured."""
+    print(f"\n{machine.name}, {machine.variable}, {machine.stop:g} s; two references differ by {machine.doubt:.1e}\n")
+    print("| way | step [s] or tolerance | error | least [ms] | median [ms] |\n|" + " --- |" * 5)
+    for (name, setting), (error, times) in measured.items():
+        print(
+            f"| {name} | {setting:.3g} | {error:.1e} | {1e3 * min(times):.3g} | {1e3 * statistics.median(times):.3g} |"
+        )
+
+
+def print_accuracies(results: dict[str, Measured]) -> None:
+    """Print what the accuracies cost, and how many times as much by the trapezoidal rule."""
+    print("\n| machine | error | trapezoidal [ms] | rodas5p [ms] | ratio | rodas4 | CVODES | Radau | Exudyn |")
+    print("|" + " --- |" * 9)
+    for name, measured in results.items():
+        ways = {way for way, _ in measured}
+        for accuracy in ACCURACIES:
+            least = {
+                kind: min((time_for(accuracy, measured, way) for way in ways if kind in way), default=np.nan)
+                for kind in ("trapezoidal", "rodas5p", "rodas4", "CVODES", "Radau", "Exudyn")
+            }
+            cells = [_milliseconds(least[kind]) for kind in least]
+            ratio = least["trapezoidal"] / least["rodas5p"]
+            cells.insert(2, "–" if np.isnan(ratio) else f"{ratio:.1f}")
+            print(f"| {name} | {accuracy:.0e} | {' | '.join(cells)} |")
+
+
+def _milliseconds(seconds: float) -> str:
+    return "–" if np.isnan(seconds) else f"{1e3 * seconds:.3g}"
+
+
+def draw(results: dict[str, Measured], path: Path) -> None:
+    """Draw error against time for each machine."""
+    mpl.rcParams.update({"svg.hashsalt": "mbsfmu", "svg.fonttype": "none"})
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    names = sorted({way for measured in results.values() for way, _ in measured})
+    looks = {name: (f"C{index % 10}", "os^vDP*Xd<>"[index % 11]) for index, name in enumerate(names)}
+    for axis, (title, measured) in zip(figure.subplots(2, 3, squeeze=False).flat, results.items(), strict=False):
+        for name in names:
+            points = sorted((error, min(times)) for (way, _), (error, times) in measured.items() if way == name)
+            if points:
+                errors, seconds = zip(*points, strict=True)
+                colour, marker = looks[name]
+                milliseconds = [1e3 * each for each in seconds]
+                axis.loglog(milliseconds, errors, marker=marker, color=colour, markersize=4, linewidth=1, label=name)
+        axis.set_title(title, fontsize=10)
+        axis.set_ylim(1e-9, 2.0)
+        axis.grid(True, linewidth=0.3)
+        axis.set_xlabel("processor time [ms]")
+        axis.set_ylabel("error, share of the span")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, help="where the figure goes; kept nowhere by default")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one machine and few settings")
+    given = parser.parse_args()
+    results: dict[str, Measured] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for machine in MACHINES[3:4] if given.quick else MACHINES:
+            ways = ways_of(machine, folder, quick=given.quick)
+            results[machine.name] = measure(machine, ways, 1 if given.quick else given.rounds)
+            print_machine(machine, results[machine.name])
+        print_accuracies(results)
+        draw(results, (given.folder or folder) / "work-precision.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from mbsfmu.native.model_code import LOOP, identity_source, step_sources
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import AdaptiveSolver, Solver
+from mbsfmu.simulation.solver import Solver
 
 
 def compile_in_process(simulation: Simulation, key: object) -> None:
@@ -62,8 +62,6 @@ def _has_code(solver: Solver) -> bool:
     """Tell whether there is C that makes the steps of a solver."""
     if isinstance(solver, ImplicitSolver):
         return type(solver) is ImplicitSolver and solver.jacobian is Jacobian.EXACT
-    if isinstance(solver, AdaptiveSolver):  # outputs would cut their steps short
-        return False
     try:
         native_solver(solver)
     except InputError:

@@ -55,6 +55,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "RK45": 3,
         "ROSENBROCK": 4,
         "SOLVER": native_solver(simulation.solver),
+        "CONTINUOUS": int(isinstance(simulation.solver, AdaptiveSolver)),
     }
 
 

@@ -278,8 +278,10 @@ class _ModelCode:
             "rate_couplings": chain(*method.rate_couplings),
             "stage_nodes": method.nodes,
             "stage_slopes": method.slopes,
+            "interpolation": chain(*method.interpolation),
         }
         sizes = {"ORDER": method.order, "STAGES": method.stages, "DIAGONAL": number(method.diagonal)}
+        sizes["INTERPOLANTS"] = len(method.interpolation)
         sizes["SOLVER_NAME"] = string(method.name)
         yield "\n".join(
             f"#define {name} {value}" for name, value in {**sizes, "SOLVER_NAME": string(method.name)}.items()

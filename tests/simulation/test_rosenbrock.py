@@ -195,7 +195,7 @@ def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> 
     """By central differences, in motion; also along the inputs."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation, solver="rodas5p")
     simulation.run(1.3, output_step=1.3)
-    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation._effective.copy()
+    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
     assert isinstance(form, DifferentiableForm)
     values, slopes = form.start, np.ones(len(inputs))
     rates, tangent, drift = form.rates(values, inputs), form.tangent(), form.drift(slopes)

@@ -1,13 +1,13 @@
 /* Explicit Runge-Kutta methods; y ends with the integrals. */
 
 
-/* Every stage of an explicit method from the lower triangle of its tableau; stages[0] may be there already. */
+/* The stages of an explicit method, from the first that is not known, by the lower triangle of its tableau; `trial` becomes
+ * where the last one is. */
 static int evaluate_stages(
-    Instance *instance, double time, double step, const double *y, int count, const double *nodes,
-    const double *weights, double stages[][ROOM(SIZE)]
+    Instance *instance, double time, double step, const double *y, int first, int count, const double *nodes,
+    const double *weights, double stages[][ROOM(SIZE)], double *trial
 ) {
-    double trial[ROOM(SIZE)];
-    for (int stage = 0; stage < count; stage++) {
+    for (int stage = first; stage < count; stage++) {
         for (int i = 0; i < SIZE; i++) {
             double sum = 0.0;
             for (int k = 0; k < stage; k++) sum += weights[stage * (stage - 1) / 2 + k] * stages[k][i];
@@ -39,9 +39,9 @@ static int attempt(Instance *instance, double time, double step) {
     static const double nodes[] = {0.0, 0.5, 0.5, 1.0};
     static const double weights[] = {0.5, 0.0, 0.5, 0.0, 0.0, 1.0};
     State *state = &instance->state;
-    double y[ROOM(SIZE)], k[4][ROOM(SIZE)];
+    double y[ROOM(SIZE)], k[4][ROOM(SIZE)], trial[ROOM(SIZE)];
     pack(state, y);
-    if (!evaluate_stages(instance, time, step, y, 4, nodes, weights, k)) return 0;
+    if (!evaluate_stages(instance, time, step, y, 0, 4, nodes, weights, k, trial)) return 0;
     for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
     if (!commit(instance, time + step, step, y)) return 0;
     state->error_estimate += estimate(state, step, y, k[3]);
@@ -54,7 +54,13 @@ static int advance(Instance *instance, double begin_time, double end) {
 
 #else
 
-/* Dormand and Prince, order five with an error estimate of order four (J. Comput. Appl. Math. 6, 1980). */
+#define CONTROLLED SIZE
+#define ORDER 5
+
+#include "adaptive.c"
+
+/* Dormand and Prince, order five with an error estimate of order four (J. Comput. Appl. Math. 6, 1980); steps are chosen as
+ * SciPy's RK45 does. The last stage is where the step ends. */
 static const double dormand_nodes[] = {0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0};
 static const double dormand_weights[] = {
     1.0 / 5.0,
@@ -67,48 +73,74 @@ static const double dormand_weights[] = {
 static const double dormand_errors[] = {
     -71.0 / 57600.0, 0.0, 71.0 / 16695.0, -71.0 / 1920.0, 17253.0 / 339200.0, -22.0 / 525.0, 1.0 / 40.0,
 };
+/* Weights of the stages inside a step, of order four: by the first to fourth power of its share (L. F. Shampine, Some
+ * practical Runge-Kutta formulas, Math. Comp. 46, 1986). */
+static const double dormand_inside[7][4] = {
+    {1.0, -8048581381.0 / 2820520608.0, 8663915743.0 / 2820520608.0, -12715105075.0 / 11282082432.0},
+    {0.0, 0.0, 0.0, 0.0},
+    {0.0, 131558114200.0 / 32700410799.0, -68118460800.0 / 10900136933.0, 87487479700.0 / 32700410799.0},
+    {0.0, -1754552775.0 / 470086768.0, 14199869525.0 / 1410260304.0, -10690763975.0 / 1880347072.0},
+    {0.0, 127303824393.0 / 49829197408.0, -318862633887.0 / 49829197408.0, 701980252875.0 / 199316789632.0},
+    {0.0, -282668133.0 / 205662961.0, 2019193451.0 / 616988883.0, -1453857185.0 / 822651844.0},
+    {0.0, 40617522.0 / 29380423.0, -110615467.0 / 29380423.0, 69997945.0 / 29380423.0},
+};
 
-/* Root mean square of the error by its tolerance, which `factor` scales; above one the step is refused. */
-static double error_of(double factor, double step, const double *y, const double *end, double k[][ROOM(SIZE)]) {
-    double sum = 0.0;
+/* A step that has been tried. */
+typedef struct {
+    double start[ROOM(SIZE)], end[ROOM(SIZE)], stages[7][ROOM(SIZE)], step;
+} Tried;
+
+static void between_ends(const void *of, double share, double *y) {
+    const Tried *tried = of;
+    for (int i = 0; i < SIZE; i++) y[i] = tried->start[i];
+    for (int stage = 0; stage < 7; stage++) {
+        const double *powers = dormand_inside[stage];
+        const double weight = share * (powers[0] + share * (powers[1] + share * (powers[2] + share * powers[3])));
+        for (int i = 0; i < SIZE; i++) y[i] += tried->step * weight * tried->stages[stage][i];
+    }
+}
+
+/* Try a step from the state, whose y and rates are there; returns its error by the tolerances. */
+static double try_step(Instance *instance, double time, Tried *tried) {
+    double difference[ROOM(SIZE)];
+    *instance->reason = '\0';
+    if (!evaluate_stages(
+            instance, time, tried->step, tried->start, 1, 7, dormand_nodes, dormand_weights, tried->stages, tried->end
+        )) return HUGE_VAL;
     for (int i = 0; i < SIZE; i++) {
         double error = 0.0;
-        for (int stage = 0; stage < 7; stage++) error += dormand_errors[stage] * k[stage][i];
-        const double largest = fmax(fabs(y[i]), fabs(end[i]));
-        const double scale = factor * (ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest);
-        sum += (step * error / scale) * (step * error / scale);
+        for (int stage = 0; stage < 7; stage++) error += dormand_errors[stage] * tried->stages[stage][i];
+        difference[i] = tried->step * error;
     }
-    return sqrt(sum / ROOM(SIZE));
+    return size_of(&instance->state, tried->start, tried->end, difference);
 }
 
 /* Steps as large as the tolerance allows; the last ends where the interval ends. */
 static int advance(Instance *instance, double begin_time, double end) {
     State *state = &instance->state;
-    double y[ROOM(SIZE)], next[ROOM(SIZE)], k[7][ROOM(SIZE)];
+    Tried tried;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
-    double elapsed = 0.0;
-    if (!(*state->suggested_step > 0.0)) *state->suggested_step = 1e-3 * whole;
+    double elapsed = 0.0, most = 10.0;
     while (elapsed < whole) {
         const double time = begin_time + elapsed;
-        const int last = elapsed + *state->suggested_step * (1.0 + SAME_TIME) >= whole;
-        const double step = last ? whole - elapsed : *state->suggested_step;
-        double error = HUGE_VAL;
-        pack(state, y);
-        *instance->reason = '\0';
-        if (evaluate_stages(instance, time, step, y, 7, dormand_nodes, dormand_weights, k)) {
-            for (int i = 0; i < SIZE; i++) {
-                double sum = 0.0;
-                for (int stage = 0; stage < 6; stage++) sum += dormand_weights[15 + stage] * k[stage][i];
-                next[i] = y[i] + step * sum;
-            }
-            error = error_of(state->tolerance_factor, step, y, next, k);
+        if (is_stopped(instance)) return 0;
+        pack(state, tried.start);
+        pack_rates(state, tried.stages[0]);
+        if (!(*state->suggested_step > 0.0)) {
+            *state->suggested_step = first_step(instance, tried.start, tried.stages[0], time, whole);
         }
-        if (error <= 1.0 && !commit(instance, last ? end : time + step, step, next)) error = HUGE_VAL;
-        const double factor = error > 0.0 ? fmin(10.0, fmax(0.2, 0.9 * pow(error, -0.2))) : 10.0;
+        const double suggested = *state->suggested_step;
+        const int last = elapsed + suggested * (1.0 + SAME_TIME) >= whole;
+        const double step = tried.step = last ? whole - elapsed : suggested, reached = last ? end : time + step;
+        double error = try_step(instance, time, &tried);
+        if (error <= 1.0 && !(look_inside(instance, time, step, reached, between_ends, &tried)
+                && commit(instance, reached, step, tried.end))) error = HUGE_VAL;
+        const double factor = error > 0.0 ? smaller(most, larger(0.2, 0.9 * pow(error, -0.2))) : most;
         if (!(error <= 1.0)) {
             state->retries += 1.0;
-            *state->suggested_step = step * (error < HUGE_VAL ? fmin(factor, 1.0) : 0.2);
+            most = 1.0;
+            *state->suggested_step = step * (error < HUGE_VAL ? smaller(factor, 1.0) : 0.2);
             if (*state->suggested_step < SMALLEST_SHARE * whole) {
                 char reason[sizeof instance->reason];
                 memcpy(reason, instance->reason, sizeof reason);
@@ -119,9 +151,10 @@ static int advance(Instance *instance, double begin_time, double end) {
             continue;
         }
         elapsed = last ? whole : elapsed + step;
+        most = 10.0;
         if (!describe(instance) || !loops_closed(instance, begin_time + elapsed)) return 0;
         /* A step that was cut off at the end of the interval says little about how large the next may be. */
-        if (!last || factor * step > *state->suggested_step) *state->suggested_step = factor * step;
+        if (!last || factor * step > suggested) *state->suggested_step = factor * step;
     }
     return 1;
 }

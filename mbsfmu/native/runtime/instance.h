@@ -51,6 +51,14 @@ typedef struct {
 
 typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
 
+/* Times at which something is wanted inside an interval, where steps need not end; what takes it finds the state there. */
+typedef struct {
+    const double *times;
+    int count;
+    void (*take)(Instance *, double time);
+    void *taker;
+} Wanted;
+
 struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
@@ -59,6 +67,7 @@ struct Instance {
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     const Signal *signals;              /* that inputs follow until they are set */
     int signal_count;
+    Wanted *wanted;                     /* NULL where nothing is */
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_told[ROOM(MECHANISMS)];   /* decides on nothing but what is told */

@@ -96,17 +96,43 @@ static void arrive(Instance *instance, Recording *recording) {
     recording->done++;
 }
 
-/* Make steps up to a halt, over all outputs until then; updates that are due at the halt come before what is read. */
+/* Take an output inside a step, which the state was brought to. */
+static void take_inside(Instance *instance, double time) {
+    instance->state.time = time;
+    instance->known = NOTHING;
+    step_functions.inputs_at(instance, time, instance->state.effective);
+    follow_rank(instance);
+    arrive(instance, instance->wanted->taker);
+}
+
+/* Advance over outputs to an end. */
+static int advance_over(Instance *instance, Recording *recording, int outputs, double end) {
+    Wanted wanted = {recording->times + recording->done, outputs, take_inside, recording};
+#if CONTINUOUS
+    instance->wanted = &wanted;
+    const int made = advance_to(instance, end);
+    instance->wanted = NULL;
+    return made;
+#else
+    for (int k = 0; k < outputs; k++) {
+        if (!advance_to(instance, wanted.times[k])) return 0;
+        arrive(instance, recording);
+    }
+    return advance_to(instance, end);
+#endif
+}
+
+/* Make steps up to a halt, over all outputs until then; updates that are due at the halt come before what is read there. */
 static int go_on(Instance *instance, Recording *recording, double halt) {
     const double *times = recording->times, same = recording->same;
-    while (recording->done < recording->count && times[recording->done] <= halt + same) {
-        const double time = times[recording->done];
-        const int halts = time >= halt - same;
-        if (!advance_to(instance, time) || (halts && !sample(instance, time + same))) return 0;
-        arrive(instance, recording);
-        if (halts) return 1;
-    }
-    return advance_to(instance, halt) && sample(instance, halt + same);
+    int next = recording->done;
+    while (next < recording->count && times[next] <= halt + same) next++;
+    const int arrives = next > recording->done && times[next - 1] >= halt - same;
+    const double end = arrives ? times[next - 1] : halt;
+    if (!advance_over(instance, recording, next - recording->done - arrives, end)) return 0;
+    if (!sample(instance, end + same)) return 0;
+    if (arrives) arrive(instance, recording);
+    return 1;
 }
 
 /* Whether two states are at one point of a run, which the watched minor then goes on from. */

@@ -5,6 +5,8 @@
 #define SOLVED (CONTROLLED - CHAINED)   /* … of which the first follow from the others */
 #define SLOPES (SOLVED + INTEGRALS)
 
+#include "adaptive.c"
+
 /* Where a step begins, and what is solved with the derivatives there. */
 typedef struct {
     double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
@@ -63,6 +65,7 @@ static int increments_of(
                 right[i] += coupling * increments[k][i];
             }
         }
+        instance->state.evaluations += stage > 0;
         if (stage > 0 && !rates_of(instance, time + stage_nodes[stage] * step, end, rates)) return 0;
         for (int i = 0; i < SIZE; i++) right[i] += stage > 0 ? rates[i] : begin->rates[i];
         solve_stage(begin, right);
@@ -71,31 +74,23 @@ static int increments_of(
     return 1;
 }
 
-/* Root mean square of a difference by the tolerances; integrals apart. */
-static double size_of(const State *state, const double *start, const double *end, const double *difference) {
-    double sum = 0.0;
-    for (int i = 0; i < CONTROLLED; i++) {
-        const double largest = larger(fabs(start[i]), fabs(end[i]));
-        const double tolerance = ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest;
-        const double share = difference[i] / (state->tolerance_factor * tolerance);
-        sum += share * share;
-    }
-    return all_finite(&sum, 1) ? sqrt(sum / ROOM(CONTROLLED)) : HUGE_VAL;
-}
+/* A step that has been tried. */
+typedef struct {
+    const double *start, *end, (*increments)[ROOM(SIZE)];
+} Tried;
 
-/* A step to begin with, by the rates and how they change [Hairer1993, sect. II.4]. */
-static double first_step(Instance *instance, const Linearization *begin, double time, double whole) {
-    const State *state = &instance->state;
-    double trial[ROOM(SIZE)], rates[ROOM(SIZE)];
-    const double size = size_of(state, begin->start, begin->start, begin->start);
-    const double speed = size_of(state, begin->start, begin->start, begin->rates);
-    const double step = smaller(whole, smaller(size, speed) < STANDING ? FIRST_STEP : FIRST_CHANGE * size / speed);
-    for (int i = 0; i < SIZE; i++) trial[i] = begin->start[i] + step * begin->rates[i];
-    if (!rates_of(instance, time + step, trial, rates)) return step;
-    for (int i = 0; i < SIZE; i++) rates[i] -= begin->rates[i];
-    const double fastest = larger(speed, size_of(state, begin->start, begin->start, rates) / step);
-    const double accurate = fastest > 0.0 ? pow(FIRST_CHANGE / fastest, 1.0 / ORDER) : whole;
-    return smaller(whole, smaller(100.0 * step, accurate));
+/* y at a share of a step. */
+static void between_ends(const void *of, double share, double *y) {
+    const Tried *tried = of;
+    for (int i = 0; i < SIZE; i++) {
+        double bend = 0.0;
+        for (int row = INTERPOLANTS - 1; row >= 0; row--) {
+            double sum = 0.0;
+            for (int k = 0; k < STAGES; k++) sum += interpolation[k + STAGES * row] * tried->increments[k][i];
+            bend = sum + share * bend;
+        }
+        y[i] = (1.0 - share) * tried->start[i] + share * (tried->end[i] + (1.0 - share) * bend);
+    }
 }
 
 /* Where the state is: y, its rates and their derivatives; the parts hold how inputs change. */
@@ -119,6 +114,7 @@ static int advance(Instance *instance, double begin_time, double end) {
     Linearization begin;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
+    const Tried tried = {begin.start, values, (const double (*)[ROOM(SIZE)])increments};
     double elapsed = 0.0;
     int drifts = 0;
     inputs_at(instance, begin_time, inputs);
@@ -135,8 +131,9 @@ static int advance(Instance *instance, double begin_time, double end) {
             memcpy(reason, instance->reason, sizeof reason);
             return fail(instance, SOLVER_NAME " fails at t = %.9g s: %.300s", time, reason);
         }
-        if (!(*state->suggested_step > 0.0)) *state->suggested_step = first_step(instance, &begin, time, whole);
+        if (!(*state->suggested_step > 0.0)) *state->suggested_step = first_step(instance, begin.start, begin.rates, time, whole);
         for (;;) {
+            if (is_stopped(instance)) return 0;
             const double suggested = *state->suggested_step;
             const int last = elapsed + suggested * (1.0 + SAME_TIME) >= whole;
             const double step = last ? whole - elapsed : suggested, reached = last ? whole : elapsed + suggested;
@@ -147,7 +144,8 @@ static int advance(Instance *instance, double begin_time, double end) {
             }
             double factor = error > 0.0 ? SAFETY * pow(error, -1.0 / ORDER) : MOST_FACTOR;
             factor = smaller(MOST_FACTOR, larger(LEAST_FACTOR, factor));
-            if (error <= 1.0 && commit(instance, begin_time + reached, step, values)) {
+            if (error <= 1.0 && look_inside(instance, time, step, begin_time + reached, between_ends, &tried)
+                && commit(instance, begin_time + reached, step, values)) {
                 const double following = smaller(factor, most) * step;
                 /* A step that was cut off at the end of the interval says little about how large the next may be. */
                 *state->suggested_step = last ? larger(following, suggested) : following;

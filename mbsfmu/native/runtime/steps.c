@@ -12,7 +12,7 @@
 #include "history.c"
 #include "recentre.c"
 #include FORMULATION_FILE
-#if SOLVER == IMPLICIT || SOLVER == RK4
+#if !CONTINUOUS
 #include "equal_steps.c"
 #endif
 #if SOLVER == IMPLICIT

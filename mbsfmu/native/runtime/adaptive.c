@@ -1,0 +1,55 @@
+/* What methods that choose their steps have in common: how large an error is, what to begin with, and values inside steps
+ * that pass over times at which they are wanted. CONTROLLED elements of y count, ORDER is the method's. */
+
+/* Root mean square of a difference by the tolerances. */
+static double size_of(const State *state, const double *start, const double *end, const double *difference) {
+    double sum = 0.0;
+    for (int i = 0; i < CONTROLLED; i++) {
+        const double largest = larger(fabs(start[i]), fabs(end[i]));
+        const double tolerance = ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest;
+        const double share = difference[i] / (state->tolerance_factor * tolerance);
+        sum += share * share;
+    }
+    return all_finite(&sum, 1) ? sqrt(sum / ROOM(CONTROLLED)) : HUGE_VAL;
+}
+
+/* A step to begin with, by the rates and how they change [Hairer1993, sect. II.4]. */
+static double first_step(Instance *instance, const double *start, const double *speeds, double time, double whole) {
+    const State *state = &instance->state;
+    double trial[ROOM(SIZE)], rates[ROOM(SIZE)];
+    const double size = size_of(state, start, start, start), speed = size_of(state, start, start, speeds);
+    const double step = smaller(whole, smaller(size, speed) < STANDING ? FIRST_STEP : FIRST_CHANGE * size / speed);
+    for (int i = 0; i < SIZE; i++) trial[i] = start[i] + step * speeds[i];
+    instance->state.evaluations += 1.0;
+    if (!rates_of(instance, time + step, trial, rates)) return step;
+    for (int i = 0; i < SIZE; i++) rates[i] -= speeds[i];
+    const double fastest = larger(speed, size_of(state, start, start, rates) / step);
+    const double accurate = fastest > 0.0 ? pow(FIRST_CHANGE / fastest, 1.0 / ORDER) : whole;
+    return smaller(whole, smaller(100.0 * step, accurate));
+}
+
+/* y at a share of a step, of which `tried` has all that is needed. */
+typedef void (*Interpolant)(const void *tried, double share, double *y);
+
+/* Bring the state to each of the times inside a step that is going to be taken at which something is wanted; afterwards it
+ * is where it was. Returns 0 with a reason where it cannot be brought there. */
+static int look_inside(Instance *instance, double time, double step, double end, Interpolant interpolant, const void *tried) {
+    Wanted *wanted = instance->wanted;
+    if (!wanted || wanted->count == 0 || !(*wanted->times < end)) return 1;
+    State *state = &instance->state;
+    const State before = *state;
+    int made = 1;
+    while (made && wanted->count > 0 && *wanted->times < end) {
+        const double elapsed = *wanted->times - time;
+        double y[ROOM(SIZE)];
+        interpolant(tried, elapsed / step, y);
+        made = commit(instance, *wanted->times, elapsed, y);
+        if (made) {
+            wanted->take(instance, *wanted->times);
+            wanted->times++;
+            wanted->count--;
+        }
+        *state = before;
+    }
+    return made;
+}

@@ -12,7 +12,9 @@ import numpy as np
 from hydraulics.answers import in_order, node_at, picked
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component, Space
-from hydraulics.fluid import ISOTHERMAL, Array, Fluid, Mixture, capacity
+from hydraulics.conservation import CONSERVATIONS, held_mass
+from hydraulics.data import DataError
+from hydraulics.fluid import ISOTHERMAL, Array, Fluid, Mixture
 from hydraulics.moment import Moment
 from hydraulics.parameters import oil_parameters, parameters_of
 from hydraulics.quantity import Quantity, Values, belonging_to
@@ -22,6 +24,7 @@ PRESSURE_NOMINAL = 1e6
 _COMPRESSION = "pressure that oil without air would have; below zero where oil is missing"
 _TORN = "pressure of oil without air, which bears tension as no real oil does"
 """What the pressure is where the oil has no air."""
+_MASS = Quantity("oil.mass", "kg", description="mass of the oil in volumes, what sources and tanks hold left aside")
 
 
 class CircuitEquations:
@@ -40,7 +43,7 @@ class CircuitEquations:
     states
         Compressions of the nodes with a volume, or pressures where the oil has no air; and states of components.
     inputs, outputs
-        Those of the components, and pressures that are no states.
+        Those of the components, pressures that are no states, and the mass of the oil.
     limited
         Pressures, and what else must lie within limits at the start.
     parameters
@@ -53,6 +56,7 @@ class CircuitEquations:
         self._upstream = sorted(circuit.components, key=lambda each: -each.stage)
         self._sources = circuit.source_nodes
         self._has_air = circuit.oil.air_content > 0.0
+        self._conservation = CONSERVATIONS[circuit.oil.conserves]
         nodes = circuit.volume_nodes
         self._pressures = tuple(
             Quantity(
@@ -83,6 +87,7 @@ class CircuitEquations:
         self.outputs = (
             *_named(self._upstream, lambda component: component.outputs()),
             *(self._pressures if self._has_air else ()),
+            *((_MASS,) if nodes else ()),
         )
         held = (Quantity(f"{source.name}.pressure", "Pa") for source in self._sources.values() if self._has_air)
         self.limited = (*self._pressures, *held, *_named(self._downstream, lambda component: component.limited()))
@@ -92,7 +97,7 @@ class CircuitEquations:
     def rates(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the rates of the states, of pressures in Pa/s [Jaiswal2021, eq. 22], shape (k,).
 
-        What one node gives of oil with its air, others get; see `hydraulics.fluid`.
+        What one node gives others get; see `hydraulics.conservation`.
         """
         values = self._values(states, inputs, parameters)
         inflows = self._inflows(values)
@@ -117,6 +122,8 @@ class CircuitEquations:
             outputs += in_order(component, "evaluate_outputs", component.outputs(), component.evaluate_outputs(now))
         if self._has_air:
             outputs += [values[pressure.name] for pressure in self._pressures]
+        if self._circuit.volume_nodes:
+            outputs.append(self._mass(values))
         return _stack(outputs)
 
     def initial_states(self, parameters: Array) -> Array:
@@ -234,34 +241,30 @@ class CircuitEquations:
         port = next(port for port, each in source.ports().items() if each == node)
         return held[port]
 
-    def _relative_volume(self, node: str, values: Values) -> Array:
-        """Return the volume of oil with its air at a node's pressure by that of the oil alone."""
-        if node in self._sources:
-            gas_pressure = self._pressure(node, values) - values["oil.vapour_pressure"]
-        else:
-            gas_pressure = values[f"{node}.gas_pressure"]
-        return self._mixture(values).relative_volume(gas_pressure)
+    def _gas_pressure(self, node: str, values: Values) -> Array:
+        """Return what is left of a node's pressure without that of vapour, in Pa."""
+        if self._has_air and node not in self._sources:
+            return values[f"{node}.gas_pressure"]
+        return self._pressure(node, values) - self._oil(values).vapour_pressure
 
     def _inflows(self, values: Values) -> dict[str, Array]:
         """Sum up the flows into each node in m³/s, as volumes at the node's pressure."""
         nodes = (*self._circuit.volume_nodes, *self._sources)
         inflows: dict[str, Array] = {node: np.asarray(0.0) for node in nodes}
-        volumes = {node: self._relative_volume(node, values) for node in nodes} if self._has_air else {}
+        oil = self._oil(values)
+        volumes = {node: self._conservation.flowing_volume(oil, self._gas_pressure(node, values)) for node in nodes}
         moments = [(component, self._moment(component, values)) for component in self._upstream]
         for component, now in moments:
             for flow, *ends in component.flows(now):
                 origin, target = (node_at(component, "flows", end) for end in ends)
-                leaving = arriving = flow
-                if self._has_air:
-                    # Upstream the quotient is exactly one. It jumps at no flow only, so that the product does not.
-                    upstream = np.where(flow > 0.0, volumes[origin], volumes[target])
-                    leaving, arriving = (flow * (volumes[node] / upstream) for node in (origin, target))
+                leaving, arriving = _both_ends(flow, volumes[origin], volumes[target])
                 inflows[origin] = inflows[origin] - leaving
                 inflows[target] = inflows[target] + arriving
         for component, now in moments:
             for port, displaced in component.displacements(now).items():
                 node = node_at(component, "displacements", port)
-                inflows[node] = inflows[node] + displaced
+                growth = self._conservation.growth(now.pressure(port), _moving_walls(component, port, now))
+                inflows[node] = inflows[node] + growth * displaced
         return inflows
 
     def _spaces(self, values: Values) -> dict[str, list[Space]]:
@@ -272,15 +275,19 @@ class CircuitEquations:
                 spaces[node_at(component, "volumes", space.port)].append(space)
         return spaces
 
-    def _capacity(self, node: str, spaces: Sequence[Space], values: Values) -> Array | float:
+    def _capacity(self, node: str, spaces: Sequence[Space], values: Values) -> Array:
         """Return dV/dp of a node in m³/Pa [Jaiswal2021, eq. 42]."""
-        walls = [(volume, modulus) for _, volume, modulus in spaces if modulus is not None]
-        rigid = [space.volume for space in spaces if space.bulk_modulus is None]
-        if self._has_air:
-            compliance = self._mixture(values).compliance(values[f"{node}.gas_pressure"])
-        else:
-            compliance = 1.0 / values["oil.bulk_modulus"]
-        return capacity(compliance, np.sum(np.stack([volume for volume, _ in walls] + rigid)), walls)
+        compliance = self._oil(values).compliance_at(self._gas_pressure(node, values))
+        return self._conservation.capacity(compliance, self._pressure(node, values), spaces)
+
+    def _mass(self, values: Values) -> Array:
+        """Return the mass of the oil in the volumes in kg."""
+        oil, spaces = self._oil(values), self._spaces(values)
+        masses = (
+            held_mass(oil, self._pressure(node, values), self._gas_pressure(node, values), spaces[node])
+            for node in self._circuit.volume_nodes
+        )
+        return sum(masses, start=np.asarray(0.0))
 
     def _initial_pressures(self, values: Values) -> list[Array]:
         return [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
@@ -293,6 +300,40 @@ class CircuitEquations:
             return values[f"{node}.initial_pressure"]
         actuator = self._circuit.actuator(pressure.cylinder)
         return actuator.balanced_pressure(self._circuit.balanced_port(actuator), self._first_moment(actuator, values))
+
+
+def _both_ends(flow: Array, at_origin: Array | None, at_target: Array | None) -> tuple[Array, Array]:
+    """Return what leaves the origin of a flow and what arrives at its target, as volumes there in m³/s.
+
+    Parameters
+    ----------
+    flow
+        In m³/s, by the volume upstream.
+    at_origin, at_target
+        The volume that the same oil has at both ends, by any measure; None where it is the same.
+    """
+    if at_origin is None or at_target is None:
+        return flow, flow
+    # Upstream the quotient is exactly one. It jumps at no flow only, so that the product does not.
+    upstream = np.where(flow > 0.0, at_origin, at_target)
+    return flow * (at_origin / upstream), flow * (at_target / upstream)
+
+
+def _moving_walls(component: Component, port: str, now: Moment) -> Array | None:
+    """Return the modulus in Pa of the walls between which something moves at a port; None where they are rigid.
+
+    Raises
+    ------
+    DataError
+        When there are several volumes, some with elastic walls: it is not said then which of them changes.
+    """
+    walls = [space.bulk_modulus for space in component.volumes(now) if space.port == port]
+    if len(walls) > 1 and any(each is not None for each in walls):
+        raise DataError(
+            f"{component.type} '{component.name}': something moves at port '{port}', where it has {len(walls)} "
+            "volumes; which of them changes is not known, so leave it one there, and make the others hoses"
+        )
+    return walls[0] if walls else None
 
 
 def _named(

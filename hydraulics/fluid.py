@@ -1,37 +1,29 @@
-"""The fluid: oil with air in it, and the stiffness of a volume of it in elastic walls.
+"""The fluid: oil with air in it.
 
 Beside the oil there is a share α of its volume, counted at atmospheric pressure p_a, of air in bubbles. Their pressure
-g = p − p_v, what is left of the pressure p without that of the vapour p_v (Dalton), follows a polytropic law. With
-r = (p_a / g)^(1/n) the mixture has the volume 1 + α r where the oil has 1, and the bulk modulus
+g = p − p_v, what is left of the pressure p without that of the vapour p_v (Dalton), follows a polytropic law. Oil that
+has the volume 1 at p_a has e = exp((p_a − g) / K_oil) at g, and its air α r, r = (p_a / g)^(1/n). So the mixture has
+the volume v and the bulk modulus K, which belong together, −dv / v = dg / K:
 
-    K = (1 + α r) / (1 / K_oil + α r / (n g))
+    v = e + α r,   K = (e + α r) / (e / K_oil + α r / (n g))
 
 [Gholizadeh, Burton, Schoenau: Fluid bulk modulus: comparison of low pressure models, International Journal of Fluid
-Power 13 (2012); with n = 1 Merritt: Hydraulic Control Systems, 1967]. Where g falls to zero K falls like n g: the fluid
-becomes a gas, and no flow brings its pressure down to p_v.
+Power 13 (2012), compression alone; with n = 1 and e ≈ 1 Merritt: Hydraulic Control Systems, 1967]. Where g falls to
+zero K falls like n g: the fluid becomes a gas, and no flow brings its pressure down to p_v. The density is that of the
+oil at p_a by v; air weighs nothing beside it.
 
 Rules that make steps do not know that: a step in which the oil loses its stiffness may end below p_v, where there is no
 pressure. So the state of a volume is not its pressure but its compression s; any value of s is a pressure above p_v:
 
     s = g − c² / g,   g = s / 2 + √(s² / 4 + c²),   c² = α K_oil p_a.
 
-Oil takes its air along where it flows. What leaves a volume at the gas pressure g₁ arrives in one at g₂ as more of
-mixture or less, (1 + α r₂) / (1 + α r₁) times as much. So the amount of oil with its air is conserved, torn or not: in
-rigid walls the volume V holds
-
-    V (1 / (1 + α r) + ∫ dg / (K_oil (1 + α r)²)),
-
-the second part being the oil's own compression. That a flow expands or compresses the oil itself, by Δp / K_oil of it,
-is left out, as it is without air [Jaiswal2021, eq. 22].
-
-With n = 1 and rigid walls −ds / K_oil is the change of the mixture's volume by that of the oil alone: s is the pressure
-that oil without air would have, below zero where oil is missing.
+With n = 1, e ≈ 1 and rigid walls −ds / K_oil is the change of the mixture's volume by that of the oil alone: s is the
+pressure that oil without air would have, below zero where oil is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +36,8 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 
 
+Conserved = Literal["mass", "volume"]
+"""What flows conserve from one node to another; see `hydraulics.conservation`."""
 ISOTHERMAL = 1.0
 """Polytropic index of a gas that keeps its temperature."""
 
@@ -56,7 +50,7 @@ class Oil(Data):
     bulk_modulus
         In Pa.
     density
-        In kg/m³.
+        In kg/m³, at atmospheric pressure and without air.
     air_content
         Volume of the air in bubbles at atmospheric pressure, as a share of the oil's volume; 0.005 is what oil of a
         machine in order has, and what other libraries take. Air that is dissolved does not count until it is released:
@@ -67,6 +61,11 @@ class Oil(Data):
         have no time to. With 1 the equations are simpler, and it is no parameter of theirs.
     vapour_pressure
         In Pa, against vacuum. That of mineral oil is next to nothing; water-based fluids have some 1e4 Pa.
+    conserves
+        What flows conserve. "mass": oil expands where it flows from a higher to a lower pressure, and none appears or
+        is lost. "volume": it arrives with the volume that it left with, but for its air, and walls are as in
+        [Jaiswal2021, eqs. 22 and 23]. That is for comparison with such models: oil gets lost wherever it flows to a
+        lower pressure, Δp / K of it, and a closed damper, a closed circuit or a transmission runs dry.
     """
 
     bulk_modulus: Positive
@@ -74,6 +73,7 @@ class Oil(Data):
     air_content: Annotated[float, Field(ge=0, lt=1)] = 0.005
     polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2)] = ISOTHERMAL
     vapour_pressure: NonNegative = 0.0
+    conserves: Conserved = "mass"
 
 
 ATMOSPHERIC_PRESSURE = 101325.0
@@ -83,8 +83,8 @@ ATMOSPHERIC_PRESSURE = 101325.0
 class Mixture(NamedTuple):
     """Oil with air, as numbers or symbols; units as for `Oil`.
 
-    Without a polytropic index the air is isothermal, which saves a logarithm and an exponential: 1 / K_oil + α r / g is
-    then ds/dg / K_oil. Reciprocals take less time than quotients of quotients.
+    Without a polytropic index the air is isothermal, which saves a logarithm and an exponential. Reciprocals take less
+    time than quotients of quotients.
     """
 
     bulk_modulus: Array | float
@@ -111,16 +111,18 @@ class Mixture(NamedTuple):
         return 1.0 + self._scale * (1.0 / gas_pressure) ** 2
 
     def relative_volume(self, gas_pressure: Array) -> Array:
-        """Return the volume 1 + α r of oil with its air where the oil alone has 1."""
+        """Return the volume v of oil with its air where the oil alone has 1 at atmospheric pressure."""
+        return liquid_volume(gas_pressure, self.bulk_modulus) + self._air(gas_pressure)
+
+    def expansion_by_air(self, gas_pressure: Array) -> Array:
+        """Return the volume 1 + α r of oil with its air where the oil alone has 1, its own compression left aside."""
         return 1.0 + self._air(gas_pressure)
 
     def compliance(self, gas_pressure: Array) -> Array:
         """Return 1 / K in 1/Pa."""
-        volume = self.relative_volume(gas_pressure)
-        if self.polytropic_index is None:
-            return self.slope(gas_pressure) / (self.bulk_modulus * volume)
-        air = self._air(gas_pressure)
-        return (1.0 / self.bulk_modulus + air / (self.polytropic_index * gas_pressure)) / volume
+        liquid, air = liquid_volume(gas_pressure, self.bulk_modulus), self._air(gas_pressure)
+        index = 1.0 if self.polytropic_index is None else self.polytropic_index
+        return (liquid / self.bulk_modulus + air / (index * gas_pressure)) / (liquid + air)
 
     def _air(self, gas_pressure: Array) -> Array:
         """Return α r."""
@@ -152,30 +154,26 @@ class Fluid(NamedTuple):
 
     def compliance(self, pressure: Array) -> Array | float:
         """Return the reciprocal of the bulk modulus at a pressure in Pa, against vacuum, in 1/Pa."""
+        return self.compliance_at(pressure - self.vapour_pressure)
+
+    def relative_volume(self, pressure: Array) -> Array:
+        """Return the volume at a pressure in Pa, against vacuum, of oil that without air has 1 at atmospheric pressure.
+
+        The density is `density` by this volume.
+        """
+        return self.relative_volume_at(pressure - self.vapour_pressure)
+
+    def compliance_at(self, gas_pressure: Array) -> Array | float:
+        """Return 1 / K in 1/Pa at a gas pressure in Pa, which is exact where almost nothing but vapour is left."""
+        return 1.0 / self.bulk_modulus if self.mixture is None else self.mixture.compliance(gas_pressure)
+
+    def relative_volume_at(self, gas_pressure: Array) -> Array:
+        """Return v at a gas pressure in Pa."""
         if self.mixture is None:
-            return 1.0 / self.bulk_modulus
-        return self.mixture.compliance(pressure - self.vapour_pressure)
+            return liquid_volume(gas_pressure, self.bulk_modulus)
+        return self.mixture.relative_volume(gas_pressure)
 
 
-def capacity(
-    compliance: Array | float,
-    volume: Array | float,
-    walls: Sequence[tuple[Array | float, Array | float]],
-) -> Array | float:
-    """Return what a volume of oil in elastic walls takes in for a rise of its pressure, V / B_e in m³/Pa.
-
-    B_e is the effective bulk modulus of oil and walls together [Jaiswal2021, eq. 23].
-
-    Parameters
-    ----------
-    compliance
-        Reciprocal 1 / K of the fluid's bulk modulus in 1/Pa.
-    volume
-        The whole volume V in m³.
-    walls
-        For each subvolume with elastic walls, its volume in m³ and the modulus of its walls in Pa.
-    """
-    result = volume * compliance
-    for subvolume, stiffness in walls:
-        result = result + subvolume / stiffness
-    return result
+def liquid_volume(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
+    """Return the volume e at a gas pressure in Pa of oil that has 1 at atmospheric pressure."""
+    return np.exp((ATMOSPHERIC_PRESSURE - gas_pressure) / bulk_modulus)

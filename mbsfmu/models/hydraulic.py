@@ -23,6 +23,7 @@ from hydraulics import (
     balanced,
     catalogue_coefficient,
 )
+from hydraulics.fluid import Conserved
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.model import Beam, Cuboid, Mechanism, along
@@ -67,7 +68,7 @@ without friction have oil without air, the paper's eq. 23, in which pressures of
 of no real oil do: they are there to be held against other programs."""
 
 
-def actuation(name: str = "friction", air_content: float | None = None) -> Circuit:
+def actuation(name: str = "friction", air_content: float | None = None, conserves: Conserved = "volume") -> Circuit:
     """Return the circuit of both mechanisms: pump, valve, throttle, cylinder, three volumes.
 
     Parameters
@@ -76,6 +77,8 @@ def actuation(name: str = "friction", air_content: float | None = None) -> Circu
         One of `CIRCUITS`.
     air_content
         Air in the oil; that of the named circuit by default, and with 0 the paper's eq. 23.
+    conserves
+        What flows conserve, as for `Oil`: volume in the paper's eq. 22, by which the published works are met.
 
     Raises
     ------
@@ -90,6 +93,7 @@ def actuation(name: str = "friction", air_content: float | None = None) -> Circu
             bulk_modulus=1500e6,
             density=850.0,
             air_content=choice.air_content if air_content is None else air_content,
+            conserves=conserves,
         ),
         components=(
             PressureSource(name="pump", node="P", pressure=7.6e6),
@@ -129,13 +133,11 @@ def actuation(name: str = "friction", air_content: float | None = None) -> Circu
     )
 
 
-def _actuated(
-    name: str, mechanism: Mechanism, command: StepSignal, circuit: str, air_content: float | None
-) -> CoupledModel:
+def _actuated(name: str, mechanism: Mechanism, command: StepSignal, circuit: Circuit, suffix: str) -> CoupledModel:
     return CoupledModel(
-        name=name if circuit == "friction" else f"{name}-{circuit}",
+        name=name + suffix,
         description=f"hydraulically actuated {name} mechanism",
-        systems={"mechanism": mechanism, "circuit": actuation(circuit, air_content)},
+        systems={"mechanism": mechanism, "circuit": circuit},
         connections=(
             ("circuit.cylinder.force", "mechanism.cylinder.force"),
             ("mechanism.cylinder.length", "circuit.cylinder.length"),
@@ -149,7 +151,14 @@ def _actuated(
     )
 
 
-def four_bar(circuit: str = "friction", *, air_content: float | None = None) -> CoupledModel:
+def _suffix(circuit: str) -> str:
+    """Return what a model's name has behind that of the mechanism."""
+    return "" if circuit == "friction" else f"-{circuit}"
+
+
+def four_bar(
+    circuit: str = "friction", *, air_content: float | None = None, conserves: Conserved = "volume"
+) -> CoupledModel:
     """Return the hydraulically actuated four-bar mechanism [Jaiswal2021, fig. 4].
 
     Its circuit and the errors are those of `actuation`.
@@ -170,10 +179,12 @@ def four_bar(circuit: str = "friction", *, air_content: float | None = None) -> 
         forces=(Actuator(name="cylinder", start="ground.G", end="rocker.centre"),),
     )
     command = StepSignal(times=(1.0, 2.5, 5.0, 8.0), values=(10.0, 0.0, -10.0, 0.0))
-    return _actuated("four-bar", mechanism, command, circuit, air_content)
+    return _actuated("four-bar", mechanism, command, actuation(circuit, air_content, conserves), _suffix(circuit))
 
 
-def quick_return(circuit: str = "friction", *, air_content: float | None = None) -> CoupledModel:
+def quick_return(
+    circuit: str = "friction", *, air_content: float | None = None, conserves: Conserved = "volume"
+) -> CoupledModel:
     """Return the hydraulically actuated quick-return mechanism [Jaiswal2021, fig. 5].
 
     The published start angles are rounded; assembly closes the loops from there. Its circuit and the errors are those
@@ -205,4 +216,4 @@ def quick_return(circuit: str = "friction", *, air_content: float | None = None)
         forces=(Actuator(name="cylinder", start="ground.Q", end="crank.centre"),),
     )
     command = StepSignal(times=(1.0, 4.0, 6.5, 8.0), values=(-10.0, 0.0, 10.0, 0.0))
-    return _actuated("quick-return", mechanism, command, circuit, air_content)
+    return _actuated("quick-return", mechanism, command, actuation(circuit, air_content, conserves), _suffix(circuit))

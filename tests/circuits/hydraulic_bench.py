@@ -34,8 +34,8 @@ VALVE = 4e-4 / (10.0 * 35e5**0.5)
 TIME_CONSTANT = 1.0 / (2.0 * pi * 35.0)
 THROTTLE = 0.8 * (pi * 0.006**2 / 4.0) * (2.0 / 850.0) ** 0.5
 LAMINAR = 2e5
-AIRLESS = Oil(bulk_modulus=OIL, density=850.0, air_content=0.0)
-"""Oil of the paper's eq. 23."""
+AIRLESS = Oil(bulk_modulus=OIL, density=850.0, air_content=0.0, conserves="volume")
+"""Oil of the paper's eqs. 22 and 23."""
 AIRY = Oil(bulk_modulus=OIL, density=850.0, air_content=0.01, polytropic_index=1.3, vapour_pressure=200.0)
 """Oil in which every number counts."""
 

@@ -22,7 +22,7 @@ def test_names_are_unique_and_structured() -> None:
     assert names(equations.outputs) == [
         *(f"cylinder.{each}" for each in told),
         *("throttle.flow", "valve.flow_a", "valve.flow_b"),
-        *("pump.flow", "pump.power", "tank.flow", "tank.power"),
+        *("pump.flow", "pump.power", "tank.flow", "tank.power", "oil.mass"),
     ]
     assert [each.nominal for each in equations.states] == [1e6, 1e6, 1e6, 10.0]
 
@@ -117,8 +117,8 @@ def test_parameters_have_the_bounds_of_the_data_they_come_from(name: str) -> Non
 def test_states_of_oil_with_air_are_compressions() -> None:
     equations = CircuitEquations(generic_circuit())
     assert names(equations.states) == ["V1.compression", "V3.compression", "V2.compression", "valve.spool"]
-    assert names(equations.outputs)[-3:] == ["V1.pressure", "V3.pressure", "V2.pressure"]
-    assert [each.minimum for each in equations.outputs[-3:]] == [200.0] * 3
+    assert names(equations.outputs)[-4:] == ["V1.pressure", "V3.pressure", "V2.pressure", "oil.mass"]
+    assert [each.minimum for each in equations.outputs[-4:-1]] == [200.0] * 3
 
 
 def test_rods_must_stay_thinner_than_their_pistons() -> None:

@@ -191,7 +191,7 @@ def test_missing_and_unknown_fields_are_named() -> None:
     refused(
         lambda: Oil.from_dict({**OIL.to_dict(), "viscosity": 1.0}),
         "Oil: there is no field viscosity; there are bulk_modulus, density, air_content, polytropic_index, "
-        "vapour_pressure",
+        "vapour_pressure, conserves",
     )
 
 

@@ -19,6 +19,7 @@ import pytest
 from importer import Importer
 from relief_valve import ReliefValve
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import mbsfmu
 from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Throttle
@@ -104,8 +105,9 @@ def by_scipy(times: np.ndarray) -> np.ndarray:
         pilot = 2e6 * min(max((time - 0.2) / 0.1, 0.0), 1.0)
         wanted = min(max((pressure - TANK - CRACKING - pilot) / (FULL - CRACKING), 0.0), 1.0)
         relief = orifice(COEFFICIENT * lift * (2.0 - lift), pressure - TANK)
-        inflow = orifice(THROTTLE, PUMP - pressure) - relief
-        return [inflow / (VOLUME * (1.0 / OIL + 1.0 / WALLS)), (wanted - lift) / DELAY]
+        inflow = orifice(THROTTLE, PUMP - pressure) * np.exp((PUMP - pressure) / OIL) - relief
+        grown = 1.0 + (pressure - 101325.0) / WALLS
+        return [inflow / (VOLUME * (grown / OIL + 1.0 / WALLS)), (wanted - lift) / DELAY]
 
     solution = solve_ivp(
         rates, (0.0, times[-1]), [5e6, 0.0], "Radau", times, rtol=1e-10, atol=[1e-4, 1e-12], max_step=1e-3
@@ -124,10 +126,11 @@ def test_motion_is_that_of_equations_written_anew() -> None:
 
 @pytest.mark.parametrize("lift", [0.15, 0.6])
 def test_steady_state_is_that_in_closed_form(lift: float) -> None:
-    """At a lift the drop follows from the spring, the flow from the drop, the pump's pressure from the flow."""
+    """At a lift the drop follows from the spring, the flow from the drop, the pump's pressure from the flow's mass."""
     drop = CRACKING + lift * (FULL - CRACKING)
     flow = COEFFICIENT * lift * (2.0 - lift) * np.sqrt(drop)
-    pump = TANK + drop + (flow / THROTTLE) ** 2
+    feed = brentq(lambda each: THROTTLE * np.sqrt(each) * np.exp(each / OIL) - flow, LAMINAR, 1e9, rtol=1e-14)
+    pump = TANK + drop + feed
     model = rig(pump).model_copy(update={"signals": {}})
     result = model.simulation(step=5e-3).run(5.0)
     assert result["relief.opening"][-1] == pytest.approx(lift, rel=1e-7)

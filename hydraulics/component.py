@@ -50,7 +50,7 @@ class Stage(IntEnum):
 
 
 class Flow(NamedTuple):
-    """A flow between two ports.
+    """A flow between two ports; the same mass leaves and arrives (`hydraulics.conservation`).
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class Space(NamedTuple):
     port
         Name of the port.
     volume
-        In m³.
+        In m³, at atmospheric pressure.
     bulk_modulus
-        Of its walls in Pa; None where they are rigid.
+        Of its walls in Pa; None where they are rigid. A wall in which something moves is given alone at its port.
     """
 
     port: str
@@ -139,7 +139,10 @@ class Component(DynamicPart, abstract=True):
         return ()
 
     def displacements(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return what moving walls push out of ports into their nodes, in m³/s by the volume there."""
+        """Return what moving walls push out of ports into their nodes, in m³/s.
+
+        It is minus the rate of the volume at the port, as that is at atmospheric pressure.
+        """
         return {}
 
     def volumes(self, now: Moment) -> Iterable[Space]:  # noqa: ARG002

@@ -21,7 +21,7 @@ class Hose(Component):
     node
         The node whose volume it adds to.
     volume
-        In m³.
+        In m³, at atmospheric pressure.
     bulk_modulus
         Modulus of its walls in Pa.
     """

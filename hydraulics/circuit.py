@@ -80,6 +80,11 @@ class Circuit(Data):
         """Return the actuator of a name."""
         return next(each for each in self.actuators if each.name == name)
 
+    @property
+    def balanced_actuators(self) -> frozenset[str]:
+        """Names of the actuators whose loads set pressures at the start."""
+        return frozenset(each.cylinder for each in self.initial_pressures.values() if isinstance(each, Balanced))
+
     def balanced_port(self, actuator: Actuator) -> str:
         """Return the port of an actuator whose pressure at the start is to balance its load.
 

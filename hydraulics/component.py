@@ -179,11 +179,14 @@ class Actuator(Component, abstract=True):
         Its inputs that the mechanism drives, all of them or none.
     effort
         Its output that acts on the mechanism.
+    load
+        Its parameter that is the effort at the start, where one of its pressures can be balanced with that.
     """
 
     stage: ClassVar[Stage] = Stage.ACTUATOR
     motion: ClassVar[tuple[str, ...]] = ("length", "velocity")
     effort: ClassVar[str] = "force"
+    load: ClassVar[str | None] = None
 
     def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
         """Return the pressure in Pa at a port at which it carries its load at the start, given the other ports'.

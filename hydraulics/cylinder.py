@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -49,6 +49,7 @@ class Cylinder(Actuator):
         Of both end stops in s/m, relative to their force.
     """
 
+    load: ClassVar[str | None] = "initial_load"
     type: Literal["cylinder"] = "cylinder"
     piston: ChamberPort
     rod: ChamberPort

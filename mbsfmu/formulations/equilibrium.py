@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns, pivot_lengths
@@ -11,8 +9,6 @@ from mbsfmu.formulations.change_points import NEAR
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.workspace import Floats
-
-logger = logging.getLogger(__name__)
 
 UNBALANCED = 1e-9
 """Share of the largest load, or of one N or N m, above which a load that stays is told."""
@@ -90,27 +86,36 @@ def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadrat
     return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
-def balance(functions: SystemFunctions) -> list[float]:
-    """Return the values of the balancing inputs that keep the system at rest, in the order of `balances`.
+def balance(functions: SystemFunctions) -> tuple[list[float], str]:
+    """Return the values of the balancing inputs that keep the system at rest, and what they cannot hold.
 
     At rest, −Q(z, 0, u) + Φ_zᵀ λ = 0, linear in the forces u. In the directions N that the constraints leave
     free (Φ_z N = 0) the multipliers vanish. Of several solutions the one of least forces is taken; where there
-    is none (fewer actuators than degrees of freedom), the nearest, with a warning in the log.
+    is none (fewer actuators than degrees of freedom), the nearest. Which load then stays depends on the choice of N,
+    the motion that it begins does not: N (Nᵀ M N)⁻¹ Nᵀ Q.
+
+    Returns
+    -------
+    tuple
+        The values, in the order of `balances`, and a sentence where the system does not stay at rest; else "".
     """
     system = functions.system
     columns = [[each.name for each in system.inputs].index(name) for _, name in system.balances]
     functions.velocities[:] = 0.0
     functions.inputs[:] = 0.0
-    _, rest, _, by_inputs = functions.equilibrium()
+    mass, rest, _, by_inputs = functions.equilibrium()
     jacobian = functions.closure()[1]
     free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    left = np.max(np.abs(matrix @ forces - right), initial=0.0)
-    if left > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
-        logger.warning(
-            "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
-            system.name,
-            left,
+    left = right - matrix @ forces
+    told = ""
+    if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
+        begun = free @ np.linalg.lstsq(free.T @ mass @ free, left, rcond=RANK_TOLERANCE)[0]
+        first = int(np.argmax(np.abs(begun)))
+        variable = system.accelerations[first]
+        told = (
+            f"{system.name}: actuators alone cannot hold it at rest where it starts; "
+            f"{variable.name} would be {begun[first]:.3g} {variable.unit}"
         )
-    return [float(force) for force in forces]
+    return [float(force) for force in forces], told

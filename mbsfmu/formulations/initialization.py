@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ from mbsfmu.formulations.parameter_checks import check_parameters
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.workspace import Floats
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Start:
@@ -34,6 +37,8 @@ class Start:
         All parameters, those included that other parts calculate.
     calculated
         Calculated parameters by name.
+    moving
+        Sentences on parts that do not stay at rest there.
     """
 
     coordinates: Floats
@@ -41,6 +46,7 @@ class Start:
     states: Floats
     parameters: Floats
     calculated: dict[str, float]
+    moving: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,9 @@ class Initialization:
         return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
 
     def tell_changes(self, start: Start) -> None:
-        """Say in the log where a start differs from what its parameters say."""
+        """Say in the log where a start differs from what its parameters say, and what does not stay at rest there."""
+        for sentence in start.moving:
+            logger.warning(sentence)
         self.functions.parameters[:] = start.parameters
         tell_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
 
@@ -166,10 +174,13 @@ class Initialization:
         parameters = parameters.copy()
         check_parameters(self.system, parameters)
         values: list[float] = []
+        moving: list[str] = []
         for part in self.balanced_parts:
             count = len(part.functions.parameters)
             part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
-            values.extend(_balance_at_start(part.functions))
+            forces, told = _balance_at_start(part.functions)
+            values += forces
+            moving += [told] * bool(told)
             for calculated, parameter in self.feeds:
                 if calculated < len(values):
                     parameters[parameter] = values[calculated]
@@ -177,7 +188,8 @@ class Initialization:
         coordinates, velocities = _closed(self.functions)
         states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
-        return Start(coordinates, velocities, states, parameters, dict(zip(names, values, strict=True)))
+        calculated = dict(zip(names, values, strict=True))
+        return Start(coordinates, velocities, states, parameters, calculated, tuple(moving))
 
 
 def check_limits(functions: SystemFunctions) -> None:
@@ -207,7 +219,7 @@ def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
     return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
 
 
-def _balance_at_start(functions: SystemFunctions) -> list[float]:
+def _balance_at_start(functions: SystemFunctions) -> tuple[list[float], str]:
     functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
     functions.states[:] = np.asarray(functions.start()[2])
     return balance(functions)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from hydraulics import Circuit
+from hydraulics.component import Actuator
 from mbsfmu.data import DataError
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
@@ -43,6 +44,9 @@ def check_actuators(systems: Systems, connections: Connections, signals: Collect
             effort, motion = f"{name}.{actuator.effort}", [f"{name}.{each}" for each in actuator.motion]
             _check_missing(thing, effort, motion, connections, signals)
             _check_crossed(thing, effort, motion, systems, connections)
+            if isinstance(data, Circuit):
+                balanced = actuator.name in data.balanced_actuators
+                _check_load(name, actuator, balanced, systems, connections)
 
 
 def _check_missing(
@@ -78,6 +82,32 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
     if pushed and not movers & {_moved_by(target, systems) for target in pushed}:
         drives = " and ".join(f"'{target}'" for target in pushed)
         raise DataError(f"{thing} drives {drives}, but has {told}; what it drives must be what moves it")
+
+
+def _check_load(name: str, actuator: Actuator, balanced: bool, systems: Systems, connections: Connections) -> None:
+    """Refuse a load at the start that is of another thing than the motion, or missing where a pressure needs it."""
+    sources = {target: source for source, target in connections}
+    moving = next((sources[target] for each in actuator.motion if (target := f"{name}.{each}") in sources), None)
+    if moving is None or actuator.load is None:
+        return
+    thing, mover, load = f"{actuator.type} '{name}'", _owner(moving), f"{name}.{actuator.load}"
+    given = sources.get(load)
+    if given is not None and _owner(given) != mover:
+        raise DataError(
+            f"{thing} has its {actuator.load} from '{given}', but its motion from '{mover}'; both must be of one thing"
+        )
+    if given is None and balanced and getattr(actuator, actuator.load) == 0.0 and _is_held(mover, systems):
+        raise DataError(
+            f"nothing gives '{load}', with which the pressures of {thing} are balanced at the start: connect "
+            f"'{mover}.static_force' to it, or give it a value"
+        )
+
+
+def _is_held(mover: str, systems: Systems) -> bool:
+    """Tell whether a thing that moves is a force that calculates what it must be at rest."""
+    system, _, name = mover.partition(".")
+    data = systems[system]
+    return isinstance(data, Mechanism) and any(each.name == name and each.balancing for each in data.forces)
 
 
 def _moved_by(target: str, systems: Systems) -> str:

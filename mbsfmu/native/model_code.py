@@ -223,7 +223,9 @@ class _ModelCode:
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
         system = functions.system
-        names = f"(const char *const[]){strings(system.constraints)}"
+        accelerations = system.accelerations
+        texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
+        names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
         balance_inputs = f"{prefix}balance_inputs" if balances else "NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 import mbsfmu
+from hydraulics import Circuit
 from mbsfmu import CoupledModel, JointDrive, Mechanism, Prismatic, RigidBody, StepSignal
 from mbsfmu.data import DataError
 from mbsfmu.models import four_bar
@@ -20,6 +21,7 @@ def lines(circuit: str, force: str, length: str, velocity: str) -> tuple[tuple[s
         (f"{circuit}.cylinder.force", f"{force}.cylinder.force"),
         (f"{length}.cylinder.length", f"{circuit}.cylinder.length"),
         (f"{velocity}.cylinder.velocity", f"{circuit}.cylinder.velocity"),
+        (f"{length}.cylinder.static_force", f"{circuit}.cylinder.initial_load"),
     )
 
 
@@ -120,3 +122,32 @@ def test_signal_for_no_free_input_is_refused_where_the_model_is_made(target: str
     signals = {target: StepSignal(times=(0.0,), values=(1.0,))}
     with pytest.raises(DataError, match=f"'{target}' is no input that a signal can drive; "):
         mbsfmu.models.four_bar().model_copy(update={"signals": signals})
+
+
+def without_load(load: float = 0.0) -> CoupledModel:
+    """A four-bar whose cylinder balances its pressures, but is not told with what."""
+    model = four_bar()
+    circuit = model.systems["circuit"]
+    assert isinstance(circuit, Circuit)
+    parts = [
+        each.model_copy(update={"initial_load": load} if each.name == "cylinder" else {}) for each in circuit.components
+    ]
+    changed = Circuit(oil=circuit.oil, components=tuple(parts), initial_pressures=circuit.initial_pressures)
+    lines = [each for each in model.connections if not each[1].endswith("initial_load")]
+    return CoupledModel(name="without", systems={**model.systems, "circuit": changed}, connections=tuple(lines))
+
+
+def test_balanced_pressure_without_a_load_is_refused() -> None:
+    with pytest.raises(DataError) as caught:
+        without_load()
+    assert str(caught.value) == (
+        "nothing gives 'circuit.cylinder.initial_load', with which the pressures of cylinder 'circuit.cylinder' are "
+        "balanced at the start: connect 'mechanism.cylinder.static_force' to it, or give it a value"
+    )
+    assert without_load(2e4).simulation(compiled=False).get("cylinder.initial_load") == 2e4
+
+
+def test_load_of_another_cylinder_is_refused() -> None:
+    straight = lines("left", "a", "a", "a")
+    with pytest.raises(DataError, match=r"its motion from 'a\.cylinder'; both must be of one thing"):
+        twins(*straight[:-1], ("b.cylinder.static_force", "left.cylinder.initial_load"))

@@ -136,14 +136,47 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     }
 }
 
-/* The balancing inputs that keep the system at rest at its coordinates; the shortest where there are several.
- * Returns the load that stays. */
-static double balance(const Assembly *assembly, const Parts *parts, double *forces) {
+/* The largest element of N (N' M N)^-1 times the load that stays in the directions N, in `begun`; returns its index. */
+static int begin_moving(
+    const Assembly *assembly, int freedom, const double *mass, const double *basis, const double *load, double *begun
+) {
+    const int n = assembly->coordinates;
+    double work[ROOM(SQUARES_WORK(MOST_COORDINATES, MOST_COORDINATES))], matrix[ROOM(MOST_COORDINATES * MOST_COORDINATES)];
+    int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_COORDINATES))], first = 0;
+    double rates[ROOM(MOST_COORDINATES)];
+    for (int k = 0; k < freedom; k++) {
+        double moved[ROOM(MOST_COORDINATES)];
+        for (int i = 0; i < n; i++) {
+            moved[i] = 0.0;
+            for (int j = 0; j < n; j++) moved[i] += mass[i + n * j] * basis[j + n * k];
+        }
+        for (int l = 0; l < freedom; l++) {
+            double sum = 0.0;
+            for (int i = 0; i < n; i++) sum += basis[i + n * l] * moved[i];
+            matrix[l + freedom * k] = sum;
+        }
+    }
+    least_squares(freedom, freedom, matrix, load, rates, RANK_TOLERANCE, work, orders);
+    *begun = 0.0;
+    for (int i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < freedom; k++) sum += basis[i + n * k] * rates[k];
+        if (fabs(sum) > fabs(*begun)) {
+            *begun = sum;
+            first = i;
+        }
+    }
+    return first;
+}
+
+/* The balancing inputs that keep the system at rest at its coordinates; the shortest where there are several. Where it
+ * does not stay at rest, returns the acceleration that is largest and its index in `first`; else 0. */
+static double balance(const Assembly *assembly, const Parts *parts, double *forces, int *first) {
     const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
     double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)];
     double rates[ROOM(MOST_STATES)], by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
     double basis[ROOM(MOST_COORDINATES * MOST_COORDINATES)], matrix[ROOM(MOST_COORDINATES * MOST_INPUTS)];
-    double right[ROOM(MOST_COORDINATES)], left = 0.0;
+    double right[ROOM(MOST_COORDINATES)], begun;
     double work[ROOM(SQUARES_WORK(MOST_SIDE, MOST_SIDE))];
     int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
     Closure closure;
@@ -164,9 +197,9 @@ static double balance(const Assembly *assembly, const Parts *parts, double *forc
     }
     least_squares(freedom, count, matrix, right, forces, RANK_TOLERANCE, work, orders);
     for (int k = 0; k < freedom; k++) {
-        double sum = -right[k];
-        for (int column = 0; column < count; column++) sum += matrix[k + freedom * column] * forces[column];
-        if (fabs(sum) > left) left = fabs(sum);
+        for (int column = 0; column < count; column++) right[k] -= matrix[k + freedom * column] * forces[column];
     }
-    return left > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0) ? left : 0.0;
+    if (!(magnitude(right, freedom) > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0))) return 0.0;
+    *first = begin_moving(assembly, freedom, mass, basis, right, &begun);
+    return begun;
 }

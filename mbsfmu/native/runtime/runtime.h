@@ -50,7 +50,7 @@ typedef struct {
     int coordinates, states, inputs, constraints;
     int first_parameter;            /* where its parameters stand among those of the whole */
     const char *name;
-    const char *const *constraint_names;
+    const char *const *constraint_names, *const *acceleration_names, *const *acceleration_units;
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
     void (*all_closure)(const Parts *, double *violation, double *jacobian);
     void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs);

@@ -54,12 +54,13 @@ static int balance_part(Instance *instance, const Assembly *assembly) {
     double inputs[ROOM(MOST_INPUTS)];
     parts.inputs = inputs;
     if (!assemble(instance, assembly, &parts)) return 0;
-    const double left = balance(assembly, &parts, state->calculated + assembly->first_calculated);
-    if (left > 0.0) {
+    int first = 0;
+    const double begun = balance(assembly, &parts, state->calculated + assembly->first_calculated, &first);
+    if (begun != 0.0) {
         report(
             instance, DONE_WITH_WARNING,
-            "%s: the actuators cannot hold it at rest where it starts; a load of up to %.3g N m stays",
-            assembly->name, left
+            "%s: actuators alone cannot hold it at rest where it starts; %s would be %.3g %s", assembly->name,
+            assembly->acceleration_names[first], begun, assembly->acceleration_units[first]
         );
     }
     for (int k = 0; k < FEEDS; k++) {

@@ -11,7 +11,7 @@ from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.partition import RANK_TOLERANCE, Partition, choose
+from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 CLOSED = 1e-9
 """Largest violation in m and rad at which the loops count as closed."""
 GIVEN = 1e-4
-"""Velocities that are given and not zero follow from others only where these move this many times as fast."""
+"""What is given and not zero follows from others only where these move this many times as fast."""
 STEP_LIMIT = 0.5
 """A Gauss–Newton step moves no coordinate further than this in rad or m …"""
 SMALLEST_SHARE = 1e-3
@@ -33,8 +33,9 @@ _SAMPLE_SPREAD = 0.05
 def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
     """Return the coordinates on the constraints that are near the given ones.
 
-    The independent coordinates (by full pivoting) keep their given values where the loops can be closed so;
-    elsewhere all coordinates move by as little as possible. Redundant constraints do no harm.
+    Coordinates that are given, which zero is not, stay where the others alone can close the loops. Elsewhere the
+    independent ones (by full pivoting) keep their values where the loops can be closed so; else all coordinates move by
+    as little as possible. Redundant constraints do no harm.
 
     Parameters
     ----------
@@ -48,21 +49,24 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
     InputError
         When the loops cannot be closed from there.
     """
-    everything = np.arange(len(guess))
-    nearest, violation = _approach(functions, guess, everything)
-    gap = np.max(np.abs(violation), initial=0.0)
+    for given in (guess != 0.0, np.zeros(len(guess), dtype=bool)):
+        nearest, violation = _approach(functions, guess, np.flatnonzero(~given))
+        if not violation.size:
+            return nearest
+        gap = np.max(np.abs(violation))
+        if gap < CLOSED:
+            break
     if not gap < CLOSED:
         worst = functions.system.constraints[int(np.argmax(np.abs(violation)))]
         raise InputError(
             f"{functions.system.name} cannot be assembled: from the given start values the loops come no closer "
             f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
         )
-    if not violation.size:
-        return nearest
-    partition = _partition(functions, nearest)
+    dependent = _dependent(_closure_at(functions, nearest)[1], given)
+    independent = np.setdiff1d(np.arange(len(guess)), dependent)
     kept = nearest.copy()
-    kept[partition.independent] = guess[partition.independent]
-    kept, violation = _approach(functions, kept, partition.dependent)
+    kept[independent] = guess[independent]
+    kept, violation = _approach(functions, kept, dependent)
     return kept if np.max(np.abs(violation)) < CLOSED else nearest
 
 
@@ -74,9 +78,7 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return velocities.copy()
-    rank = int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE))
-    order = pivot_columns(jacobian * np.where(velocities == 0.0, 1.0, GIVEN))[1]
-    dependent = np.sort(order[:rank])
+    dependent = _dependent(jacobian, velocities != 0.0)
     independent = np.setdiff1d(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent]
     result = velocities.copy()
@@ -84,9 +86,13 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     return result
 
 
-def _partition(functions: SystemFunctions, coordinates: Floats) -> Partition:
-    jacobian = _closure_at(functions, coordinates)[1]
-    return choose(jacobian, int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE)))
+def _dependent(jacobian: Floats, given: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return which columns follow from the others, ascending: given ones only where it must be."""
+    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, 1.0))[1][: _rank(jacobian)])
+
+
+def _rank(jacobian: Floats) -> int:
+    return int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE))
 
 
 def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -143,7 +149,7 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
-    rank = int(max(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE) for jacobian in jacobians))
+    rank = max(_rank(jacobian) for jacobian in jacobians)
     rows = functions.expressions.moving_rows
     redundant = len(system.constraints) - rank
     if redundant:

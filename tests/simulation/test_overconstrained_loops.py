@@ -335,6 +335,20 @@ def test_start_angles_that_do_not_close_a_loop_are_told(caplog: pytest.LogCaptur
             assert f"{name} starts at {found:.6g} instead of {parameter:.6g} rad: the start values do not" in told[0]
 
 
+@pytest.mark.parametrize(
+    "left_out", [("link_1",), ("link_2",), ("link_3",), ("link_1", "link_3"), ("link_2", "link_3")]
+)
+def test_start_angles_that_are_left_out_follow_from_those_that_are_given(left_out: tuple[str, ...]) -> None:
+    """Zero counts as not given: what is given stays, the others are Bennett's."""
+    closed = {"link_1": 1.0, "link_2": float(bennett_angle(1.0)), "link_3": -1.0}
+    simulation = bennett().simulation(compiled=False)
+    for name, angle in closed.items():
+        simulation.set(f"{name}.angle_start", 0.0 if name in left_out else angle)
+    simulation.initialize()
+    for name, angle in closed.items():
+        assert simulation.get(f"{name}.angle") == pytest.approx(angle, abs=1e-9)
+
+
 @pytest.mark.parametrize("size", [1e-4, 0.01, 0.1])
 def test_small_linkages_move_as_large_ones(size: float) -> None:
     """Of the same density, gravity in proportion: penalty forces must not outweigh light bodies by all digits."""

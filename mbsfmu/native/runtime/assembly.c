@@ -51,28 +51,43 @@ static void approach(
     }
 }
 
-static int rank_of(const Assembly *assembly, const Closure *closure) {
+/* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
+ * their number. */
+static int choose_dependent(const Assembly *assembly, const Closure *closure, const int *given, int *dependent) {
+    const int m = assembly->constraints, n = assembly->coordinates;
     double factors[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], scales[ROOM(MOST_SIDE)];
     int order[ROOM(MOST_COORDINATES)];
     memcpy(factors, closure->jacobian, sizeof factors);
-    return orthogonalize(
-        assembly->constraints, assembly->coordinates, factors, scales, order, RANK_TOLERANCE
-    );
+    const int rank = orthogonalize(m, n, factors, scales, order, RANK_TOLERANCE);
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * (given[j] ? GIVEN : 1.0);
+    }
+    take_pivots(m, n, factors, rank, 0.0, dependent);
+    return rank;
 }
 
-/* Close the loops near the given coordinates; independent ones keep their values where that is possible, the others
- * are marked as moving. Writes a reason and returns 0 where it is impossible. */
+/* Close the loops near the given coordinates. What is not zero stays where the others alone can close them; elsewhere
+ * independent coordinates keep their values where that is possible, the others are marked as moving. Writes a reason and
+ * returns 0 where it is impossible. */
 static int close_loops(
     const Assembly *assembly, const Parts *parts, double *coordinates, int *moving, char *reason, size_t room
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
-    double nearest[ROOM(MOST_COORDINATES)];
+    double nearest[ROOM(MOST_COORDINATES)], gap = 0.0;
+    int given[ROOM(MOST_COORDINATES)];
     Closure closure;
-    for (int j = 0; j < n; j++) moving[j] = m > 0;
+    for (int j = 0; j < n; j++) moving[j] = 0;
     if (m == 0) return 1;
-    memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
-    approach(assembly, parts, nearest, moving, &closure);
-    const double gap = largest_magnitude(closure.violation, m);
+    for (int all = 0; all < 2; all++) {
+        for (int j = 0; j < n; j++) {
+            given[j] = !all && coordinates[j] != 0.0;
+            moving[j] = !given[j];
+        }
+        memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
+        approach(assembly, parts, nearest, moving, &closure);
+        gap = largest_magnitude(closure.violation, m);
+        if (gap < ASSEMBLED) break;
+    }
     if (!(gap < ASSEMBLED)) {
         int worst = 0;
         for (int i = 0; i < m; i++) {
@@ -86,7 +101,7 @@ static int close_loops(
         );
         return 0;
     }
-    choose(m, n, closure.jacobian, rank_of(assembly, &closure), moving);
+    choose_dependent(assembly, &closure, given, moving);
     for (int j = 0; j < n; j++) {
         if (moving[j]) coordinates[j] = nearest[j];
     }
@@ -98,17 +113,6 @@ static int close_loops(
     return 1;
 }
 
-/* Mark the velocities that follow from the others: those that are given and not zero only where it must be. */
-static void choose_velocities(
-    int rows, int columns, const double *jacobian, int rank, const double *velocities, int *dependent
-) {
-    double scaled[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
-    for (int j = 0; j < columns; j++) {
-        for (int i = 0; i < rows; i++) scaled[i + rows * j] = jacobian[i + rows * j] * (velocities[j] == 0.0 ? 1.0 : GIVEN);
-    }
-    take_pivots(rows, columns, scaled, rank, 0.0, dependent);
-}
-
 /* Give velocities that leave the loops closed. */
 static void close_rates(const Assembly *assembly, const Parts *parts, const double *coordinates, double *velocities) {
     const int n = assembly->coordinates, m = assembly->constraints;
@@ -116,11 +120,12 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], driven[ROOM(MOST_CONSTRAINTS)];
     double solution[ROOM(MOST_COORDINATES)];
-    int dependent[ROOM(MOST_COORDINATES)], count = 0;
+    int dependent[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)], count = 0;
     Closure closure;
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
-    choose_velocities(m, n, closure.jacobian, rank_of(assembly, &closure), velocities, dependent);
+    for (int j = 0; j < n; j++) given[j] = velocities[j] != 0.0;
+    choose_dependent(assembly, &closure, given, dependent);
     for (int i = 0; i < m; i++) driven[i] = 0.0;
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {

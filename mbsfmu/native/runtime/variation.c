@@ -35,7 +35,7 @@ static void follow(
 static int vary_start(const Assembly *assembly, const Parts *parts) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
-    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)];
+    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)];
     char reason[sizeof ((Instance *)NULL)->reason];
     Variation found;
     Closure closed;
@@ -57,11 +57,10 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
         double point[ROOM(MOST_COORDINATES)];
         memcpy(point, parts->coordinates, sizeof(double) * (size_t)n);
         close_at(assembly, parts, point, &closed);
-        rank = rank_of(assembly, &closed);
         for (int j = 0; j < n; j++) { /* where one is zero, that of a moment along the direction decides */
-            if (velocities[j] == 0.0) velocities[j] = start.velocities[j];
+            given[j] = velocities[j] != 0.0 || start.velocities[j] != 0.0;
         }
-        choose_velocities(m, n, closed.jacobian, rank, velocities, dependent);
+        rank = choose_dependent(assembly, &closed, given, dependent);
     }
     for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];
     if (rank > 0) {

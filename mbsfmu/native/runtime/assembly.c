@@ -74,7 +74,7 @@ static int close_loops(
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double nearest[ROOM(MOST_COORDINATES)], gap = 0.0;
-    int given[ROOM(MOST_COORDINATES)];
+    int given[ROOM(MOST_COORDINATES)] = {0};
     Closure closure;
     for (int j = 0; j < n; j++) moving[j] = 0;
     if (m == 0) return 1;
@@ -120,7 +120,7 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], driven[ROOM(MOST_CONSTRAINTS)];
     double solution[ROOM(MOST_COORDINATES)];
-    int dependent[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)], count = 0;
+    int dependent[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0}, count = 0;
     Closure closure;
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);

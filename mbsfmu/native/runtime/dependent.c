@@ -77,6 +77,14 @@ static int place(Instance *instance, const int *dependent, const double *coordin
     return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
 }
 
+/* Choose by the lengths of columns, which are the same in every frame; marks dependent coordinates. Returns 0 where rank
+ * is missing. */
+static int choose(int rows, int columns, const double *jacobian, int rank, int *dependent) {
+    double factors[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
+    memcpy(factors, jacobian, sizeof(double) * (size_t)(rows * columns));
+    return take_pivots(rows, columns, factors, rank, RANK_TOLERANCE, dependent);
+}
+
 static int partition(Instance *instance, int *dependent) {
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
     for (int j = 0; j < COORDINATES; j++) dependent[j] = 0;

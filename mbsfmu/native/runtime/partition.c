@@ -11,11 +11,3 @@ static int take_pivots(int rows, int columns, double *matrix, int rank, double t
     for (int k = 0; k < rank; k++) dependent[order[k]] = 1;
     return 1;
 }
-
-/* Choose by the lengths of columns, which are the same in every frame; marks dependent coordinates. Returns 0 where rank
- * is missing. */
-static int choose(int rows, int columns, const double *jacobian, int rank, int *dependent) {
-    double factors[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
-    memcpy(factors, jacobian, sizeof(double) * (size_t)(rows * columns));
-    return take_pivots(rows, columns, factors, rank, RANK_TOLERANCE, dependent);
-}

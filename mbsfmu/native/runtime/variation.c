@@ -35,7 +35,7 @@ static void follow(
 static int vary_start(const Assembly *assembly, const Parts *parts) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
-    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)];
+    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0};
     char reason[sizeof ((Instance *)NULL)->reason];
     Variation found;
     Closure closed;

@@ -46,7 +46,7 @@ class CoupledModel(ModelData):
         Raises
         ------
         DataError
-            When connections close an algebraic loop, or one carries what depends on accelerations.
+            When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
         """
         return coupled_system(self, absolute=absolute)
 

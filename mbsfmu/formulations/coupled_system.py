@@ -114,7 +114,7 @@ class CoupledSystem(
     ------
     DataError
         When a connection names what is not there, drives something twice, joins different units, or closes an
-        algebraic loop.
+        algebraic loop that is not linear.
     """
 
     def __init__(self, name: str, parts: dict[str, System], connections: Iterable[tuple[str, str]]) -> None:
@@ -269,10 +269,9 @@ class CoupledSystem(
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
             return Instant(inputs=inputs, **{each: shares[part] for each, shares in cut.items()})
 
-        for wires in self._levels:
-            readings = {part: _read(self.parts[part], at(part)) for part in {wire.source for wire in wires}}
-            for wire in wires:
-                entries[wire.target][wire.input] = readings[wire.source][wire.output]
+        for level in self._levels:
+            for wire, value in level.values(self.parts, at):
+                entries[wire.target][wire.input] = value
         return [at(part) for part in range(len(self.parts))]
 
     # -- functions ------------------------------------------------------------------------------------------
@@ -329,11 +328,6 @@ class CoupledSystem(
 def _cut(vector: Array, sizes: Sequence[int]) -> list[Array]:
     """Return pieces of a vector of these sizes; none of what is empty."""
     return [vector[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-
-
-def _read(part: System, instant: Instant) -> Array:
-    outputs = part.evaluate_outputs(instant)
-    return np.concatenate([outputs, instant.coordinates, instant.velocities, instant.states, instant.discrete])
 
 
 def _reads(pattern: NDArray[np.bool_], one: Sampling, other: Sampling) -> bool:

@@ -54,7 +54,7 @@ def coupled_system(model: ModelData, *, absolute: bool) -> CoupledSystem:
     Raises
     ------
     DataError
-        When connections close an algebraic loop, or one carries what depends on accelerations.
+        When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
     """
     return CoupledSystem(model.name, _parts(model, absolute=absolute), model.connections)
 

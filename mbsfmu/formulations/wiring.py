@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
 
 from mbsfmu.data import DataError, meant
 from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.levels import AlgebraicLoop, Level, Wire
 from mbsfmu.formulations.system import System
 from mbsfmu.variables import Variable
-
-
-@dataclass(frozen=True)
-class Wire:
-    """A connection between variables of two parts, by their indices.
-
-    Attributes
-    ----------
-    source, target
-        Indices of the parts.
-    output
-        Index in the readings of the source (outputs, coordinates, velocities, states, discrete states, in this order).
-    input
-        Index of the target's input.
-    """
-
-    source: int
-    output: int
-    target: int
-    input: int
 
 
 @dataclass(frozen=True)
@@ -124,40 +106,45 @@ class Wiring:
             raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
         return self._names.index(part), variable
 
-    def levels(self) -> list[list[Wire]]:
-        """Return the wires by level: what those of one level carry depends on inputs of lower levels alone.
+    def levels(self) -> list[Level]:
+        """Return the wires by level: what those of one level carry depends on inputs of lower levels, or of its loop.
 
         Raises
         ------
         DataError
-            When an output depends on itself through the connections, or on accelerations.
+            When an output that drives an input depends on accelerations, or a loop cannot be solved.
         """
-        graph: dict[Wire, list[Wire]] = {}
         traced = [SystemExpressions(part) for part in self._parts]
-        for wire in self.wires:
-            outputs = self._parts[wire.source].outputs
-            if wire.output >= len(outputs):
-                graph[wire] = []
-                continue
-            source = traced[wire.source]
-            # Updates know accelerations, and nothing else asks for what they read.
-            sampled = bool(self._parts[wire.target].samplings)
-            if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
-                raise DataError(
-                    f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
-                )
-            needed = source.depends(source.outputs, "inputs")[wire.output]
-            graph[wire] = [each for each in self.wires if each.target == wire.source and needed[each.input]]
-        try:
-            order = list(TopologicalSorter(graph).static_order())
-        except CycleError as error:
-            loop = " → ".join(self.source(wire).name for wire in error.args[1])
-            raise DataError(f"connections close an algebraic loop: {loop}") from None
-        depth: dict[Wire, int] = {}
-        for wire in order:
-            depth[wire] = 1 + max((depth[each] for each in graph[wire]), default=0)
-        last = max(depth.values(), default=0)
-        return [[wire for wire in self.wires if depth[wire] == level] for level in range(1, 1 + last)]
+        needs = np.array([self._needed_by(wire, traced[wire.source]) for wire in self.wires], dtype=bool)
+        needs = needs.reshape(len(self.wires), len(self.wires))
+        for _ in range(len(self.wires).bit_length()):
+            needs = needs | (needs.astype(int) @ needs.astype(int)).astype(bool)
+        mutual = needs & needs.T
+        depth = np.zeros(len(self.wires), dtype=int)
+        # Those of a loop need the same; what needs a loop without being in one comes behind it.
+        for index in sorted(range(len(depth)), key=lambda index: (needs[index].sum(), not mutual[index, index])):
+            depth[index] = 1 + np.max(depth[needs[index] & ~mutual[index]], initial=0)
+        result: list[Level] = []
+        for level in range(1, 1 + int(np.max(depth, initial=0))):
+            there = np.flatnonzero(depth == level).tolist()
+            result.append(Level([self.wires[index] for index in there if not mutual[index, index]]))
+            loops = dict.fromkeys(tuple(np.flatnonzero(mutual[index]).tolist()) for index in there)
+            result += [AlgebraicLoop([self.wires[index] for index in loop], traced) for loop in loops if loop]
+        return result
+
+    def _needed_by(self, wire: Wire, source: SystemExpressions) -> list[bool]:
+        """Return which wires decide at once what a wire carries."""
+        outputs = source.system.outputs
+        if wire.output >= len(outputs):
+            return [False] * len(self.wires)
+        # Updates know accelerations, and nothing else asks for what they read.
+        sampled = bool(self._parts[wire.target].samplings)
+        if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
+            raise DataError(
+                f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
+            )
+        needed = source.depends(source.outputs, "inputs")[wire.output]
+        return [each.target == wire.source and bool(needed[each.input]) for each in self.wires]
 
     def source(self, wire: Wire) -> Variable:
         """Return the variable that a wire reads."""

@@ -16,6 +16,14 @@ _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re
 _ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\d+\]\[(\d+)\] : 0")
 _RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\d+\]\[(\d+)\]=")
 _HELPER = re.compile(r"^casadi_real (casadi_\w+)\(.*?\) \{.*?\}$", re.DOTALL | re.MULTILINE)
+_WORDS = {
+    "casadi_real": "double",
+    "casadi_fmax(": "larger(",
+    "casadi_fmin(": "smaller(",
+    "casadi_nan": "NAN",
+    "casadi_inf": "INFINITY",
+}
+"""What is called otherwise here than in CasADi's C."""
 _LOCAL = re.compile(r"\ba\d+\b")
 _DECLARATION = re.compile(r"^  double a\d+[^=]*;$")
 _LONG = 5000  # statements from which on a function is cut
@@ -44,7 +52,8 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)]
     body = _ARGUMENT.sub(lambda found: f"p->{names[int(found[1])]}[{found[2]}]", match[1])
     body = _RESULT.sub(lambda found: f"{targets[int(found[1])]}[{found[2]}]=", body)
-    body = body.replace("casadi_real", "double").replace("casadi_fmax(", "larger(").replace("casadi_fmin(", "smaller(")
+    for word, own_word in _WORDS.items():
+        body = body.replace(word, own_word)
     for found in _HELPER.finditer(code):
         if f"{found[1]}(" in body:
             helpers[found[1]] = "static " + found[0].replace("casadi_real", "double")

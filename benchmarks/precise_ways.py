@@ -63,6 +63,7 @@ class Unit(Way):
         self, machine: Machine, formulation: str, solver: str, settings: tuple[float, ...], folder: Path
     ) -> None:
         self.name = f"{solver}, {formulation}"
+        self.solver = solver
         self.settings = settings
         self._machine = machine
         self._equal = solver == "trapezoidal"
@@ -75,9 +76,10 @@ class Unit(Way):
         self._references = {each.name: each.valueReference for each in description.modelVariables}
         self._slave = instantiate_fmu(fmpy.extract(str(path), str(place / "unit")), description, "CoSimulation")
 
-    def run(self, setting: float) -> tuple[np.ndarray, float]:
-        """Make all communication steps; values are read outside what is measured."""
-        slave, step = self._slave, self._machine.communication
+    def run(self, setting: float, pieces: int = 1) -> tuple[np.ndarray, float]:
+        """Make all communication steps, in pieces; values are read outside what is measured."""
+        slave, whole = self._slave, self._machine.communication
+        step = whole / pieces
         slave.setupExperiment(startTime=0.0, tolerance=None if self._equal else setting)
         if self._equal:
             slave.setReal([self._references["solver.step"]], [setting])
@@ -86,7 +88,8 @@ class Unit(Way):
         found, seconds = np.empty(SAMPLES), 0.0
         for index in range(SAMPLES):
             begin = time.process_time()
-            slave.doStep(index * step, step)
+            for piece in range(pieces):
+                slave.doStep(index * whole + piece * step, step)
             seconds += time.process_time() - begin
             (found[index],) = slave.getReal([self._references[self._machine.variable]])
         slave.reset()

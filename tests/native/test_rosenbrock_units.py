@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from importer import Importer
 from native_units import model_of
+from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal
@@ -21,7 +22,15 @@ def ramped() -> CoupledModel:
     return model.model_copy(update={"signals": dict.fromkeys(model.signals, signal)})
 
 
+def pushed() -> CoupledModel:
+    """The damped oscillator with a force that rises and falls: accelerations depend on time, works on velocities."""
+    signal = LinearSignal(times=(0.0, 0.3, 0.71, 0.9), values=(0.0, 40.0, -30.0, 0.0))
+    return oscillator(driven=False).model_copy(update={"signals": {"mechanism.motor.force": signal}})
+
+
 CASES = {
+    "oscillator": (pushed, "double-step", "rodas5p", 0.9),
+    "oscillator, dca": (pushed, "dca", "rodas5p", 0.9),
     "four-bar": (ramped, "double-step", "rodas5p", 0.9),
     "ball-pendulum": (lambda: model_of("ball-pendulum"), "hdca", "rodas4", 0.6),
     "loop-4": (lambda: model_of("loop-4"), "dca", "rodas5p", 0.6),

@@ -50,7 +50,7 @@ class Data(BaseModel):
     def _no_truths(cls, data: Any) -> Any:
         """Refuse true and false for numbers, which pydantic takes for 1 and 0."""
         for name, field in cls.model_fields.items():
-            takes = bool in (field.annotation, *get_args(field.annotation))
+            takes = any(each in (bool, object) for each in _types(field.annotation))
             value = data.get(name) if isinstance(data, Mapping) and not takes else None
             for each in _elements(value):
                 if isinstance(each, bool):
@@ -102,6 +102,13 @@ class Data(BaseModel):
         if not isinstance(data, dict):
             raise DataError(f"{cls.__name__}: {_shortened(repr(data))} is not an object with named fields")
         return cls(**data)
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """Yield a type, and what it is made of."""
+    yield annotation
+    for each in get_args(annotation):
+        yield from _types(each)
 
 
 def _elements(value: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
-    from mbsfmu.comparison import Comparison, compare
+    from mbsfmu.comparison import Comparison, ComparisonOptions, compare
     from mbsfmu.cosim import CosimulationError, CosimulationResult, CouplingOptions, cosimulate
     from mbsfmu.coupled import CoupledModel
     from mbsfmu.data import Array, DataError, Parameter, Quantity
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     )
     from mbsfmu.signals import LinearSignal, StepSignal
     from mbsfmu.simulation.options import RunOptions
-    from mbsfmu.studies import sweep
+    from mbsfmu.studies import StudyOptions, sweep
     from mbsfmu.trajectory import Trajectory
 
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
-    "comparison": "compare Comparison",
+    "comparison": "compare Comparison ComparisonOptions",
     "cosim": "cosimulate CosimulationError CosimulationResult CouplingOptions",
     "coupled": "CoupledModel",
     "data": "Array DataError Parameter Quantity",
@@ -73,7 +73,7 @@ _HOMES = {
     "SpringDamper Universal",
     "signals": "LinearSignal StepSignal",
     "simulation.options": "RunOptions",
-    "studies": "sweep",
+    "studies": "StudyOptions sweep",
     "trajectory": "Trajectory",
 }
 _PACKAGES = ("cosim", "models")
@@ -103,6 +103,7 @@ __all__ = [
     "Block",
     "BodyPoint",
     "Comparison",
+    "ComparisonOptions",
     "CosimulationError",
     "CosimulationResult",
     "CoupledModel",
@@ -148,6 +149,7 @@ __all__ = [
     "Spherical",
     "SpringDamper",
     "StepSignal",
+    "StudyOptions",
     "Trajectory",
     "Universal",
     "Vector",

@@ -162,6 +162,31 @@ class Switch(Option):
         return bool(value)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Several(Option):
+    """An option that is a list of values, at least one, and none twice.
+
+    Attributes
+    ----------
+    each
+        What each of them is.
+    """
+
+    each: Option
+
+    def taken(self, name: str, value: Any) -> tuple[Any, ...]:
+        """Return the values."""
+        one = self.each.words(name)
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"the {self.words(name)} are {value!r}; they must be a list")
+        values = tuple(self.each.taken(name, each) for each in value)
+        if not values:
+            raise InputError(f"there is no {one}; at least one is needed")
+        if len(set(values)) < len(values):
+            raise InputError(f"a {one} is given twice: {', '.join(str(each) for each in values)}")
+        return values
+
+
 class Options(Data):
     """Base of the options of something: frozen, checked one by one and with each other.
 

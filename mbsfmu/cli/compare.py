@@ -4,55 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Unpack
 
 import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import (
-    numbers,
-    option_of,
-    options_of,
-    output_file,
-    refuse_same_files,
-    words,
-)
+from mbsfmu.cli.options import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, to_the_end, told, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.comparison import CHOICES, Comparison, ComparisonInterrupted, compare
+from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
+from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.errors import SimulationError
-from mbsfmu.exporting import BACKENDS, Backend
-from mbsfmu.simulation.options import RunOptions
 
 
 @click.command("compare")
 @model_argument
-@options_of(RunOptions, "formulation", "newton_tolerance")
-@option_of(compare, "--backend", f"One of {', '.join(BACKENDS)}.")
-@option_of(compare, "--steps", "Communication steps in s.", callback=numbers)
-@option_of(compare, "--algorithms", f"Of {', '.join(CHOICES)}.", callback=words)
-@option_of(compare, "--accuracy", "Wanted, relative to a range.")
-@click.option("--stability", is_flag=True, help="Look for the largest step at which each algorithm does not diverge.")
-@click.option("--stop", type=float, help="End in s; the model's by default.")
+@options_of(ComparisonOptions, *ComparisonOptions.known())
 @click.option("--report", callback=output_file(".html", ".htm"), help="HTML file for the report page.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
     model: str,
     parts: tuple[str, ...],
-    formulation: str | None,
-    newton_tolerance: float | None,
-    backend: Backend,
-    steps: list[float],
-    algorithms: list[str],
-    accuracy: float,
-    stability: bool,
-    stop: float | None,
     report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **given: Unpack[ComparisonKeywords],
 ) -> None:
     """Run MODEL monolithically and coupled, and say what coupling costs.
 
@@ -62,18 +42,7 @@ def command(
     log_to_stderr(quiet)
     refuse_same_files(report, json_file, inputs=[model, *parts])
     with progress_bar("comparing", quiet) as progress, _keep_runs(report, json_file):
-        comparison = compare(
-            find_model(model, parts),
-            steps=steps,
-            algorithms=algorithms,
-            formulation=formulation,
-            newton_tolerance=newton_tolerance,
-            backend=backend,
-            stop=stop,
-            accuracy=accuracy,
-            stability=stability,
-            progress=progress,
-        )
+        comparison = compare(find_model(model, parts), progress=progress, **given)
     _write(comparison, report, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):

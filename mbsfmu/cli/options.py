@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.errors import InputError
-from mbsfmu.options import Number, Options, Switch, Word
+from mbsfmu.options import Number, Options, Several, Switch, Word
 from mbsfmu.simulation.options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,14 +26,18 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
     def add(command: Command) -> Command:
         for name in reversed(names):
             option, help_text = kind.known()[name], kind.help(name)
-            if isinstance(option, Word):
-                help_text = f"{help_text} One of {', '.join(option.among())}."
+            word = option.each if isinstance(option, Several) else option
+            if isinstance(word, Word):
+                help_text = f"{help_text} {'One of' if word is option else 'Of'} {', '.join(word.among())}."
             flag = option.flag or f"--{name.replace('_', '-')}"
             if isinstance(option, Switch):
                 flag = f"{flag}/--no-{flag.removeprefix('--')}"
             number = int if isinstance(option, Number) and option.whole else float
             of_type = number if isinstance(option, Number) else bool if isinstance(option, Switch) else str
-            command = click.option(flag, name, type=of_type, default=None, help=help_text)(command)
+            callback = None
+            if isinstance(option, Several):
+                callback = numbers if isinstance(option.each, Number) else words
+            command = click.option(flag, name, type=of_type, default=None, help=help_text, callback=callback)(command)
         return command
 
     return add

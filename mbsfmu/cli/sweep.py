@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
@@ -17,9 +17,8 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.exporting import BACKENDS, Backend
-from mbsfmu.simulation.options import RunOptions
 from mbsfmu.studies import sweep
+from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
 
 
@@ -30,11 +29,7 @@ from mbsfmu.studies.points import parse_values
 @click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
 @click.option("--step", callback=numbers, help="Communication steps in s, internal steps of monolithic runs.")
 @click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; any number of times.")
-@click.option("--errors", is_flag=True, help="Hold each coupled run against the monolithic one of its parameters.")
-@click.option("--stop", type=float, help="End in s; the model's by default.")
-@click.option("--backend", help=f"Of coupled units, one of {', '.join(BACKENDS)}; {BACKENDS[0]} by default.")
-@click.option("--internal-step", type=float, help="Of the units and of the runs they are held against, in s.")
-@options_of(RunOptions, "newton_tolerance")
+@options_of(StudyOptions, *(name for name in StudyOptions.known() if name != "settings"))
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
@@ -50,11 +45,6 @@ def command(
     algorithm: list[str] | None,
     step: list[float] | None,
     assignments: tuple[str, ...],
-    errors: bool,
-    stop: float | None,
-    backend: Backend | None,
-    internal_step: float | None,
-    newton_tolerance: float | None,
     workers: int | None,
     scheduler: str | None,
     fresh: bool,
@@ -63,6 +53,7 @@ def command(
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **given: Unpack[StudyKeywords],
 ) -> None:
     """Run MODEL at every combination of parameters and settings.
 
@@ -91,22 +82,18 @@ def command(
         parameters[name] = parse_values(text)
     if not parameters and not settings:
         raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
+    given["settings"] = settings
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         table = sweep(
             find_model(model, parts),
             parameters,
-            settings=settings,
             output=output,
-            stop=stop,
-            errors=errors,
             fresh=fresh,
             force=force,
-            backend=backend,
-            internal_step=internal_step,
-            newton_tolerance=newton_tolerance,
             workers=workers,
             executor=executor,
             progress=progress,
+            **given,
         )
     write_json(json_file, {"rows": table.to_pylist()})
     counts = Counter(table.column("status").to_pylist())

@@ -3,7 +3,17 @@
 from mbsfmu.comparison.choices import CHOICES, USUAL
 from mbsfmu.comparison.compare import compare
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
+from mbsfmu.comparison.options import ComparisonOptions
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 
-__all__ = ["CHOICES", "USUAL", "Comparison", "ComparisonInterrupted", "Run", "StabilityLimit", "compare"]
+__all__ = [
+    "CHOICES",
+    "USUAL",
+    "Comparison",
+    "ComparisonInterrupted",
+    "ComparisonOptions",
+    "Run",
+    "StabilityLimit",
+    "compare",
+]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.comparison.cost import cheapest_run, verdict
+from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run, curve_times
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.trajectory import Trajectory
-
-ACCURACY = 1e-2
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Studies: one model run at many points, of its parameters and of the settings of solver and master."""
 
+from mbsfmu.studies.options import StudyOptions
 from mbsfmu.studies.sweep import sweep
 
-__all__ = ["sweep"]
+__all__ = ["StudyOptions", "sweep"]

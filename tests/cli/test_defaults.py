@@ -13,7 +13,9 @@ import pytest
 import mbsfmu
 from mbsfmu.cli.options import RUN
 from mbsfmu.comparison.comparison import Comparison
+from mbsfmu.comparison.options import ComparisonOptions
 from mbsfmu.cosim.options import CouplingOptions
+from mbsfmu.studies.options import StudyOptions
 
 CALLED: dict[str, Callable[..., Any]] = {
     "compare": mbsfmu.compare,
@@ -26,7 +28,8 @@ OF_THE_DATA = {
     "cosim": set(CouplingOptions.known()),
     "export": set(RUN),
     "simulate": set(RUN),
-    "compare": {"formulation", "newton_tolerance"},
+    "compare": set(ComparisonOptions.known()),
+    "sweep": set(StudyOptions.known()) - {"settings"},
 }
 
 

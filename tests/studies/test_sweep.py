@@ -215,6 +215,11 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ({}, {"output": "rows.csv"}, "rows.csv is refused as the file of a study: its name must end in .parquet"),
         ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
+        ({}, {"tempo": 1}, "there is no option 'tempo' of a study; there are vary, output, fresh"),
+        ({}, {"settings": {"step": 1e-3}}, "the settings are {'step': 0.001}; they must be lists of values by name"),
+        ({}, {"settings": {"solver": "rk45"}}, "they must be lists of values by name"),
+        ({}, {"stop": float("nan")}, "the stop time is nan; it must be finite"),
+        ({}, {"newton_tolerance": 1.0}, "the Newton tolerance is 1; it must lie between"),
         ({"boom.mass": [1.0]}, {"output": "no/such/folder.parquet"}, "the folder of no/such/folder.parquet is not"),
     ],
 )
@@ -223,6 +228,18 @@ def test_refusals(
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         mbsfmu.sweep(four_bar, vary, **options)
+
+
+def test_options_are_one_object(pendulum: mbsfmu.CoupledModel) -> None:
+    """What is given by name goes before it; rows are those of the same options by name."""
+    options = mbsfmu.StudyOptions(settings={"step": [2e-3, 1e-3]}, stop=0.1)
+    tables = [
+        mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, executor=InlineExecutor(), **given)
+        for given in ({"options": options, "stop": 0.05}, {"settings": {"step": [2e-3, 1e-3]}, "stop": 0.05})
+    ]
+    own = [name for name in tables[0].column_names if not name.endswith("_seconds")]
+    assert tables[0].select(own).equals(tables[1].select(own))
+    assert tables[0]["stop"].to_pylist() == [0.05, 0.05]
 
 
 def test_one_system_has_no_coupling() -> None:

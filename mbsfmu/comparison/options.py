@@ -1,0 +1,70 @@
+"""Options of a comparison: which runs are made, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, TypedDict
+
+from mbsfmu.comparison.choices import CHOICES, USUAL
+from mbsfmu.exporting import BACKENDS, Backend
+from mbsfmu.options import POSITIVE, Choice, Number, Options, Several, Switch
+from mbsfmu.simulation.options import RunOptions
+
+ACCURACY = 1e-2
+"""Wanted of outputs, where nothing is said."""
+
+
+class ComparisonKeywords(TypedDict, total=False):
+    """The options of a comparison as keywords, for editors and type checkers; `ComparisonOptions` explains them."""
+
+    steps: Sequence[float] | None
+    algorithms: Sequence[str] | None
+    formulation: str | None
+    newton_tolerance: float | None
+    backend: Backend | None
+    stop: float | None
+    accuracy: float | None
+    stability: bool | None
+
+
+class ComparisonOptions(Options):
+    """Options of a comparison.
+
+    All runs take the same largest internal step, the smallest communication step, so that what differs is the
+    coupling alone.
+
+    Raises
+    ------
+    InputError
+        When a word is unknown, a number is out of range, or a list is empty or has a value twice.
+    """
+
+    subject: ClassVar[str] = "a comparison"
+
+    steps: Annotated[
+        tuple[float, ...],
+        Several("Communication steps in s", each=Number("One of them.", unit="s", bounds=POSITIVE, called="step")),
+    ] = (2e-3, 1e-3, 5e-4)
+    algorithms: Annotated[
+        tuple[str, ...],
+        Several(
+            "Algorithms with their extrapolation",
+            each=Choice("One of them.", among=lambda: CHOICES, called="algorithm"),
+        ),
+    ] = USUAL
+    formulation: Annotated[str, RunOptions.known()["formulation"]] = RunOptions.default("formulation")
+    newton_tolerance: Annotated[float | None, RunOptions.known()["newton_tolerance"]] = None
+    backend: Annotated[str, Choice("Of the units", among=lambda: BACKENDS)] = BACKENDS[0]
+    stop: Annotated[
+        float | None, Number("End in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
+    ] = None
+    accuracy: Annotated[
+        float,
+        Number(
+            "Largest error wanted, relative to the range of an output: which setting is cheapest for it is told",
+            bounds=POSITIVE,
+        ),
+    ] = ACCURACY
+    stability: Annotated[
+        bool, Switch("Whether to look for the largest step at which each algorithm does not diverge")
+    ] = False

@@ -1,0 +1,143 @@
+"""Options of a study: what its runs have in common, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypedDict
+
+from mbsfmu.comparison.choices import parted
+from mbsfmu.cosim.options import CouplingOptions
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.data import meant
+from mbsfmu.errors import InputError
+from mbsfmu.exporting import BACKENDS, Backend
+from mbsfmu.options import POSITIVE, Choice, Number, Option, Options, Switch
+from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.solvers import find_solver
+
+_NO_SETTINGS = {"extrapolation", "stop", "tolerances"}
+_STEP = Number("Of a run.", unit="s", bounds=POSITIVE)
+
+
+class _Lists(Option):
+    """Several values each, by name."""
+
+    def taken(self, name: str, value: Any) -> dict[str, tuple[Any, ...]]:
+        given = value.values() if isinstance(value, Mapping) else [None]
+        if any(isinstance(each, str) or not isinstance(each, Iterable) for each in given):
+            raise InputError(f"the {self.words(name)} are {value!r}; they must be lists of values by name")
+        return {each: tuple(values) for each, values in value.items()}
+
+
+class StudyKeywords(TypedDict, total=False):
+    """The options of a study as keywords, for editors and type checkers; `StudyOptions` explains them."""
+
+    settings: Mapping[str, Sequence[Any]] | None
+    stop: float | None
+    errors: bool | None
+    backend: Backend | None
+    internal_step: float | None
+    newton_tolerance: float | None
+
+
+class StudyOptions(Options):
+    """Options of a study, beside the parameters that it varies.
+
+    Runs are monolithic where `settings` names no algorithm. Where it does, each system is exported once as a unit,
+    for all points, and the units are run coupled.
+
+    Raises
+    ------
+    InputError
+        When a name or word is unknown, a number is out of range, or an option has no effect.
+    """
+
+    subject: ClassVar[str] = "a study"
+
+    settings: Annotated[
+        Mapping[str, tuple[object, ...]] | None,
+        _Lists(
+            "Values of settings by name. Monolithic: those of `CoupledModel.simulation`, as `formulation`, `solver`, "
+            "`step`. Coupled: `algorithm`, any of `mbsfmu.comparison.CHOICES`; `formulation`; and those of "
+            "`cosimulate`, as `step`"
+        ),
+    ] = None
+    stop: Annotated[
+        float | None, Number("End in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
+    ] = None
+    errors: Annotated[
+        bool, Switch("Whether each coupled run is held against the monolithic one with the same parameters")
+    ] = False
+    backend: Annotated[str | None, Choice(f"Of coupled units; {BACKENDS[0]} by default", among=lambda: BACKENDS)] = None
+    internal_step: Annotated[
+        float | None,
+        Number(
+            "Largest internal step in s of coupled units, and of the monolithic runs that they are held against; the "
+            "smallest communication step by default",
+            unit="s",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    newton_tolerance: Annotated[float | None, RunOptions.known()["newton_tolerance"]] = None
+
+    @property
+    def coupled(self) -> bool:
+        """Whether units are run coupled."""
+        return "algorithm" in (self.settings or {})
+
+    def check(self) -> None:
+        """Check that names and words are known and that every option has an effect."""
+        settings = self.settings or {}
+        every = {*CouplingOptions.known(), "formulation"} if self.coupled else {*RunOptions.known()}
+        known = every - _NO_SETTINGS
+        for name in settings:
+            if name not in known:
+                raise InputError(f"there is no setting '{name}'; {meant(name, sorted(known))}")
+        for algorithm in settings.get("algorithm", ()):
+            parted(str(algorithm))
+        for word in settings.get("formulation", ()):
+            RunOptions.known()["formulation"].taken("formulation", word)
+        for solver in settings.get("solver", ()):
+            find_solver(str(solver))
+        for step in settings.get("step", ()):
+            _STEP.taken("step", step)
+        if self.newton_tolerance is not None and "newton_tolerance" in settings:
+            raise InputError("the Newton tolerance is given twice, for all runs and as a setting")
+        if not self.coupled:
+            self._refuse_of_coupled_runs()
+
+    def _refuse_of_coupled_runs(self) -> None:
+        if self.errors:
+            raise InputError("errors are those of coupled runs; name at least one algorithm")
+        for name in ("backend", "internal_step"):
+            if (value := getattr(self, name)) is not None:
+                called = self.known()[name].words(name)
+                raise InputError(f"{called} = {value} has no effect on monolithic runs; name at least one algorithm")
+
+    def check_model(self, model: CoupledModel) -> None:
+        """Check that a model has what is coupled.
+
+        Raises
+        ------
+        InputError
+            When it has one system only.
+        """
+        if self.coupled and len(model.systems) < 2:
+            raise InputError("the model has one system; there is nothing to couple, so no algorithm")
+
+    @property
+    def lists(self) -> dict[str, list[Any]]:
+        """Values of all settings that points have, by name; those of the formulation first, whether given or not."""
+        lists = {name: list(values) for name, values in (self.settings or {}).items()}
+        if self.newton_tolerance is not None and not self.coupled:
+            lists["newton_tolerance"] = [self.newton_tolerance]
+        return {"formulation": [RunOptions.default("formulation")], **lists}
+
+    def inner(self, step: float) -> dict[str, float]:
+        """Return the options of coupled units and of the runs that they are held against; `step` of the model in s."""
+        internal = self.internal_step
+        if internal is None:
+            internal = min(_STEP.taken("step", each) for each in (self.settings or {}).get("step", [step]))
+        return {"step": internal} | (
+            {} if self.newton_tolerance is None else {"newton_tolerance": self.newton_tolerance}
+        )

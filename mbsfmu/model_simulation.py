@@ -9,10 +9,12 @@ from typing import Any
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.model_systems import coupled_system, system_of
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, read_part_file
+from mbsfmu.registry import is_built_in
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -30,15 +32,27 @@ def chosen_options(
 
 def simulation_of_whole(model: ModelData, options: RunOptions, *, compiled: bool) -> Simulation:
     """Return a monolithic simulation of a model; see `CoupledModel.simulation`."""
-    system = coupled_system(model, absolute=options.kind.absolute)
+    known = _known(model, options)
+    traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
+    system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
-    simulation = make_simulation(system, **_described(model, model.name), signals=signals, options=options)
+    described = _described(model, model.name)
+    simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
-        # Signals and the step are given to compiled code: they do not enter it.
+        # The step is given to compiled code: it does not enter it.
         own = simulation.formulation.options.content()
-        made_from = {**model.to_dict(), "signals": None}, options.content("step"), own, Parts.of(model).texts
-        compile_in_process(simulation, made_from)
+        compile_in_process(simulation, (_equations(model), options.content("step"), own) if known else None)
     return simulation
+
+
+def _known(model: ModelData, options: RunOptions) -> bool:
+    """Tell whether data and options say what the equations are: code of a user may follow from anything."""
+    return is_built_in(options.kind) and not Parts.of(model)
+
+
+def _equations(model: ModelData) -> dict[str, Any]:
+    """Return what the equations of a model follow from; signals are given to them."""
+    return {"name": model.name, **model.model_dump(mode="json", include={"systems", "connections"})}
 
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:

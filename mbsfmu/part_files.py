@@ -88,6 +88,10 @@ class Parts:
         """What the files say."""
         return tuple(file.text for file in self.files)
 
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._kinds)
+
     def given(self) -> AbstractContextManager[None]:
         """Return a context in which data mean these parts by their types."""
         return given_kinds(self._kinds)

@@ -1,4 +1,4 @@
-"""What all tests share: a folder of their own for compiled code, and that they can be interrupted."""
+"""What all tests share: where compiled code is kept, how it is compiled, and that they can be interrupted."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import signal
 
 import pytest
 
+from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.compiling.kept import FOLDER
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled code among what pytest keeps; the workers of a parallel run inherit it and share it.
 
+    Code that is not optimized computes the same to the last bit, as `native/test_optimization.py` shows; it is used for
+    moments here, and optimizing it takes longest of all.
+
     A shell lets what it runs in the background ignore interruptions, which some tests are about.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault(OPTIMIZATION, "0")
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))

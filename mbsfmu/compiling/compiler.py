@@ -31,6 +31,10 @@ SOURCES = "MBSFMU_SOURCES"
 that was compiled before is used then, and libraries know their lines."""
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""
+OPTIMIZATION = "MBSFMU_OPTIMIZATION"
+"""Environment variable: how much all that is compiled is optimized, 0 to 3, in place of what suits each file: with 0,
+large models are compiled in a third of the time, and their steps take several times as long."""
+_LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
 _LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
 
@@ -107,7 +111,7 @@ def kept_library(key: str) -> Path | None:
     if SOURCES in os.environ:
         return None
     own = _own_compiler()
-    return kept.find(_content(key, None), _maker(own) if own else None, _suffix(None))
+    return kept.find(_content(key, None), _maker(own, _level()) if own else None, _suffix(None))
 
 
 def compile_library(
@@ -150,7 +154,7 @@ def compile_library(
         raise
     if SOURCES in os.environ:
         command = [*command, "-g"]
-    maker = _maker(tuple(command))
+    maker = _maker(tuple(command), _level())
     if SOURCES not in os.environ and (found := kept.find(content, maker, suffix)):
         return found
     size = sum(map(len, sources.values())) / 1e3
@@ -180,7 +184,8 @@ def _compiled_in(
     for name, text in sources.items():
         (Path(folder) / name).write_text(text, encoding="utf-8")
     objects = [f"{main}.o" for main in mains]
-    calls = [[*command, *_FLAGS, level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
+    chosen = _level()
+    calls = [[*command, *_FLAGS, chosen or level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
     with ThreadPoolExecutor(len(calls)) as pool:
         list(pool.map(lambda call: _run(call, folder), calls))
     library = f"unit{suffix}"
@@ -216,8 +221,24 @@ def _suffix(platform: str | None) -> str:
     return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 
+def _level() -> str | None:
+    """Return how much all files are optimized, where that is said.
+
+    Raises
+    ------
+    CompilerError
+        When there is no such level.
+    """
+    given = os.environ.get(OPTIMIZATION)
+    if not given:
+        return None
+    if given not in _LEVELS:
+        raise CompilerError(f"{OPTIMIZATION} is '{given}'; it must be {', '.join(_LEVELS)}")
+    return f"-O{given}"
+
+
 @functools.cache
-def _maker(command: tuple[str, ...]) -> str:
+def _maker(command: tuple[str, ...], level: str | None) -> str:
     """Return a name for a compiler in its version, with its options and the flags that all code gets."""
     if "ziglang" in command:
         version = importlib.metadata.version("ziglang")
@@ -227,7 +248,7 @@ def _maker(command: tuple[str, ...]) -> str:
             version = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False).stdout
         except OSError as error:
             version = str(error)
-    return content_key(command, version, _FLAGS, sorted(_LINK.items()))
+    return content_key(command, version, _FLAGS, level, sorted(_LINK.items()))
 
 
 # -- compilers --------------------------------------------------------------------------------------------------------

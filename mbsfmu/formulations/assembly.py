@@ -79,7 +79,7 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     if not violation.size:
         return velocities.copy()
     dependent = _dependent(jacobian, velocities != 0.0)
-    independent = np.setdiff1d(np.arange(len(velocities)), dependent)
+    independent = np.delete(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent]
     result = velocities.copy()
     result[dependent] = -np.linalg.lstsq(jacobian[:, dependent], driven, rcond=RANK_TOLERANCE)[0]
@@ -150,7 +150,7 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
     rank = max(_rank(jacobian) for jacobian in jacobians)
-    rows = functions.expressions.moving_rows
+    rows = functions.moving_rows
     redundant = len(system.constraints) - rank
     if redundant:
         logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))

@@ -27,6 +27,7 @@ from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.part_names import PartNames
 from mbsfmu.formulations.system import SIZES, Instant, LoopsInUse, Sampling, System
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.variables import Causality, Variable
 
@@ -102,6 +103,8 @@ class CoupledSystem(
         Systems by name.
     connections
         Pairs (`part.variable`, `part.variable`): source and target.
+    traces
+        Has what was traced of it before.
 
     Attributes
     ----------
@@ -117,7 +120,13 @@ class CoupledSystem(
         algebraic loop that is not linear.
     """
 
-    def __init__(self, name: str, parts: dict[str, System], connections: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, System],
+        connections: Iterable[tuple[str, str]],
+        traces: Traces | None = None,
+    ) -> None:
         self.name = name
         self._part_names = tuple(parts)
         self.parts = tuple(parts.values())
@@ -125,7 +134,7 @@ class CoupledSystem(
         self._wiring = Wiring(parts, self._connections)
         self._inputs = self._wiring.free
         self.feeds = self._wiring.feeds
-        self._levels = self._wiring.levels()
+        self._levels = self._wiring.levels(traces or Traces())
         self._kept: Kept[list[Instant]] = Kept()
         self._names = names = PartNames(parts, self._inputs)
         self.coordinates = names.every("coordinates")

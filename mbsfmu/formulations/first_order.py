@@ -132,12 +132,14 @@ class FirstOrder(Formulation):
     @cached_property
     def motion(self) -> TracedFunction:
         """Nothing but what it writes: ż, z̈, λ, ẋ and ṗ from z, w and x."""
-        accelerations, multipliers = self.dynamics
-        (rates,) = self._at_velocities(self.functions.expressions.rates)
-        written = {"accelerations": accelerations, "multipliers": multipliers, "rates": rates}
-        if self.moving == "momenta":
-            written |= dict(zip(("velocities", "momentum_rates"), self.kinetics, strict=True))
-        return self.functions.traced("first_order_motion", list(written.values()), into=written)
+        of_momenta = ("velocities", "momentum_rates") if self.moving == "momenta" else ()
+
+        def made() -> list[ca.SX]:
+            (rates,) = self._at_velocities(self.functions.expressions.rates)
+            return [*self.dynamics, rates, *(self.kinetics if of_momenta else ())]
+
+        written = ("accelerations", "multipliers", "rates", *of_momenta)
+        return self.functions.kept("first_order_motion", made, into=written)
 
     @cached_property
     def residual(self) -> TracedFunction:

@@ -211,7 +211,9 @@ class Formulation(ABC):
         step: float,  # noqa: ARG003 - of defaults that follow from it
     ) -> Self:
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
-        functions = SystemFunctions(system, cls.loops(initialization, system, options))
+        traces = initialization.traces.of("motion", cls.name, options.content())
+        loops = cls.loops(initialization, system, options)
+        functions = SystemFunctions(system, loops, traces)
         return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:

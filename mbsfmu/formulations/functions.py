@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -10,6 +11,7 @@ import numpy as np
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
 
 
@@ -17,7 +19,7 @@ class _Traced(cached_property[TracedFunction]):
     """A function of the property's name that gives one vector of the expressions, whose name there is given."""
 
     def __init__(self, vector: str) -> None:
-        super().__init__(lambda own: own.traced(self.attrname, [getattr(own.expressions, vector)]))
+        super().__init__(lambda own: own.kept(self.attrname, lambda: [getattr(own.expressions, vector)]))
 
 
 class SystemFunctions(Workspace):
@@ -29,11 +31,15 @@ class SystemFunctions(Workspace):
         The system.
     loops
         The loop equations in use; all of them, as if they were independent, by default.
+    traces
+        Has what was traced of this system before.
 
     Attributes
     ----------
     expressions
         What the functions are made of.
+    traces
+        As given, of these loop equations.
     rows, rank, scales
         Indices of the loop equations in use, how many of them are independent, and what their
         violations are large by.
@@ -49,13 +55,14 @@ class SystemFunctions(Workspace):
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
 
-    def __init__(self, system: System, loops: LoopEquations | None = None) -> None:
+    def __init__(self, system: System, loops: LoopEquations | None = None, traces: Traces | None = None) -> None:
         self.system = system
         self.expressions = SystemExpressions(system, loops)
         self.rows = self.expressions.rows
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         super().__init__(self.expressions.symbol_by_part)
+        self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
         self.references, self.momenta, self.discrete = (self._memory[part] for part in PARTS[7:])
@@ -95,6 +102,13 @@ class SystemFunctions(Workspace):
         """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""
         return np.array([arm if each.unit == "m" else 1.0 for each in self.system.coordinates])
 
+    def kept(
+        self, name: str, results: Callable[[], Sequence[ca.SX]], matrices: Sequence[int] = (), into: Iterable[str] = ()
+    ) -> TracedFunction:
+        """Return a function that was traced before, or trace it; arguments as for `traced`, expressions when wanted."""
+        function = self.traces.function(name, lambda: self._function(name, results()))
+        return TracedFunction(function, self._memory, matrices, into)
+
     def numeric_instant(self) -> Instant:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
         return Instant(*(self._memory[part].copy() for part in PARTS))
@@ -122,46 +136,59 @@ class SystemFunctions(Workspace):
     def closure(self) -> TracedFunction:
         """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
         given = self.expressions
-        return self.traced("closure", [given.closure, given.closure_jacobian], matrices=[1])
+        return self.kept("closure", lambda: [given.closure, given.closure_jacobian], matrices=[1])
 
     @cached_property
     def all_closure(self) -> TracedFunction:
         """Φ and Φ_z of all constraints, redundant ones included."""
-        closure = self.expressions.all_closure
-        jacobian = self.expressions.derivative(closure, "coordinates")
-        return self.traced("all_closure", [closure, jacobian], matrices=[1])
+        given = self.expressions
+
+        def made() -> list[ca.SX]:
+            return [given.all_closure, given.derivative(given.all_closure, "coordinates")]
+
+        return self.kept("all_closure", made, matrices=[1])
 
     @cached_property
     def equilibrium(self) -> TracedFunction:
         """M, shape (n, n), −Q, shape (n,), ẋ, and ∂(M z̈ − Q)/∂u, shape (n, number of inputs)."""
         given = self.expressions
-        by_inputs = given.derivative(given.residual, "inputs")
-        return self.traced("equilibrium", [given.mass, given.rest, given.rates, by_inputs], matrices=[0, 3])
+
+        def made() -> list[ca.SX]:
+            return [given.mass, given.rest, given.rates, given.derivative(given.residual, "inputs")]
+
+        return self.kept("equilibrium", made, matrices=[0, 3])
 
     @cached_property
     def outputs(self) -> TracedFunction:
         """Outputs y, and the magnitudes of Φ and Φ_z ż over all constraints, shape (2,)."""
-        return self.traced("outputs", [self.expressions.outputs, self.expressions.violation])
+        return self.kept("outputs", lambda: [self.expressions.outputs, self.expressions.violation])
 
     @cached_property
     def reactions_open(self) -> bool:
         """Whether redundant constraints leave the reactions open, and nothing else decides on them."""
-        return self.redundant or (self.rank < len(self.system.constraints) and self.expressions.reactions_open)
+        if self.redundant or self.rank == len(self.system.constraints):
+            return self.redundant
+        return self.traces.fact("reactions_open", lambda: self.expressions.reactions_open)
+
+    @cached_property
+    def moving_rows(self) -> tuple[int, ...]:
+        """Indices of the constraints that depend on the coordinates at all."""
+        return tuple(self.traces.fact("moving_rows", lambda: list(self.expressions.moving_rows)))
 
     @cached_property
     def reaction_play(self) -> TracedFunction:
         """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
-        return self.traced("reaction_play", self.expressions.reaction_play, matrices=[0, 1])
+        return self.kept("reaction_play", lambda: self.expressions.reaction_play, matrices=[0, 1])
 
     @cached_property
     def recentred(self) -> TracedFunction:
         """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
-        return self.traced("recentred", list(self.expressions.recentred.values()))
+        return self.kept("recentred", lambda: list(self.expressions.recentred.values()))
 
     @cached_property
     def start(self) -> TracedFunction:
         """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
-        return self.traced("start", list(self.expressions.start.values()))
+        return self.kept("start", lambda: list(self.expressions.start.values()))
 
     @cached_property
     def _start_parts(self) -> tuple[ca.SX, ca.SX]:
@@ -171,14 +198,14 @@ class SystemFunctions(Workspace):
     @cached_property
     def start_references(self) -> TracedFunction:
         """Nothing but what it writes: references that suit the part `start_coordinates`."""
-        references = self.expressions.start_references(self._start_parts[0])
-        return self.traced("start_references", [references], into=["references"])
+        given, (coordinates, _) = self.expressions, self._start_parts
+        return self.kept("start_references", lambda: [given.start_references(coordinates)], into=["references"])
 
     @cached_property
     def placement(self) -> TracedFunction:
         """Nothing but what it writes: z and ż from the parts `start_coordinates` and `start_velocities`."""
-        placed = self.expressions.placed(*self._start_parts)
-        return self.traced("placement", placed, into=["coordinates", "velocities"])
+        given, parts = self.expressions, self._start_parts
+        return self.kept("placement", lambda: given.placed(*parts), into=["coordinates", "velocities"])
 
     def place(self, coordinates: Floats, velocities: Floats) -> None:
         """Write references, z and ż that belong to coordinates and velocities of the start system."""

@@ -101,7 +101,7 @@ class Hdca(FirstOrder):
     def initial_momenta(self) -> TracedFunction:
         """P = M ż, the impulses being zero [eq. 6]; shape (n,)."""
         given = self.functions.expressions
-        return self.functions.traced("initial_momenta", [given.initial_momenta], into=["momenta"])
+        return self.functions.kept("initial_momenta", lambda: [given.initial_momenta], into=["momenta"])
 
     @cached_property
     def momenta_anew(self) -> TracedFunction:

@@ -20,6 +20,7 @@ from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.parameter_checks import check_parameters
 from mbsfmu.formulations.system import System, starts
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -72,11 +73,15 @@ class Initialization:
     ----------
     system
         The system; the start is found in the coordinates of its start system.
+    traces
+        Has what was traced of the system before.
 
     Attributes
     ----------
     system
         The start system, as a whole of its parts.
+    traces
+        As given.
     functions
         Functions of it.
     calculated
@@ -94,12 +99,16 @@ class Initialization:
         When a body can move there without kinetic energy.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, traces: Traces | None = None) -> None:
+        self.traces = traces = traces or Traces()
         self.system = system = CoupledSystem.of(system.start_system)
-        self.functions = SystemFunctions(system)
+        self.functions = SystemFunctions(system, traces=traces.of("start"))
         balanced = [index for index, part in enumerate(system.parts) if part.balances]
         self.balanced_parts = tuple(
-            BalancedPart(SystemFunctions(system.parts[index]), system.parameters_of(index).start) for index in balanced
+            BalancedPart(
+                SystemFunctions(system.parts[index], traces=traces.of("part", index)), system.parameters_of(index).start
+            )
+            for index in balanced
         )
         self.calculated = tuple(variable for index in balanced for variable in system.calculated(index))
         own = [(index, variable.name) for index in balanced for variable, _ in system.parts[index].balances]

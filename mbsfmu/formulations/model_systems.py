@@ -12,6 +12,7 @@ from mbsfmu.formulations.circuit_system import CircuitSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.model.block import Block
 from mbsfmu.model.coupled import ModelData
@@ -48,15 +49,15 @@ def system_of(
     return (AbsoluteSystem if absolute else MechanismSystem)(data, name, start_values)
 
 
-def coupled_system(model: ModelData, *, absolute: bool) -> CoupledSystem:
-    """Return the equations of a whole model; `absolute` as there.
+def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = None) -> CoupledSystem:
+    """Return the equations of a whole model; `absolute` as there, `traces` as in `CoupledSystem`.
 
     Raises
     ------
     DataError
         When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
     """
-    return CoupledSystem(model.name, _parts(model, absolute=absolute), model.connections)
+    return CoupledSystem(model.name, _parts(model, absolute=absolute), model.connections, traces)
 
 
 def check_variables(model: ModelData) -> None:

@@ -11,6 +11,7 @@ from mbsfmu.data import DataError, meant
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.levels import AlgebraicLoop, Level, Wire
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.variables import Variable
 
 
@@ -106,8 +107,13 @@ class Wiring:
             raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
         return self._names.index(part), variable
 
-    def levels(self) -> list[Level]:
+    def levels(self, traces: Traces) -> list[Level]:
         """Return the wires by level: what those of one level carry depends on inputs of lower levels, or of its loop.
+
+        Parameters
+        ----------
+        traces
+            Has what was found out before.
 
         Raises
         ------
@@ -115,7 +121,7 @@ class Wiring:
             When an output that drives an input depends on accelerations, or a loop cannot be solved.
         """
         traced = [SystemExpressions(part) for part in self._parts]
-        needs = np.array([self._needed_by(wire, traced[wire.source]) for wire in self.wires], dtype=bool)
+        needs = np.array(traces.fact("needs of wires", lambda: self._needs(traced)), dtype=bool)
         needs = needs.reshape(len(self.wires), len(self.wires))
         for _ in range(len(self.wires).bit_length()):
             needs = needs | (needs.astype(int) @ needs.astype(int)).astype(bool)
@@ -131,6 +137,10 @@ class Wiring:
             loops = dict.fromkeys(tuple(np.flatnonzero(mutual[index]).tolist()) for index in there)
             result += [AlgebraicLoop([self.wires[index] for index in loop], traced) for loop in loops if loop]
         return result
+
+    def _needs(self, traced: Sequence[SystemExpressions]) -> list[list[bool]]:
+        """Return for each wire which wires decide at once what it carries."""
+        return [self._needed_by(wire, traced[wire.source]) for wire in self.wires]
 
     def _needed_by(self, wire: Wire, source: SystemExpressions) -> list[bool]:
         """Return which wires decide at once what a wire carries."""

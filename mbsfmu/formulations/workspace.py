@@ -19,12 +19,11 @@ class TracedFunction:
 
     Parameters
     ----------
-    name
-        Name of the function, for messages and for generated code.
-    symbol_by_part, memory
-        Symbols of all parts and the arrays that hold their values.
-    results
-        Expressions; those of one column come back with shape (k,), unless they are named in `matrices`.
+    function
+        The CasADi function; its inputs have the names of the parts that it depends on. Results of one column come back
+        with shape (k,), unless they are named in `matrices`.
+    memory
+        The arrays that hold the values of the parts.
     matrices
         Indices of results that come back with shape (k, l) whatever their size.
     into
@@ -32,34 +31,26 @@ class TracedFunction:
 
     Attributes
     ----------
-    function
-        The CasADi function; its inputs have the names of the parts that it depends on.
-    into
+    function, into
         As given.
     """
 
     def __init__(
         self,
-        name: str,
-        symbol_by_part: Mapping[str, ca.SX],
+        function: ca.Function,
         memory: Mapping[str, Floats],
-        results: Sequence[ca.SX],
         matrices: Sequence[int] = (),
         into: Iterable[str] = (),
     ) -> None:
+        self.function = function
         self.into = tuple(into)
-        dense = ca.cse([ca.densify(result) for result in results])
-        everything = ca.veccat(*dense)
-        used = [part for part, symbol in symbol_by_part.items() if ca.depends_on(everything, symbol)]
-        named = [f"result_{index}" for index in range(len(dense))]
-        self.function = ca.Function(name, [symbol_by_part[part] for part in used], dense, used, named)
-        self._buffer, self._evaluate = self.function.buffer()
-        for index, part in enumerate(used):
+        self._buffer, self._evaluate = function.buffer()
+        for index, part in enumerate(function.name_in()):
             self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
         self._results: list[Floats] = []
-        own = len(dense) - len(self.into)
-        for index, result in enumerate(dense):
-            array = np.zeros(result.shape, order="F") if index < own else memory[self.into[index - own]]
+        own = function.n_out() - len(self.into)
+        for index in range(function.n_out()):
+            array = np.zeros(function.size_out(index), order="F") if index < own else memory[self.into[index - own]]
             self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
             self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
@@ -113,5 +104,22 @@ class Workspace:
     def traced(
         self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
     ) -> TracedFunction:
-        """Make a function of the parts; arguments as for `TracedFunction`."""
-        return TracedFunction(name, self._symbol_by_part, self._memory, results, matrices, into)
+        """Make a function of the parts.
+
+        Parameters
+        ----------
+        name
+            Name of the function, for messages and for generated code.
+        results
+            Expressions.
+        matrices, into
+            As for `TracedFunction`.
+        """
+        return TracedFunction(self._function(name, results), self._memory, matrices, into)
+
+    def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
+        dense = ca.cse([ca.densify(result) for result in results])
+        everything = ca.veccat(*dense)
+        used = [part for part, symbol in self._symbol_by_part.items() if ca.depends_on(everything, symbol)]
+        named = [f"result_{index}" for index in range(len(dense))]
+        return ca.Function(name, [self._symbol_by_part[part] for part in used], dense, used, named)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 
-import hydraulics
 from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library, has_compiler, kept_library
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.history_layout import fingerprint
+from mbsfmu.formulations.traces import toolkit
 from mbsfmu.identity import content_key
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
@@ -33,23 +30,19 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         A simulation; it stays as it is with solvers that native units do not have, or a forward-difference Jacobian.
     key
         What the equations follow from: the model and the options that enter the code. What was compiled for it
-        once is used again.
+        once is used again. None where nobody knows: then they are traced, and code is known by what it says.
     """
     if os.environ.get(SWITCH) == "0" or not _has_code(simulation.solver):
         return
-    name = content_key(
-        key,
-        fingerprint(simulation.formulation.rule),
-        _fingerprint(),
-        *(version(package) for package in ("casadi", "numpy")),
-        sorted(LOOP.items()),
-    )
+    sources = step_sources(simulation) if key is None else None
+    made_from = key if sources is None else sorted(sources.items())
+    name = content_key(made_from, fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
     try:
         runner = _kept(simulation, name)
         if runner is None and not has_compiler():
             return
         if runner is None:
-            sources = {**step_sources(simulation), **identity_source(name)}
+            sources = {**(sources or step_sources(simulation)), **identity_source(name)}
             library = compile_library(sources, LOOP, None, key=name, portable=False)
             runner = CompiledRunner(library, simulation, name)
     except (CompilerError, OSError) as error:
@@ -80,11 +73,3 @@ def _kept(simulation: Simulation, name: str) -> CompiledRunner | None:
         tell_once(f"{error}; it is made anew")
         library.unlink(missing_ok=True)
         return None
-
-
-@cache
-def _fingerprint() -> str:
-    """Return a name for this version of the packages, down to the last character."""
-    folders = [Path(__file__).parents[1], Path(str(hydraulics.__file__)).parent]
-    files = sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in (".py", ".c", ".h"))
-    return content_key(*(file.read_bytes() for file in files))

@@ -12,6 +12,7 @@ from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.system import System
+from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.implicit import ImplicitSolver
@@ -35,6 +36,7 @@ def make_simulation(
     stop_time: float = 10.0,
     content: object = None,
     origin: Origin = Origin(),  # noqa: B008 - it is frozen
+    traces: Traces | None = None,
     **given: Unpack[RunKeywords],
 ) -> Simulation:
     """Make a simulation of a system.
@@ -54,6 +56,9 @@ def make_simulation(
     content
         What the system was made from: it identifies the simulation, together with all that decides its steps.
 
+    traces
+        Has what was traced of the system before.
+
     Raises
     ------
     InputError
@@ -65,7 +70,7 @@ def make_simulation(
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
         _tell_round_off(chosen.solver, step)
     system = CoupledSystem.of(system)
-    initialization = Initialization(system)
+    initialization = Initialization(system, traces)
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}

@@ -281,6 +281,7 @@ class Simulation:
         recording = Recording(counted(0.0, stop, output_step), len(self.continuous), progress)
         recording.take_first(self.course.readings())
         self.course.stepped = True
+        self.functions.traces.keep()
         self._tell_undriven()
         try:
             self.runner.run(self.course, recording)

@@ -63,7 +63,7 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
             f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
         )
     dependent = _dependent(_closure_at(functions, nearest)[1], given)
-    independent = np.setdiff1d(np.arange(len(guess)), dependent)
+    independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
     kept, violation = _approach(functions, kept, dependent)

@@ -150,8 +150,10 @@ class Wiring:
         # Updates know accelerations, and nothing else asks for what they read.
         sampled = bool(self._parts[wire.target].samplings)
         if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
+            driven = f"{self._names[wire.target]}.{self._parts[wire.target].inputs[wire.input].name}"
             raise DataError(
-                f"connection: '{outputs[wire.output].name}' depends on accelerations and cannot drive an input"
+                f"connection: '{outputs[wire.output].name}' depends on accelerations, which are found when all inputs "
+                f"are known, and cannot drive '{driven}'; a sampled block can read it"
             )
         needed = source.depends(source.outputs, "inputs")[wire.output]
         return [each.target == wire.source and bool(needed[each.input]) for each in self.wires]

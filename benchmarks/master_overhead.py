@@ -2,8 +2,8 @@
 
 The units are the halves of the two-mass oscillator, native, with one explicit internal step, so that their own time
 does not depend on what they are told. For each step of both: the calls of the FMI that any master makes, alone in a
-loop (set, slopes where there are some, step, get); the master's run; and `fmpy.simulate_fmu` of each unit alone. The
-overhead is the master's time less that of the calls. Least of many runs taken in turn, for what else the machine
+loop of C; the master's run, its steps made by compiled code and by Python; and `fmpy.simulate_fmu` of each unit alone.
+The overhead is the master's time less that of the calls. Least of many runs taken in turn, for what else the machine
 does only adds.
 
     python benchmarks/master_overhead.py [--quick]
@@ -11,28 +11,28 @@ does only adds.
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import fmpy
+from calls_alone import calls_alone
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear, halves
 
 from mbsfmu import cosimulate
-from mbsfmu.cosim.loading import instantiate, load_graph
+from mbsfmu.compiling.compiler import SWITCH
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-STEP, STOP, REPEATS = 1e-3, 0.05 if QUICK else 0.5, 2 if QUICK else 60
+STEP, STOP, REPEATS = 1e-3, 0.05 if QUICK else 2.0, 2 if QUICK else 30
 STEPS = round(STOP / STEP)
-SETTINGS = [
-    (algorithm, extrapolation)
-    for algorithm in ("jacobi", "gauss-seidel")
-    for extrapolation in ("zero", "linear", "quadratic", "derivatives")
-]
+EXTRAPOLATIONS = ("zero", "linear", "quadratic", "derivatives")
+SETTINGS = [(algorithm, extrapolation) for algorithm in ("jacobi", "gauss-seidel") for extrapolation in EXTRAPOLATIONS]
+WAYS = {"1": "compiled", "0": "Python"}
 
 
 def export_units() -> list[Path]:
@@ -50,64 +50,51 @@ def export_units() -> list[Path]:
     return [export_linear(system, folder, "rk4", STEP) for system in (one, widened)]
 
 
-def calls_alone(units: list[Path], ramps: bool, rates: bool) -> float:
-    """Return the time in s of the calls of the FMI alone."""
-    with ExitStack() as stack:
-        instances = stack.enter_context(instantiate(load_graph(units, stack)))
-        work = []
-        for instance in instances.values():
-            instance.setup(0.0, STOP, None)
-            instance.enter_initialization()
-            instance.exit_initialization()
-            inputs = [v.name for v in instance.variables.values() if v.causality == "input"]
-            outputs = [v.name for v in instance.variables.values() if v.causality == "output"]
-            work.append((instance, instance.port(inputs), instance.port(outputs)))
-        begin = time.perf_counter()
-        for index in range(STEPS):
-            for instance, taken, given in work:
-                taken.write()
-                if ramps:
-                    taken.write_slopes()
-                instance.step(index * STEP, STEP)
-                given.read()
-                if rates:
-                    given.read_rates()
-        return time.perf_counter() - begin
+def measure(units: list[Path], least: dict[tuple[str, ...], float]) -> None:
+    """Measure everything once; keep the least times in µs for a step of both units."""
 
-
-def main() -> None:
-    """Measure and print the table."""
-    units = export_units()
-    connections = (*CONNECTIONS, "one.position=two.other")
-    least: dict[str, float] = {}
-
-    def note(name: str, seconds: float) -> None:
+    def note(seconds: float, *name: str) -> None:
         microseconds = 1e6 * seconds / STEPS
         least[name] = min(least.get(name, microseconds), microseconds)
 
-    for _ in range(REPEATS):
-        for name, ramps, rates in (("zero", False, False), ("linear", True, False), ("derivatives", True, True)):
-            note(f"calls {name}", calls_alone(units, ramps, rates))
+    for extrapolation in EXTRAPOLATIONS:
+        slopes, rates = extrapolation != "zero", extrapolation == "derivatives"
+        note(calls_alone(units, STEPS, STEP, slopes, rates), "calls", extrapolation)
+    for way in WAYS:
+        os.environ[SWITCH] = way
         for algorithm, extrapolation in SETTINGS:
             result = cosimulate(
                 units,
-                connections=connections,
+                connections=(*CONNECTIONS, "one.position=two.other"),
                 algorithm=algorithm,
                 extrapolation=extrapolation,
                 step=STEP,
                 stop=STOP,
             )
-            note(f"{algorithm} {extrapolation}", result.wall_seconds)
-        begin = time.perf_counter()
-        for unit in units:
-            fmpy.simulate_fmu(str(unit), stop_time=STOP, step_size=STEP, output_interval=STEP)
-        note("fmpy", time.perf_counter() - begin)
-    least["calls quadratic"] = least["calls linear"]
+            note(result.wall_seconds, way, algorithm, extrapolation)
+    begin = time.perf_counter()
+    for unit in units:
+        fmpy.simulate_fmu(str(unit), stop_time=STOP, step_size=STEP, output_interval=STEP)
+    note(time.perf_counter() - begin, "fmpy")
+
+
+def main() -> None:
+    """Measure and print the table."""
+    logging.disable(logging.WARNING)
+    units = export_units()
+    least: dict[tuple[str, ...], float] = {}
+    for _ in range(REPEATS):
+        measure(units, least)
     print(f"microseconds for a step of both units; least of {REPEATS} runs of {STEPS} steps")
-    print(f"fmpy.simulate_fmu of each unit alone, unpacking and loading with it: {least['fmpy']:.1f}")
-    for algorithm, extrapolation in SETTINGS:
-        run, calls = least[f"{algorithm} {extrapolation}"], least[f"calls {extrapolation}"]
-        print(f"{algorithm:13s} {extrapolation:12s} {run:6.1f}, calls {calls:5.1f}, overhead {run - calls:5.1f}")
+    print(f"fmpy.simulate_fmu of each unit alone, unpacking and loading with it: {least['fmpy',]:.1f}\n")
+    print(f"| | {' | '.join(EXTRAPOLATIONS)} |\n|" + " --- |" * (1 + len(EXTRAPOLATIONS)))
+    calls = [least["calls", each] for each in EXTRAPOLATIONS]
+    print(f"| calls of the FMI alone | {' | '.join(f'{each:.2f}' for each in calls)} |")
+    for way, name in WAYS.items():
+        for algorithm in ("jacobi", "gauss-seidel"):
+            runs = [least[way, algorithm, each] for each in EXTRAPOLATIONS]
+            cells = [f"{run - call:.2f}" for run, call in zip(runs, calls, strict=True)]
+            print(f"| {algorithm}, overhead, {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from mbsfmu.cosim.graph import Connection, is_text, value_map
 from mbsfmu.cosim.instance import Floats, Instance, Port, UnitError
 from mbsfmu.variables import Variability
 
+_LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
+
 
 class Member:
     """An instance with the variables that it takes and gives.
@@ -139,13 +141,11 @@ class Member:
         """
         entries = self.entries
         if self.ramps:
-            values, slopes = entries.values, entries.slopes
             if len(polynomials) == 2:
-                values[:] = polynomials[0]
-                np.divide(polynomials[1], step, slopes)
+                entries.lines[:] = polynomials
             else:
-                np.subtract(polynomials[0], polynomials[2] / 3.0, values)
-                np.divide(polynomials[1] + polynomials[2] * (4.0 / 3.0), step, slopes)
+                np.add(polynomials[:2], polynomials[2] * _LINE, entries.lines)
+            np.divide(entries.slopes, step, entries.slopes)
             entries.write()
             entries.write_slopes()
             return

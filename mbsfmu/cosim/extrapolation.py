@@ -6,6 +6,7 @@ from copy import copy
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.cosim.instance import Floats
 
@@ -36,8 +37,8 @@ class Extrapolation(StrEnum):
 class Weights:
     """How the coefficients of polynomials follow from what is known.
 
-    Products are rounded one by one and added up in the order of the known rows, zeros being left out. Compiled code
-    does the same to the last bit, which no library of linear algebra promises.
+    Products are rounded one by one and added to zero in the order of the known rows. Compiled code does the same to the
+    last bit, which no library of linear algebra promises.
 
     Parameters
     ----------
@@ -45,24 +46,30 @@ class Weights:
         Of the coming step and the last ones in s, for which they hold.
     matrix
         Shape (coefficients, known rows).
+    others, chosen
+        Another matrix, for some outputs.
+    count
+        Number of outputs.
     """
 
-    def __init__(self, lengths: tuple[float, ...], matrix: Floats) -> None:
-        self.lengths, self.matrix = lengths, matrix
-        self._terms = [
-            [(index, weight) for index, weight in enumerate(row) if weight != 0.0] for row in matrix.tolist()
-        ]
+    def __init__(
+        self, lengths: tuple[float, ...], matrix: Floats, others: Floats | None, chosen: NDArray[np.intp], count: int
+    ) -> None:
+        self.lengths, self._count = lengths, count
+        self._equal = others is None
+        self._values = matrix[:, :, np.newaxis]
+        if others is not None:
+            self._values = self.values()
+            self._values[:, :, chosen] = others[:, :, np.newaxis]
 
-    def combine(self, known: Floats) -> Floats:
-        """Return the coefficients, shape (coefficients, columns), from what is known, shape (known rows, columns)."""
-        result = np.zeros((len(self._terms), known.shape[1]))
-        for row, terms in zip(result, self._terms, strict=True):
-            if terms:
-                index, weight = terms[0]
-                np.multiply(known[index], weight, row)
-                for index, weight in terms[1:]:
-                    np.add(row, known[index] * weight, row)
-        return result
+    def values(self) -> Floats:
+        """Return a copy of all weights, shape (coefficients, known rows, outputs)."""
+        return np.broadcast_to(self._values, (*self._values.shape[:2], self._count)).copy()
+
+    def combine(self, known: Floats, place: slice) -> Floats:
+        """Return the coefficients of some outputs, shape (coefficients, outputs), from what is known of all."""
+        values = self._values if self._equal else self._values[:, :, place]
+        return np.add.reduce(values * known[:, place], 1, initial=0.0)
 
 
 class History:
@@ -112,7 +119,7 @@ class History:
         self.known[1] = now
         if rates is not None:
             self.known[-1] = np.nan_to_num(rates)
-        self._weights: dict[tuple[str, bool], Weights] = {}
+        self._weights: dict[str, Weights] = {}
 
     def copy(self) -> History:
         """Return a history that goes on by itself."""
@@ -156,21 +163,11 @@ class History:
         """Tell whether the weights for a step in s are those for the ones after it too."""
         return self._lengths == (step,) * self.points
 
-    def weights(self, step: float) -> tuple[Weights, ...]:
-        """Return what polynomials over a step in s extrapolate and interpolate with, by points and by derivatives.
-
-        Held values need none.
-        """
-        if self.rows == 1:
-            return ()
-        ways = (False, True) if self.extrapolation is Extrapolation.DERIVATIVES else (False, False)
-        return tuple(self._found(kind, step, by_rates=way) for kind in ("extrapolate", "interpolate") for way in ways)
-
     def extrapolate(self, step: float) -> Floats:
         """Return the polynomials over the coming step in s; not to be written to where there is one row."""
         if self.rows == 1:
             return self.now.reshape(1, -1)
-        result = self._polynomials("extrapolate", step, slice(None))
+        result = self.weights("extrapolate", step).combine(self.known, slice(None))
         if self.held:
             result[1:, self.held] = 0.0
         return result
@@ -190,32 +187,25 @@ class History:
         if self.rows == 1:
             return end.reshape(1, -1)
         self.known[0, place] = end
-        result = self._polynomials("interpolate", step, place)
+        result = self.weights("interpolate", step).combine(self.known, place)
         if self.held:
             inside = range(*place.indices(len(self.now)))
             local = [index - inside.start for index in self.held if index in inside]
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 
-    def _polynomials(self, kind: str, step: float, place: slice) -> Floats:
-        """Return the coefficients for some outputs; those without derivatives go by points."""
-        known = self.known[:, place]
-        if self.extrapolation is not Extrapolation.DERIVATIVES:
-            return self._found(kind, step, by_rates=False).combine(known)
-        result = self._found(kind, step, by_rates=True).combine(known)
-        if len(self.unknown):
-            inside = range(*place.indices(len(self.now)))
-            local = [index - inside.start for index in self.unknown if index in inside]
-            result[:, local] = self._found(kind, step, by_rates=False).combine(known[:, local])
-        return result
+    def weights(self, kind: str, step: float) -> Weights:
+        """Return what polynomials over a step in s `extrapolate` or `interpolate` with; held values need none.
 
-    def _found(self, kind: str, step: float, by_rates: bool) -> Weights:
-        """Return the weights for these lengths of steps, made anew only where they have changed."""
+        They are made anew only where lengths have changed. Outputs without derivatives go by points.
+        """
         lengths = (step, *self._lengths)
-        found = self._weights.get((kind, by_rates))
+        found = self._weights.get(kind)
         if found is None or found.lengths != lengths:
             make = self._extrapolation_matrix if kind == "extrapolate" else self._interpolation_matrix
-            found = self._weights[kind, by_rates] = Weights(lengths, make(step, by_rates))
+            matrix = make(step, by_rates=self.extrapolation is Extrapolation.DERIVATIVES)
+            others = make(step, by_rates=False) if len(self.unknown) else None
+            found = self._weights[kind] = Weights(lengths, matrix, others, self.unknown, len(self.now))
         return found
 
     def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:

@@ -38,32 +38,19 @@ static double now(void)
 /* -- polynomials -------------------------------------------------------------------------------------------------- */
 
 /* Combine what is known of the outputs [begin, end) to coefficients, in the order of the known rows. */
-static void combine(const struct Exchange *exchange, const double *matrix, size_t begin, size_t end)
+static void combine(const struct Exchange *exchange, const double *weights, size_t begin, size_t end)
 {
+    size_t n = exchange->outputs;
     for (size_t row = 0; row < exchange->rows; row++) {
         double *result = exchange->polynomials + row * exchange->columns;
-        int first = 1;
-        for (size_t k = 0; k < exchange->known_rows; k++) {
-            double weight = matrix[row * exchange->known_rows + k];
-            const double *known = exchange->known + k * exchange->outputs;
-            if (weight == 0.0)
-                continue;
-            for (size_t j = begin; j < end; j++)
-                result[j] = first ? known[j] * weight : result[j] + known[j] * weight;
-            first = 0;
-        }
-        for (size_t j = begin; first && j < end; j++)
+        for (size_t j = begin; j < end; j++)
             result[j] = 0.0;
+        for (size_t k = 0; k < exchange->known_rows; k++) {
+            const double *weight = weights + (row * exchange->known_rows + k) * n, *known = exchange->known + k * n;
+            for (size_t j = begin; j < end; j++)
+                result[j] += weight[j] * known[j];
+        }
     }
-}
-
-/* The same for those that go by points where others go by their derivatives. */
-static void polynomials(const struct Exchange *exchange, const struct Weights *weights, size_t begin, size_t end)
-{
-    combine(exchange, exchange->takes_rates ? weights->by_rates : weights->by_points, begin, end);
-    for (size_t j = begin; exchange->takes_rates && j < end; j++)
-        if (exchange->unknown[j])
-            combine(exchange, weights->by_points, j, j + 1);
 }
 
 static void hold(const struct Exchange *exchange, const double *values, size_t begin, size_t end)
@@ -84,7 +71,7 @@ static void extrapolate(const struct Exchange *exchange)
         memcpy(exchange->polynomials, present, exchange->outputs * sizeof(double));
         return;
     }
-    polynomials(exchange, &exchange->extrapolation, 0, exchange->outputs);
+    combine(exchange, exchange->extrapolation, 0, exchange->outputs);
     hold(exchange, present, 0, exchange->outputs);
 }
 
@@ -97,7 +84,7 @@ static void interpolate(const struct Exchange *exchange, size_t begin, size_t en
         return;
     }
     memcpy(exchange->known + begin, exchange->values + begin, bytes);
-    polynomials(exchange, &exchange->interpolation, begin, end);
+    combine(exchange, exchange->interpolation, begin, end);
     hold(exchange, exchange->values, begin, end);
 }
 
@@ -179,7 +166,7 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
         double slope = given[n + k];
         inputs->values[k] = given[k];
         if (exchange->rows > 2) {
-            inputs->values[k] = given[k] - given[2 * n + k] / 3.0;
+            inputs->values[k] = given[k] + given[2 * n + k] * (-1.0 / 3.0);
             slope += given[2 * n + k] * (4.0 / 3.0);
         }
         inputs->slopes[k] = slope / step;

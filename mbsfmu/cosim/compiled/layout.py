@@ -121,12 +121,6 @@ class Bond(Structure):
     _fields_: ClassVar = [("giver", Side), ("taker", Side), ("residual", c_double), ("exchanged", c_double)]
 
 
-class Weights(Structure):
-    """Matrices from what is known to coefficients; for the outputs that go by points, and by derivatives."""
-
-    _fields_: ClassVar = [("by_points", _Doubles), ("by_rates", _Doubles)]
-
-
 class ExchangeTable(Structure):
     """All of it; members in the order in which they step."""
 
@@ -160,8 +154,8 @@ class ExchangeTable(Structure):
         ("unknown", _Flags),
         ("corrected", _Flags),
         # the steps that are to be made
-        ("extrapolation", Weights),
-        ("interpolation", Weights),
+        ("extrapolation", _Doubles),
+        ("interpolation", _Doubles),
         ("step", c_double),
         ("times", _Doubles),
         ("first", c_size_t),
@@ -187,7 +181,7 @@ MADE, REFUSED, UNFINISHED, NOT_FINITE = range(4)
 go on; an output is not finite."""
 
 _STRUCTURES = (
-    Clock, Access, Rates, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, Weights, ExchangeTable
+    Clock, Access, Rates, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
     c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",

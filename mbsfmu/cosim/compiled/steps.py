@@ -61,7 +61,7 @@ class CompiledSteps:
         self._times, self._lengths = times, lengths.tolist()
         self._changes = [*(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
         self._most = _CHUNK
-        self._weights: tuple[Weights, ...] = ()
+        self._weights: list[Weights] = []
         tables.exchange.patience = _PATIENCE
 
     def advance(self, index: int, end: int) -> int:
@@ -115,10 +115,11 @@ class CompiledSteps:
         exchange.recorded = record.rows.ctypes.data_as(type(exchange.recorded))
         exchange.first_row, exchange.first, exchange.step = len(record.times), index, step
         exchange.made = exchange.sweeps = exchange.under_way = 0
-        weights = history.weights(step)
-        if weights != self._weights:
-            self._weights = weights
-            self._tables.weigh(*(each.matrix for each in weights))
+        if history.rows > 1:
+            weights = [history.weights(kind, step) for kind in ("extrapolate", "interpolate")]
+            if weights != self._weights:
+                self._weights = weights
+                self._tables.weigh(*(each.values() for each in weights))
         exchange.has_missed = history.correction is not None
         if history.correction is not None and history.correction is not self._tables.missed:
             self._tables.missed[:] = history.correction

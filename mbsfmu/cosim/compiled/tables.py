@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, Side, Weights
+from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, Side
 from mbsfmu.cosim.energy import BondSide, PowerBond
 from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.explicit import Explicit
@@ -107,11 +107,11 @@ class Tables:
         self._kept.append(array)
         return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
 
-    def weigh(self, *matrices: NDArray[np.float64]) -> None:
-        """Take other matrices: extrapolation by points and by derivatives, then interpolation by both."""
-        self._matrices = matrices
-        pointers = [each.ctypes.data_as(POINTER(c_double)) for each in matrices]
-        self.exchange.extrapolation, self.exchange.interpolation = Weights(*pointers[:2]), Weights(*pointers[2:])
+    def weigh(self, extrapolation: NDArray[np.float64], interpolation: NDArray[np.float64]) -> None:
+        """Take other weights, shape (coefficients, known rows, outputs), contiguous."""
+        self._weights = extrapolation, interpolation
+        pointers = (each.ctypes.data_as(POINTER(c_double)) for each in self._weights)
+        self.exchange.extrapolation, self.exchange.interpolation = pointers
 
     def _flags(self, chosen: Sequence[int] | NDArray[np.intp], count: int) -> Any:
         flags = np.zeros(count, dtype=np.uint8)

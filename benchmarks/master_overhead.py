@@ -28,8 +28,8 @@ from mbsfmu import cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-STEP, REPEATS = 1e-3, 2 if QUICK else 30
-STEPS = {"1": 50 if QUICK else 2000, "0": 50 if QUICK else 200}  # what is short is rarely interrupted by other work
+STEP, REPEATS = 1e-3, 2 if QUICK else 60
+STEPS = {"1": 50 if QUICK else 2000, "0": 50 if QUICK else 100}  # what is short is rarely interrupted by other work
 EXTRAPOLATIONS = ("zero", "linear", "quadratic", "derivatives")
 SETTINGS = [(algorithm, extrapolation) for algorithm in ("jacobi", "gauss-seidel") for extrapolation in EXTRAPOLATIONS]
 WAYS = {"1": "compiled", "0": "Python"}

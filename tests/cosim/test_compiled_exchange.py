@@ -17,7 +17,7 @@ from cosim.linear_units import CONNECTIONS, change_description
 from cosim.oscillator_theory import step_map
 from foreign_units import compiler
 
-from mbsfmu import CosimulationError, LinearSignal, StepSignal, cosimulate
+from mbsfmu import CosimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.compiled import library
@@ -129,18 +129,21 @@ def test_every_bit_is_the_same(
 
 @pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS)
 @pytest.mark.parametrize("units", ["halves_exact", "halves_poor"])
-def test_first_steps_may_be_python_s(
-    request: pytest.FixtureRequest, both: Run, made: list[int], units: str, extrapolation: str
-) -> None:
-    """Where all save states, the step after a start or a jump is made twice, which is Python's; the rest is not."""
-    push = LinearSignal(times=(0.0, 0.05, 0.2), values=(0.0, 1.0, -1.0))
+def test_steps_may_be_made_by_turns(
+    request: pytest.FixtureRequest, foreign: Callable[[str], Path], both: Run, made: list[int], units: str,
+    extrapolation: str,
+) -> None:  # fmt: skip
+    """Where all save states, the steps after the start and after a jump are made twice, which is Python's."""
     result = both(
-        request.getfixturevalue(units), connections=CONNECTIONS[:1], inputs={"two.velocity": push},
-        algorithm="jacobi", extrapolation=extrapolation, step=1e-3, stop=0.3,
+        [*request.getfixturevalue(units), foreign("dahlquist")], connections=CONNECTIONS,
+        inputs={"dahlquist.u": StepSignal(times=(0.1,), values=(2.0,))},
+        algorithm="jacobi", extrapolation=extrapolation, step=1e-3, stop=0.2, energy_correction=True,
     )  # fmt: skip
-    twice = units == "halves_exact" and extrapolation != "zero"
-    assert result.steps - sum(made) <= twice
-    assert result.rollbacks == (twice and result.steps > sum(made))
+    twice = 2 if units == "halves_exact" and extrapolation != "zero" else 0
+    assert (result.steps - sum(made), result.rollbacks) == (twice, twice)
+    late = np.clip(result.time - 0.1, 0.0, None)
+    np.testing.assert_allclose(result["x"], np.exp(-result.time) + 2.0 * (1.0 - np.exp(-late)), rtol=1e-9)
+    assert result.energy_residual_max > 0.0
 
 
 @pytest.mark.parametrize("extrapolation", ["zero", "linear"])

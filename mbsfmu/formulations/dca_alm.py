@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
@@ -153,6 +154,11 @@ class DcaAlm(Formulation):
         functions.rates[:], integral_rates = np.split(self.flow_rates()[0], [len(functions.states)])
         return State.of(functions, integrals, integral_rates.copy())
 
+    @property
+    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+        """The tangent of an implicit step, and what an evaluation of its residual calls."""
+        return self.equations.tangent, [self.equations.residual]
+
     def problem(self, state: State, step: float) -> ProjectedProblem:
         """Return the equations of an implicit step."""
         return ProjectedProblem(self, state, step)
@@ -161,7 +167,8 @@ class DcaAlm(Formulation):
         """Return what its C needs."""
         projection, equations = self.projection, self.equations
         own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
-        steps = (equations.residual, equations.tangent, self.step_penalty) if kind is StepKind.IMPLICIT else ()
+        implicit = (equations.residual, equations.landing, equations.tangent, self.step_penalty)
+        steps = implicit if kind is StepKind.IMPLICIT else ()
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -242,6 +243,17 @@ class DoubleStep(Formulation):
         """Number of independent coordinates."""
         return len(self.functions.coordinates) - self.functions.rank
 
+    @property
+    def step_coordinates(self) -> int:
+        """Number of independent coordinates."""
+        return self.freedom
+
+    @property
+    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+        """The tangent of an implicit step, and what an evaluation of its residual calls: loops are closed in two."""
+        closure = [self.functions.closure] * 2 if len(self.functions.rows) else []
+        return self.equations.tangent, [self.equations.residual, *closure]
+
     def prepared(self, state: State) -> State:
         """Return the state with a choice of coordinates."""
         self.load(state)
@@ -272,7 +284,7 @@ class DoubleStep(Formulation):
             steps = *steps, equations.slope, equations.mass, equations.drift
         return NativeNeeds(
             file="double_step.c",
-            unknowns=self.freedom,
+            unknowns=self.step_coordinates,
             freedom=self.freedom,
             dependent=functions.rank,
             closes_loops=True,

@@ -6,6 +6,7 @@ What w is, and how its rate is found, is the formulation's: velocities with `dca
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -65,7 +66,7 @@ class FirstOrder(Formulation):
             steps = self.explicit, self.slope, self.drift
         return NativeNeeds(
             file="first_order.c",
-            unknowns=2 * len(self.functions.coordinates),
+            unknowns=self.step_coordinates,
             own_motion=True,
             names=names,
             choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
@@ -205,6 +206,16 @@ class FirstOrder(Formulation):
         moved = State.of(functions, integrals, functions.integral_rates()[0].copy())
         return replace(moved, momenta=functions.momenta.copy(), momentum_rates=functions.momentum_rates.copy())
 
+    @property
+    def step_coordinates(self) -> int:
+        """Number of z and w."""
+        return 2 * len(self.functions.coordinates)
+
+    @property
+    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+        """The tangent of an implicit step, and what an evaluation of its residual calls."""
+        return self.tangent, [self.residual]
+
     def problem(self, state: State, step: float) -> FirstOrderProblem:
         """Return the equations of an implicit step."""
         return FirstOrderProblem(self, state, step)
@@ -253,6 +264,13 @@ class FirstOrderProblem(StepProblem):
         """Return ẏ by the rule − f(y); sets z, w and x."""
         self._formulation.end.unknowns[:] = unknowns
         return self._formulation.residual()[0]
+
+    def land(self, unknowns: Floats) -> None:
+        """Set z, w and x."""
+        functions, n = self.functions, len(self.functions.coordinates)
+        parts = functions.coordinates, getattr(functions, self._formulation.moving), functions.states
+        for part, values in zip(parts, np.split(unknowns, [n, 2 * n]), strict=True):
+            part[:] = values
 
     def jacobian(self) -> Floats:
         """Return the derivative by z, w and x."""

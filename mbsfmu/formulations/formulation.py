@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -21,7 +22,7 @@ from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
 from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import Floats, Overwritten
+from mbsfmu.formulations.workspace import Floats, Overwritten, TracedFunction
 from mbsfmu.options import Options
 from mbsfmu.registry import Registry
 from mbsfmu.rules.rule import Rule
@@ -78,12 +79,16 @@ class StepProblem(ABC):
         It is exact where loops are closed.
         """
 
-    def updated(self, unknowns: Floats) -> None:  # noqa: B027 - most formulations have nothing to do here
-        """Take notice of the unknowns after an iteration."""
+    def updated(self) -> None:  # noqa: B027 - most formulations have nothing to do here
+        """Take notice that the unknowns have moved: the next evaluation is behind an increment."""
+
+    def land(self, unknowns: Floats) -> None:
+        """Set what `finish` needs at the solution, where the residual was not evaluated."""
+        self.residual(unknowns)
 
     @abstractmethod
     def finish(self) -> State:
-        """Return the state at the end of the step; the residual was last evaluated there."""
+        """Return the state at the end of the step; the residual was last evaluated there, or `land` called."""
 
     def _end(self, partition: Partition | None) -> State:
         """Return the state at the end of the step, where the functions are; integrals by the same rule."""
@@ -237,6 +242,27 @@ class Formulation(ABC):
         nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
         return np.concatenate([np.ones(2 * self.freedom), nominal])
 
+    @property
+    def step_coordinates(self) -> int:
+        """Number of unknowns of an implicit step, states apart."""
+        return len(self.functions.coordinates)
+
+    @property
+    @abstractmethod
+    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+        """The tangent of an implicit step, and what an evaluation of its residual calls."""
+
+    @cached_property
+    def renewal_cost(self) -> float:
+        """What a tangent and its inverse cost, in evaluations of the residual with the product that follows.
+
+        Counted in operations of straight code; those in loops take about twice the time.
+        """
+        tangent, evaluation = self.step_functions
+        unknowns = self.step_coordinates + len(self.functions.states)
+        once = sum(each.function.n_instructions() for each in evaluation) + 2.0 * unknowns**2
+        return (tangent.function.n_instructions() + 4.0 * unknowns**3) / once
+
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:
         """Return the equations of a step of `step` seconds from a state."""
@@ -255,7 +281,8 @@ class Formulation(ABC):
         Where an input jumps, these jump too, and with them what the rule remembers.
         """
         found = self._consistent(state)
-        return replace(found, history=self.history.after_jump(state, found))
+        history = self.history.after_jump(state, found)
+        return replace(found, history=history, tangent=state.tangent, tangent_use=state.tangent_use)
 
     def _consistent(self, state: State) -> State:
         self.load(state)
@@ -287,7 +314,7 @@ class Formulation(ABC):
 
     def anew(self, state: State) -> State:
         """Return the state with accelerations and rates found anew, and nothing remembered of the steps before."""
-        return self.consistent(replace(state, history=np.zeros_like(state.history)))
+        return self.consistent(state.forgetful)
 
     def load(self, state: State) -> None:
         """Write a state into the functions' arrays."""
@@ -350,13 +377,12 @@ class Formulation(ABC):
             part.copy() for part in self.functions.recentred()
         )
         return replace(
-            state,
+            state.forgetful,
             coordinates=coordinates,
             velocities=velocities,
             accelerations=z_accelerations,
             momenta=momenta,
             references=references,
-            history=np.zeros_like(state.history),
         )
 
     def explicit_form(self, state: State) -> ExplicitForm:

@@ -51,6 +51,8 @@ class SystemFunctions(Workspace):
         ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
     suggested_step
         Room for one number, which solvers that choose their steps remember.
+    tangent, tangent_use
+        Zeros for what states keep of a tangent; empty but for implicit steps.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -73,6 +75,7 @@ class SystemFunctions(Workspace):
         self.add_part("integral_rates", len(system.integrals))
         self.add_part("input_rates", len(system.inputs))
         self.suggested_step = np.zeros(1)
+        self.tangent = self.tangent_use = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
@@ -56,6 +57,8 @@ class AugmentedEquations:
         λ of the last iteration, shape (m,).
     penalty
         α, shape (1,).
+    moved
+        Whether the unknowns have moved since λ was found, shape (1,).
     end
         ż, z̈ and ẋ at the end of a step.
     """
@@ -65,24 +68,40 @@ class AugmentedEquations:
         self._given = functions.expressions
         self._estimates, self.estimates = functions.add_part("estimates", len(functions.rows))
         self._penalty, self.penalty = functions.add_part("penalty", 1)
+        self._moved, self.moved = functions.add_part("moved", 1)
         self.end = StepRates(functions, rule, len(functions.coordinates), len(functions.states))
 
-    @cached_property
-    def residual(self) -> TracedFunction:
-        """(M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ − f) at the end of a step [eq. 39]; writes z, x, ẋ, ż, z̈ and α Φ + λ."""
-        given, end = self._given, self.end
+    def _at_end(self) -> dict[str, ca.SX]:
+        """Return z, ż, z̈ and x at the end of a step, and λ as it is there: α Φ is added where these have moved."""
+        end = self.end
         at_end = {
             "coordinates": end.coordinates,
             "velocities": end.velocities,
             "accelerations": end.accelerations,
             "states": end.values,
         }
-        (closure,) = given.at([given.closure], at_end)
-        at_end["multipliers"] = self._penalty * closure + self._estimates
+        (closure,) = self._given.at([self._given.closure], at_end)
+        at_end["estimates"] = self._estimates + self._moved * self._penalty * closure
+        return at_end | {"multipliers": at_end["estimates"] + self._penalty * closure}
+
+    @cached_property
+    def residual(self) -> TracedFunction:
+        """(M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ − f) at the end of a step [eq. 39]; writes z, x, ẋ, ż, z̈, λ and α Φ + λ.
+
+        λ is that of the iteration before, and α Φ where it has led [eq. 19].
+        """
+        given, end, at_end = self._given, self.end, self._at_end()
         balance, rates = given.at([given.balance, given.rates], at_end)
         written = {**at_end, "rates": end.rates}
         results = [ca.vertcat(balance, end.rates - rates), *written.values()]
         return self._functions.traced("augmented_residual", results, into=written)
+
+    @cached_property
+    def landing(self) -> TracedFunction:
+        """Nothing but what the residual writes; the multipliers are λ."""
+        written = {**self._at_end(), "rates": self.end.rates}
+        del written["multipliers"]
+        return self._functions.traced("augmented_landing", list(written.values()), into=written)
 
     @cached_property
     def tangent(self) -> TracedFunction:
@@ -129,6 +148,7 @@ class AugmentedProblem(StepProblem):
         super().__init__(formulation, state, step)
         self._equations = equations
         equations.estimates[:] = state.multipliers
+        equations.moved[0] = 0.0
         equations.end.begin(
             [state.coordinates, state.states],
             [state.velocities, state.rates],
@@ -146,18 +166,24 @@ class AugmentedProblem(StepProblem):
         return tuple(variable.name for variable in (*system.coordinates, *system.states))
 
     def residual(self, unknowns: Floats) -> Floats:
-        """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]; sets z, ż, z̈ and x."""
+        """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]; sets z, ż, z̈, x and λ."""
         self._equations.end.unknowns[:] = unknowns
-        return self._equations.residual()[0]
+        (residual, *_) = self._equations.residual()
+        self._equations.moved[0] = 0.0
+        return residual
+
+    def land(self, unknowns: Floats) -> None:
+        """Set z, ż, z̈, x and λ."""
+        self._equations.end.unknowns[:] = unknowns
+        self._equations.landing()
 
     def jacobian(self) -> Floats:
         """Return the derivative by the coordinates and the states."""
         return self._equations.tangent()[0]
 
-    def updated(self, unknowns: Floats) -> None:
-        """Add α Φ to the multipliers [Jaiswal2021, eq. 19]."""
-        self.functions.coordinates[:] = unknowns[: self._size]
-        self._equations.estimates += self._equations.penalty * self.functions.closure()[0]
+    def updated(self) -> None:
+        """Let α Φ be added to the multipliers [Jaiswal2021, eq. 19]."""
+        self._equations.moved[0] = 1.0
 
 
 class PenaltyProblem(AugmentedProblem):
@@ -229,6 +255,11 @@ class Penalty(Formulation):
             options = options.model_copy(update={"penalty": suitable})
         return super().of(initialization, system, tolerances, rule, options, step)
 
+    @property
+    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+        """The tangent of an implicit step, and what an evaluation of its residual calls."""
+        return self.equations.tangent, [self.equations.residual]
+
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
         return PenaltyProblem(self, state, step, self.equations)
@@ -241,7 +272,7 @@ class Penalty(Formulation):
             unknowns=len(functions.coordinates),
             reactions_anew=True,
             penalty=float(equations.penalty[0]),
-            in_steps=(equations.residual, equations.tangent, equations.projection),
+            in_steps=(equations.residual, equations.landing, equations.tangent, equations.projection),
             at_start=(functions.quadratic,),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class State:
         What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
     suggested_step
         What a solver with step control tries next in s, shape (1,); zero where it does not know.
+    tangent, tangent_use
+        Inverse of the tangent that the next implicit step begins with, and what it has been used for; zeros where none
+        is kept. See `KeptTangent`.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -54,6 +58,8 @@ class State:
     active: Floats
     history: Floats
     suggested_step: Floats
+    tangent: Floats
+    tangent_use: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -79,6 +85,8 @@ class State:
             np.ones(len(functions.rows)),
             np.zeros_like(functions.history),
             np.zeros_like(functions.suggested_step),
+            functions.tangent,
+            functions.tangent_use,
         )
 
     @classmethod
@@ -100,7 +108,15 @@ class State:
             functions.active.copy(),
             np.zeros_like(functions.history),
             np.zeros_like(functions.suggested_step),
+            functions.tangent,
+            functions.tangent_use,
         )
+
+    @property
+    def forgetful(self) -> Self:
+        """The state without what is remembered of the steps before."""
+        nothing = {name: np.zeros_like(getattr(self, name)) for name in ("history", "tangent", "tangent_use")}
+        return replace(self, **nothing)
 
 
 ARRAYS = {
@@ -118,6 +134,8 @@ ARRAYS = {
     "active": "rows",
     "history": "history",
     "suggested_step": "suggested_step",
+    "tangent": "tangent",
+    "tangent_use": "tangent_use",
 }
 """The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 

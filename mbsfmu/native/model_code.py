@@ -240,7 +240,9 @@ class _ModelCode:
         if isinstance(simulation.solver, ImplicitSolver):
             yield f"static const char *const coordinate_names[] = {strings(each.name for each in system.coordinates)};"
             yield f"static const char *const state_names[] = {strings(each.name for each in system.states)};"
-            yield f"static const double state_nominals[] = {numbers(simulation.formulation.state_nominals)};"
+            limits = simulation.formulation.limits(self._needs.unknowns + len(system.states))
+            yield f"static const double unknown_tolerances[] = {numbers(limits.shares)};"
+            yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
         for name, texts in self._needs.names.items():
             yield f"static const char *const {name}[] = {strings(texts)};"
         if not isinstance(simulation.solver, ImplicitSolver):

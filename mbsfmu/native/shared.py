@@ -14,8 +14,8 @@ from mbsfmu.formulations import (
     dependent,
     double_step,
     equilibrium,
-    first_order,
     hdca,
+    kept_tangent,
     loop_equations,
     partition,
     projection,
@@ -61,7 +61,6 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "CHANGE_HALVINGS": (change_points, "HALVINGS"),
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),
-    "RATE_NOMINAL": (first_order, "RATE_NOMINAL"),
     "GROWN": (hdca, "GROWN"),
     "CORRECTION_ITERATIONS": (projection, "MOST_ITERATIONS"),
     "CORRECTION_TOLERANCES": (projection, "TOLERANCES"),
@@ -73,6 +72,11 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "NEGLIGIBLE": (newton, "NEGLIGIBLE"),
     "STAGNATING": (newton, "STAGNATION"),
     "ROUNDED": (newton, "ROUND_OFF"),
+    "REMAINING": (newton, "REMAINING"),
+    "SLOW": (newton, "SLOW"),
+    "FADING": (newton, "FADING"),
+    "FRESH": (newton, "FRESH"),
+    "SAME_STEP": (kept_tangent, "SAME_STEP"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
     "SAFETY": (rosenbrock, "SAFETY"),
@@ -109,6 +113,7 @@ COUNTS: dict[str, str] = {
     "steps": "1",
     "newton_total": "1",
     "newton_max": "1",
+    "tangents": "1",
     "failures": "1",
     "retries": "1",
     "evaluations": "1",
@@ -152,6 +157,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     # penalty and projections
     "estimates": ("CONSTRAINTS",),
     "penalty": (),
+    "moved": (),
     "correction_numbers": ("CORRECTION_NUMBERS",),
     "violation": ("CONSTRAINTS",),
     # of the start system
@@ -180,11 +186,13 @@ _LONG_AS = {
     "references": "REFERENCES",
     "history": "HISTORY",
     "suggested_step": "1",
+    "tangent": "TANGENT",
+    "tangent_use": "TANGENT_USE",
 }
 
 
 def definitions() -> Iterator[str]:
-    """Write the constants and the lists of arrays as macros."""
+    """Write the constants and the lists of arrays as macros: of a state, those that functions take, and the others."""
     for name, (module, attribute) in CONSTANTS.items():
         value = getattr(module, attribute)
         yield f"#define {name} {_literal(value)} /* {module.__name__}.{attribute} */"
@@ -192,7 +200,8 @@ def definitions() -> Iterator[str]:
     arguments = {name: " * ".join(sizes) or "1" for name, sizes in ARGUMENTS.items()}
     yield _list("ARGUMENTS", arguments)
     arrays = {name: _LONG_AS[like] for name, like in ARRAYS.items()}
-    yield _list("STATE_ARRAYS", arrays)
+    yield _list("STATE_ARRAYS", {name: size for name, size in arrays.items() if name in ARGUMENTS})
+    yield _list("KEPT_ARRAYS", {name: size for name, size in arrays.items() if name not in ARGUMENTS})
     yield _list("PRESENT", PRESENT | arrays)
     yield _list("COUNTS", COUNTS)
 

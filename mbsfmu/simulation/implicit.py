@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.kept_tangent import USE, KeptTangent
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
-from mbsfmu.simulation.newton import Jacobian, solve
+from mbsfmu.simulation.newton import Jacobian, Method, Solution, solve
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 
 SHORT = 1e-4
@@ -75,15 +78,38 @@ class ImplicitSolver(Solver):
             state = self.formulation.anew(state)
         return state
 
+    def __post_init__(self) -> None:
+        functions = self.formulation.functions
+        functions.tangent = np.zeros(self._unknowns**2)
+        functions.tangent_use = np.zeros(USE)
+
+    @property
+    def _unknowns(self) -> int:
+        return self.formulation.step_coordinates + len(self.formulation.functions.states)
+
+    def _solved(self, state: State, step: float) -> Solution:
+        """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
+        formulation = self.formulation
+        exact = self.jacobian is Jacobian.EXACT
+        renewal = formulation.renewal_cost if exact else float(self._unknowns)
+        return solve(
+            lambda: formulation.problem(state, step),
+            formulation.limits(self._unknowns),
+            Method(self.jacobian, self.most_iterations, renewal),
+            KeptTangent.of(state.tangent, state.tangent_use),
+            state.history[0] if len(state.history) else 0.0,
+        )
+
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
         self.formulation.functions.inputs[:] = inputs(time + step)
-        problem = self.formulation.problem(state, step)
         try:
-            limits = self.formulation.limits(len(problem.guess))
-            solution = solve(problem, limits, self.jacobian, self.most_iterations)
+            solution = self._solved(state, step)
             if not solution.evaluated:
-                problem.residual(solution.unknowns)
-            end = self.formulation.settled(problem.finish())
+                solution.problem.land(solution.unknowns)
+            end = solution.problem.finish()
+            if solution.kept is not None and end.partition is state.partition:
+                end = replace(end, tangent=solution.kept.numbers, tangent_use=solution.kept.use)
+            end = self.formulation.settled(end)
         except LoopsOpenError as error:
             raise error.at(time + step) from None
         except SimulationError as error:
@@ -96,5 +122,6 @@ class ImplicitSolver(Solver):
         self.statistics.steps += 1
         self.statistics.newton_total += solution.iterations
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
+        self.statistics.tangents += solution.tangents
         self.statistics.repartitions += not end.goes_on_from(state)
         return end

@@ -1,7 +1,14 @@
-"""Newton iteration for the equations of a step."""
+"""Newton's iteration for the equations of a step, with tangents that are kept while they converge.
+
+The inverse of a tangent serves for several increments and over several steps: increments then shrink by a ratio that is
+seen as they go (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). What an increment of size d
+leaves, where they shrink by the ratio r, is at most d r / (1 - r): that is what has to be negligible beside the
+tolerance, not the increment itself. A tangent is renewed where that is cheaper than to go on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +18,7 @@ from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.iteration import Limits
+from mbsfmu.formulations.kept_tangent import KeptTangent
 from mbsfmu.formulations.workspace import Floats
 
 
@@ -21,101 +29,239 @@ class Jacobian(StrEnum):
     FORWARD_DIFFERENCE = "forward-difference"
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Converged unknowns, and how many iterations it took.
-
-    An iteration is a Jacobian, its factorization and an increment. Between iterations the residual is looked
-    at through the last factors: an increment that is already below its tolerance is still applied, and the
-    step is done without another Jacobian.
-    """
-
-    unknowns: Floats
-    iterations: int
-    evaluated: bool
-
-
 NEGLIGIBLE = 1e-5
 """An increment below this share of its tolerance is left out, which saves an evaluation."""
 
+REMAINING = 1e-3
+"""Share of the tolerances that a solution may still be off where increments shrink by a ratio."""
+
+SLOW = 0.3
+"""Share of the increment before from which on a tangent is renewed, whatever that costs."""
+
+FADING = 0.3
+"""Share of a ratio that counts in the next one: two increments may be far apart by chance."""
+
+FRESH = 1.0
+"""Evaluations that an iteration is taken to need behind a new tangent."""
+
 STAGNATION = 0.5
-"""Share of the increments before above which an iteration no longer gets nearer."""
+"""Share of the increment before above which an iteration no longer gets nearer."""
 
 ROUND_OFF = 1e-10
 """Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
 
 
-def solve(problem: StepProblem, limits: Limits, jacobian: Jacobian, most_iterations: int) -> Solution:
-    """Iterate until every increment is below its tolerance [Jaiswal2021, eq. 37].
+@dataclass(frozen=True)
+class Method:
+    """How increments are found.
+
+    Attributes
+    ----------
+    jacobian
+        Where the derivative comes from.
+    most_tangents
+        How many may be made in a step before it is given up.
+    renewal
+        What a tangent and its inverse cost, in evaluations of the residual.
+    """
+
+    jacobian: Jacobian
+    most_tangents: int
+    renewal: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Converged unknowns.
+
+    Attributes
+    ----------
+    problem
+        The problem that was solved.
+    unknowns
+        Its solution.
+    iterations, tangents
+        How many increments and tangents it took.
+    evaluated
+        Whether the residual was last evaluated at the solution.
+    kept
+        The tangent for the next step, or None.
+    """
+
+    problem: StepProblem
+    unknowns: Floats
+    iterations: int
+    tangents: int
+    evaluated: bool
+    kept: KeptTangent | None
+
+
+def solve(
+    begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: KeptTangent | None, before: float
+) -> Solution:
+    """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
+
+    Where a tangent of an earlier step leads nowhere, the iteration begins again with one of its own.
 
     Parameters
     ----------
-    problem
-        The equations of the step.
+    begin
+        Returns the equations of the step, at its guess.
     limits
-        Tolerances of the increments.
-    jacobian
-        Where the derivative comes from.
-    most_iterations
-        Iterations after which it is given up.
+        Tolerances of the unknowns.
+    method
+        How increments are found.
+    kept
+        A tangent of an earlier step, if there is one.
+    before
+        The step before in s as the rule remembers it, 0 where it does not.
 
     Raises
     ------
     SimulationError
         When it does not converge; the message names the unknown that moved most, and by how much.
     """
-    unknowns = problem.guess.copy()
-    residual = problem.residual(unknowns)
-    increment = residual
-    before = size = np.inf
-    for iteration in range(1, most_iterations + 1):
-        exact = jacobian is Jacobian.EXACT
-        matrix = problem.jacobian() if exact else _forward_difference(problem, unknowns, residual)
+    problem = begin()
+    if kept is not None and not kept.suits(problem.step, before):
+        kept = None
+    iteration = _Iteration(problem, limits, method, kept)
+    wasted = 0
+    try:
+        evaluated = iteration.run()
+    except SimulationError:
+        if kept is None or iteration.tangents:
+            raise
+        wasted = iteration.evaluations
+        iteration = _Iteration(begin(), limits, method, None)
+        evaluated = iteration.run()
+    spent = wasted + iteration.evaluations + method.renewal * iteration.tangents
+    if kept is None or iteration.tangents:
+        kept = KeptTangent(iteration.inverse, problem.step, before, 1, spent, iteration.rate)
+    else:
+        kept = kept.used(spent, iteration.rate)
+    return Solution(iteration.problem, iteration.unknowns, iteration.count, iteration.tangents, evaluated, kept)
+
+
+class _Iteration:
+    """An iteration from the guess of a problem on, with the tangent of an earlier step or its own.
+
+    Attributes
+    ----------
+    problem, unknowns
+        The problem, and where the iteration is.
+    inverse
+        Of the tangent that was used last.
+    rate
+        The ratio by which increments by it shrink; 0 where that is not known yet.
+    count, tangents, evaluations
+        Increments, tangents and evaluations of the residual until now.
+    """
+
+    inverse: Floats
+
+    def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: KeptTangent | None) -> None:
+        self.problem, self._limits, self._method = problem, limits, method
+        self.unknowns = problem.guess.copy()
+        self.count = self.tangents = self.evaluations = 0
+        self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
+        self.rate = 0.0
+        if kept is not None:
+            self.inverse, self.rate = kept.inverse, kept.rate
+
+    def run(self) -> bool:
+        """Iterate to the end; return whether the residual was last evaluated at the solution."""
+        before = np.inf
+        self._evaluate()
+        if self._own:
+            self._renew()
+        while True:
+            increment, size = self._increment()
+            if size <= NEGLIGIBLE:
+                return True
+            rate = size / before
+            ends = self.tangents > 0 and rate > STAGNATION and self._is_round_off(increment)
+            chord = not self._own and before < np.inf
+            if chord:
+                self.rate = max(rate, FADING * self.rate)
+                if not ends and self._is_dear(rate, size):
+                    self._refuse(increment, rate)
+                    self._renew()
+                    continue
+            self.unknowns += increment
+            self.problem.updated()
+            self.count += 1
+            # Newton's own increments leave next to nothing; what the first one by an earlier tangent leaves is not known.
+            if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= REMAINING):
+                return False
+            before, self._own = size, False
+            self._evaluate()
+
+    def _evaluate(self) -> None:
+        self.evaluations += 1
+        self._residual = self.problem.residual(self.unknowns)
+
+    def _renew(self) -> None:
+        """Make the tangent where the iteration is, and its inverse."""
+        exact = self._method.jacobian is Jacobian.EXACT
+        matrix = self.problem.jacobian() if exact else self._forward_difference()
         factors = Factors(matrix)
-        increment = factors.solve(-residual)
-        if factors.singular or not np.isfinite(increment).all():
-            raise SimulationError(f"the equations of the step are singular or not finite in iteration {iteration}")
-        unknowns += increment
-        problem.updated(unknowns)
-        before, size = size, _size(increment, limits.at(unknowns))
-        if size <= 1.0 or _is_round_off(increment, size, before, limits.magnitudes(unknowns)):
-            return Solution(unknowns, iteration, evaluated=False)
-        residual = problem.residual(unknowns)
-        increment = factors.solve(-residual)
-        following = _size(increment, limits.at(unknowns))
-        if following <= NEGLIGIBLE:
-            return Solution(unknowns, iteration, evaluated=True)
-        if following <= 1.0:
-            unknowns += increment
-            problem.updated(unknowns)
-            return Solution(unknowns, iteration, evaluated=False)
-    shares = np.abs(increment) / limits.at(unknowns)
-    worst = int(np.argmax(shares))
-    slow = "; increments hardly shrink, its tolerance may be too small" if size > STAGNATION * before else ""
-    raise SimulationError(
-        f"after {most_iterations} iterations {problem.names[worst]} still moves by "
-        f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}{slow}"
-    )
+        if factors.singular:
+            raise SimulationError(f"the equations of the step are singular in iteration {self.count + 1}")
+        self.inverse, self.rate = factors.inverse(), 0.0
+        self.tangents += 1
+        self._own = True
 
+    def _increment(self) -> tuple[Floats, float]:
+        """Return the increment by the present tangent, and the largest part of it by its tolerance."""
+        increment = self.inverse @ -self._residual
+        size = float(np.max(np.abs(increment) / self._limits.at(self.unknowns), initial=0.0))
+        if not np.isfinite(size):
+            raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
+        return increment, size
 
-def _size(increment: Floats, tolerances: Floats) -> float:
-    """Return the largest increment by its tolerance; infinite where one is not finite."""
-    size = np.max(np.abs(increment) / tolerances, initial=0.0)
-    return float(size) if np.isfinite(size) else np.inf
+    def _left(self, size: float) -> float:
+        """Return how far the solution is still off behind an increment, by the tolerances."""
+        return self.rate / (1.0 - self.rate) * size if self.rate < 1.0 else np.inf
 
+    def _is_dear(self, rate: float, size: float) -> bool:
+        """Tell whether to go on with the present tangent takes longer than with a new one.
 
-def _is_round_off(increment: Floats, size: float, before: float, magnitudes: Floats) -> bool:
-    """Tell whether an increment is round-off, which it is where it does not shrink and is small enough to be."""
-    return size > STAGNATION * before and bool((np.abs(increment) <= ROUND_OFF * magnitudes).all())
+        The first ratio says little where increments are small: between the first two, multipliers come to what they are.
+        """
+        if self.count == 1 and size <= 1.0 and rate < 1.0:
+            return False
+        if self.rate >= SLOW:
+            return True
+        evaluations, left = 0, self._left(size)
+        while left > REMAINING:
+            left *= self.rate
+            evaluations += 1
+        return evaluations > self._method.renewal + FRESH
 
+    def _is_round_off(self, increment: Floats) -> bool:
+        return bool((np.abs(increment) <= ROUND_OFF * self._limits.magnitudes(self.unknowns)).all())
 
-def _forward_difference(problem: StepProblem, unknowns: Floats, residual: Floats) -> Floats:
-    """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
-    residual = residual.copy()
-    matrix = np.empty((len(unknowns), len(unknowns)))
-    for column, value in enumerate(unknowns):
-        moved = unknowns.copy()
-        moved[column] += 1e-8 * max(1e-2, abs(value))
-        matrix[:, column] = (problem.residual(moved) - residual) / (moved[column] - value)
-    problem.residual(unknowns)
-    return matrix
+    def _refuse(self, increment: Floats, rate: float) -> None:
+        """Give up where one more tangent does not help."""
+        if self.tangents == 0 and rate >= 1.0:
+            raise SimulationError("the tangent of an earlier step leads nowhere")
+        if self.tangents < self._method.most_tangents:
+            return
+        shares = np.abs(increment) / self._limits.at(self.unknowns)
+        worst = int(np.argmax(shares))
+        slow = "; increments hardly shrink, its tolerance may be too small" if rate > STAGNATION else ""
+        raise SimulationError(
+            f"after {self.tangents} iterations {self.problem.names[worst]} still moves by "
+            f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}{slow}"
+        )
+
+    def _forward_difference(self) -> Floats:
+        """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
+        residual = self._residual.copy()
+        matrix = np.empty((len(self.unknowns), len(self.unknowns)))
+        for column, value in enumerate(self.unknowns):
+            moved = self.unknowns.copy()
+            moved[column] += 1e-8 * max(1e-2, abs(value))
+            matrix[:, column] = (self.problem.residual(moved) - residual) / (moved[column] - value)
+        self._residual = self.problem.residual(self.unknowns)
+        return matrix

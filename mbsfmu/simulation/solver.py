@@ -42,6 +42,8 @@ class Statistics:
         Internal steps that were accepted.
     newton_total, newton_max
         Newton iterations over all accepted steps, and in the worst one.
+    tangents
+        Derivatives of the equations of a step that these have taken.
     failures
         Steps whose iteration did not converge.
     retries
@@ -60,6 +62,7 @@ class Statistics:
     steps: int = 0
     newton_total: int = 0
     newton_max: int = 0
+    tangents: int = 0
     failures: int = 0
     retries: int = 0
     rhs_evaluations: int = 0

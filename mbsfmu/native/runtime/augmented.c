@@ -10,12 +10,6 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return unknown < COORDINATES ? coordinate_names[unknown] : state_names[unknown - COORDINATES];
 }
 
-static double tolerance(int unknown) { return unknown < COORDINATES ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
-
-static double nominal(int unknown) {
-    return STATES == 0 || unknown < COORDINATES ? 1.0 : state_nominals[unknown - COORDINATES];
-}
-
 /* Set where the step begins, and predict its end. */
 static void begin(Instance *instance, Problem *problem, double step) {
     const State *state = &instance->state;
@@ -36,6 +30,7 @@ static void begin(Instance *instance, Problem *problem, double step) {
     memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
     COPY(parts->begin_history, state->history, STEP_HISTORY);
     *parts->step = step;
+    *parts->moved = 0.0;
     set_penalty(instance);
 }
 
@@ -44,17 +39,19 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     (void)problem;
     memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
     augmented_residual(&instance->parts, residual);
+    *instance->parts.moved = 0.0;
     return 1;
 }
 
 static void tangent(Instance *instance, double *matrix) { augmented_tangent(&instance->parts, matrix); }
 
-/* Add alpha Phi to the multipliers [eq. 19]. */
-static void updated(Instance *instance, const double *unknowns) {
-    const Parts *parts = &instance->parts;
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    if (CONSTRAINTS == 0) return;
-    memcpy(parts->coordinates, unknowns, sizeof(double) * COORDINATES);
-    closure(parts, violation, jacobian);
-    for (int i = 0; i < CONSTRAINTS; i++) parts->estimates[i] += *parts->penalty * violation[i];
+/* Let alpha Phi be added to the multipliers in the next evaluation [eq. 19]. */
+static void updated(Instance *instance) { *instance->parts.moved = 1.0; }
+
+/* Bring positions, rates and multipliers to the solution. */
+static int land(Instance *instance, Problem *problem, const double *unknowns) {
+    (void)problem;
+    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
+    augmented_landing(&instance->parts);
+    return 1;
 }

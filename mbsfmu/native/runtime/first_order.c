@@ -83,13 +83,6 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return unknown < COORDINATES ? coordinate_names[unknown] : velocity_names[unknown - COORDINATES];
 }
 
-static double tolerance(int unknown) { return unknown < 2 * COORDINATES ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
-
-static double nominal(int unknown) {
-    if (STATES > 0 && unknown >= 2 * COORDINATES) return state_nominals[unknown - 2 * COORDINATES];
-    return unknown < COORDINATES ? 1.0 : RATE_NOMINAL;
-}
-
 /* Set where the step begins, and predict its end. */
 static void begin(Instance *instance, Problem *problem, double step) {
     const State *state = &instance->state;
@@ -117,7 +110,17 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
 
 static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
 
-static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
+static void updated(Instance *instance) { (void)instance; }
+
+/* Bring positions, velocities or momenta, and states to the solution. */
+static int land(Instance *instance, Problem *problem, const double *unknowns) {
+    const Parts *parts = &instance->parts;
+    (void)problem;
+    COPY(parts->coordinates, unknowns, COORDINATES);
+    COPY(parts->MOVING, unknowns + COORDINATES, COORDINATES);
+    COPY(parts->states, unknowns + 2 * COORDINATES, STATES);
+    return 1;
+}
 
 /* Bring velocities, accelerations, multipliers and rates to the solution. */
 static int finish(Instance *instance, Problem *problem) {

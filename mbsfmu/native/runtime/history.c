@@ -1,7 +1,13 @@
 /* What the rule of integration remembers of the steps before: the step before, then earlier rates of all quantities. */
 
+/* No tangent is kept. */
+static void forget_tangent(State *state) { memset(state->tangent_use, 0, sizeof state->tangent_use); }
+
 /* Nothing is remembered. */
-static void forget_steps(State *state) { memset(state->history, 0, sizeof state->history); }
+static void forget_steps(State *state) {
+    memset(state->history, 0, sizeof state->history);
+    forget_tangent(state);
+}
 
 #if HISTORY > 0
 

@@ -5,23 +5,23 @@ static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     Problem problem;
-    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)];
+    Iteration iteration;
     double integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
-    int evaluated;
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->active, state->active, CONSTRAINTS);
     COPY(parts->integrals, state->integrals, INTEGRALS);
-    begin(instance, &problem, step);
-    const int iterations = newton(instance, &problem, unknowns, &evaluated);
-    if (!iterations) return 0;
-    if (!evaluated && !evaluate(instance, &problem, unknowns, residual)) return 0;
+    if (!newton(instance, &problem, step, &iteration)) return 0;
+    if (!iteration.evaluated && !land(instance, &problem, iteration.unknowns)) return 0;
     if (!finish(instance, &problem)) return 0;
     state->steps += 1.0;
-    state->newton_total += iterations;
-    if (iterations > state->newton_max) state->newton_max = iterations;
+    state->newton_total += iteration.count;
+    state->newton_max = larger(state->newton_max, iteration.count);
+    state->tangents += iteration.tangents;
+    keep_tangent(state, step, &iteration);
     if (memcmp(problem.dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);
+        forget_tangent(state);
     }
     integral_rates(parts, parts->integral_rates);
     carried(parts, integrals, history);

@@ -23,14 +23,15 @@ typedef struct {
     double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */
     double slope_time;                  /* when `inputs` had their values */
     double effective[ROOM(INPUTS)];     /* the inputs that the accelerations are consistent with */
-    /* What one step hands over to the next, by the generated list; mbsfmu/formulations/state.py says what each is. */
+    /* What one step hands over to the next, by the generated lists; mbsfmu/formulations/state.py says what each is. */
 #define FIELD(name, size) double name[ROOM(size)];
     STATE_ARRAYS(FIELD)
+    KEPT_ARRAYS(FIELD)
 #undef FIELD
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double error_estimate;              /* of rk4, added up over the steps */
-    double steps, newton_total, newton_max, failures, retries, evaluations, repartitions; /* what the run has cost */
+    double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * MECHANISMS)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */

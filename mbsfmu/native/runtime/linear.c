@@ -61,3 +61,49 @@ static FLAT void substitute(int n, const double *factors, const int *pivots, dou
         for (int i = 0; i < j; i++) b[i] -= factors[i + n * j] * b[j];
     }
 }
+
+/* The inverse, row by row, of a matrix that is overwritten. Returns 0 where a pivot is zero. */
+static FLAT int invert(int n, double *a, double *inverse, double *column, int *pivots) {
+    if (!factorize(n, a, pivots)) return 0;
+    for (int k = 0; k < n; k++) {
+        int place = k;
+        for (int i = 0; i < n; i++) { /* where the one of the unit vector comes to */
+            if (pivots[i] == place) place = i;
+            else if (i == place) place = pivots[i];
+        }
+        for (int i = 0; i < n; i++) column[i] = i == place ? 1.0 : 0.0;
+        for (int j = place; j < n; j++) {
+            for (int i = j + 1; i < n; i++) column[i] -= a[i + n * j] * column[j];
+        }
+        for (int j = n - 1; j >= 0; j--) {
+            column[j] /= a[j + n * j];
+            for (int i = 0; i < j; i++) column[i] -= a[i + n * j] * column[j];
+        }
+        for (int i = 0; i < n; i++) inverse[n * i + k] = column[i];
+    }
+    return 1;
+}
+
+/* The product of a square matrix, row by row, and a vector; four rows at a time, whose sums do not wait for each other. */
+static FLAT void multiply(int n, const double *rows, const double *vector, double *product) {
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double *row = rows + n * i;
+        double first = 0.0, second = 0.0, third = 0.0, fourth = 0.0;
+        for (int j = 0; j < n; j++) {
+            first += row[j] * vector[j];
+            second += row[j + n] * vector[j];
+            third += row[j + 2 * n] * vector[j];
+            fourth += row[j + 3 * n] * vector[j];
+        }
+        product[i] = first;
+        product[i + 1] = second;
+        product[i + 2] = third;
+        product[i + 3] = fourth;
+    }
+    for (; i < n; i++) {
+        double sum = 0.0;
+        for (int j = 0; j < n; j++) sum += rows[n * i + j] * vector[j];
+        product[i] = sum;
+    }
+}

@@ -69,8 +69,8 @@ static Status terminate(Instance *instance) {
     follow_energy(instance);
     instance->state.mode = TERMINATED;
     report(
-        instance, DONE, "%.0f internal steps, %.0f iterations, %.0f retries", state->steps, state->newton_total,
-        state->retries
+        instance, DONE, "%.0f internal steps, %.0f iterations, %.0f tangents, %.0f retries", state->steps,
+        state->newton_total, state->tangents, state->retries
     );
     return DONE;
 }

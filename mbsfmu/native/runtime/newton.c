@@ -1,21 +1,32 @@
-/* Newton iteration for the equations of a step [Jaiswal2021, eq. 37]. */
+/* Newton iteration for the equations of a step [Jaiswal2021, eq. 37], with tangents that are kept while they converge;
+ * mbsfmu/simulation/newton.py says how. */
 
+typedef struct {
+    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
+    double made[ROOM(UNKNOWNS * UNKNOWNS)];
+    const double *inverse;              /* of the tangent that was used last, row by row */
+    int count, tangents, evaluations;   /* increments, tangents and evaluations of the residual until now */
+    double rate;                        /* by which increments by it shrink; 0 where that is not known yet */
+    double spent;                       /* on all of it, in evaluations */
+    int own;                            /* the next increment is the first of a tangent that is made where it begins */
+    int evaluated;                      /* the residual was last evaluated at the solution */
+} Iteration;
 
+static inline double magnitude_of(const double *unknowns, int i) { return larger(unknown_nominals[i], fabs(unknowns[i])); }
 
-/* The largest increment by its tolerance; infinite where one is not finite. */
+/* The largest part of the increment by its tolerance; not finite where one is not. */
 static double size_of(const double *unknowns, const double *increment) {
     double size = 0.0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        const double share = fabs(increment[i]) / (tolerance(i) * larger(nominal(i), fabs(unknowns[i])));
+        const double share = fabs(increment[i]) / (unknown_tolerances[i] * magnitude_of(unknowns, i));
         if (!(share <= size)) size = share;
     }
-    return size - size == 0.0 ? size : HUGE_VAL;
+    return size;
 }
 
-static int is_round_off(const double *unknowns, const double *increment, double size, double before) {
-    if (!(size > STAGNATING * before)) return 0;
+static int is_round_off(const double *unknowns, const double *increment) {
     for (int i = 0; i < UNKNOWNS; i++) {
-        if (!(fabs(increment[i]) <= ROUNDED * larger(nominal(i), fabs(unknowns[i])))) return 0;
+        if (!(fabs(increment[i]) <= ROUNDED * magnitude_of(unknowns, i))) return 0;
     }
     return 1;
 }
@@ -25,7 +36,7 @@ static int most_moving(const double *unknowns, const double *increment, double *
     double most = -1.0;
     int unknown = 0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        const double size = fabs(increment[i]), limit = tolerance(i) * larger(nominal(i), fabs(unknowns[i]));
+        const double size = fabs(increment[i]), limit = unknown_tolerances[i] * magnitude_of(unknowns, i);
         if (size / limit > most) {
             most = size / limit;
             unknown = i;
@@ -36,54 +47,133 @@ static int most_moving(const double *unknowns, const double *increment, double *
     return unknown;
 }
 
-static void add_increment(double *unknowns, const double *increment) {
-    for (int i = 0; i < UNKNOWNS; i++) unknowns[i] += increment[i];
+static int evaluate_here(Instance *instance, Problem *problem, Iteration *iteration) {
+    iteration->evaluations++;
+    return evaluate(instance, problem, iteration->unknowns, iteration->residual);
 }
 
-static void solve_for_increment(const double *factors, const int *pivots, const double *residual, double *increment) {
-    for (int i = 0; i < UNKNOWNS; i++) increment[i] = -residual[i];
-    substitute(UNKNOWNS, factors, pivots, increment);
-}
-
-/* Iterate until every increment is below its tolerance; returns the number of iterations, or 0 with a reason.
- * An iteration is a Jacobian, its factors and an increment. A following increment with the same factors that is
- * already below its tolerance is applied too, and ends the iteration without another Jacobian. `evaluated` tells
- * whether the equations were last evaluated at the solution. */
-static int newton(Instance *instance, Problem *problem, double *unknowns, int *evaluated) {
-    double residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)], matrix[ROOM(UNKNOWNS * UNKNOWNS)];
-    double size = HUGE_VAL, before = HUGE_VAL;
+/* Make the tangent where the iteration is, and its inverse. */
+static int renew(Instance *instance, Iteration *iteration) {
+    double matrix[ROOM(UNKNOWNS * UNKNOWNS)], column[ROOM(UNKNOWNS)];
     int pivots[ROOM(UNKNOWNS)];
-    memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
-    *evaluated = 0;
-    if (!evaluate(instance, problem, unknowns, residual)) return 0;
-    for (int iteration = 1; iteration <= NEWTON_ITERATIONS; iteration++) {
-        tangent(instance, matrix);
-        const int regular = factorize(UNKNOWNS, matrix, pivots);
-        if (regular) solve_for_increment(matrix, pivots, residual, increment);
-        if (!regular || !all_finite(increment, UNKNOWNS)) {
-            return fail(instance, "the equations of the step are singular or not finite in iteration %d", iteration);
-        }
-        add_increment(unknowns, increment);
-        updated(instance, unknowns);
-        before = size;
-        size = size_of(unknowns, increment);
-        if (size <= 1.0 || is_round_off(unknowns, increment, size, before)) return iteration;
-        if (!evaluate(instance, problem, unknowns, residual)) return 0;
-        solve_for_increment(matrix, pivots, residual, increment);
-        const double following = size_of(unknowns, increment);
-        if (following <= 1.0) {
-            *evaluated = following <= NEGLIGIBLE;
-            if (*evaluated) return iteration;
-            add_increment(unknowns, increment);
-            updated(instance, unknowns);
-            return iteration;
-        }
+    tangent(instance, matrix);
+    if (!invert(UNKNOWNS, matrix, iteration->made, column, pivots)) {
+        return fail(instance, "the equations of the step are singular in iteration %d", iteration->count + 1);
     }
+    iteration->inverse = iteration->made;
+    iteration->rate = 0.0;
+    iteration->tangents++;
+    iteration->own = 1;
+    return 1;
+}
+
+/* How far the solution is still off behind an increment, by the tolerances. */
+static double left_behind(const Iteration *iteration, double size) {
+    return iteration->rate < 1.0 ? iteration->rate / (1.0 - iteration->rate) * size : HUGE_VAL;
+}
+
+/* Whether to go on with the present tangent takes longer than with a new one. */
+static int is_dear(const Iteration *iteration, double rate, double size) {
+    int evaluations = 0;
+    if (iteration->count == 1 && size <= 1.0 && rate < 1.0) return 0;
+    if (iteration->rate >= SLOW) return 1;
+    for (double left = left_behind(iteration, size); left > REMAINING; left *= iteration->rate) evaluations++;
+    return evaluations > RENEWAL_COST + FRESH;
+}
+
+/* Whether one more tangent may help; else there is a reason. */
+static int can_renew(Instance *instance, const Iteration *iteration, double rate) {
     double moves = 0.0, allowed = 0.0;
-    const int worst = most_moving(unknowns, increment, &moves, &allowed);
+    if (iteration->tangents == 0 && rate >= 1.0) return fail(instance, "the tangent of an earlier step leads nowhere");
+    if (iteration->tangents < NEWTON_ITERATIONS) return 1;
+    const int worst = most_moving(iteration->unknowns, iteration->increment, &moves, &allowed);
     return fail(
-        instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", NEWTON_ITERATIONS,
+        instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", iteration->tangents,
         unknown_name(instance, worst), moves, allowed,
-        size > STAGNATING * before ? "; increments hardly shrink, its tolerance may be too small" : ""
+        rate > STAGNATING ? "; increments hardly shrink, its tolerance may be too small" : ""
     );
+}
+
+/* Iterate to the end, from the guess of a problem on; returns 0 with a reason. */
+static int iterate_step(Instance *instance, Problem *problem, Iteration *iteration) {
+    double *const unknowns = iteration->unknowns, *const increment = iteration->increment;
+    double before = HUGE_VAL;
+    memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
+    if (!evaluate_here(instance, problem, iteration)) return 0;
+    if (iteration->own && !renew(instance, iteration)) return 0;
+    for (;;) {
+        multiply(UNKNOWNS, iteration->inverse, iteration->residual, increment);
+        for (int i = 0; i < UNKNOWNS; i++) increment[i] = -increment[i];
+        const double size = size_of(unknowns, increment), rate = size / before;
+        if (!(size - size == 0.0)) {
+            return fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
+        }
+        iteration->evaluated = size <= NEGLIGIBLE;
+        if (iteration->evaluated) return 1;
+        const int ends = iteration->tangents > 0 && rate > STAGNATING && is_round_off(unknowns, increment);
+        const int own = iteration->own, chord = !own && before < HUGE_VAL;
+        if (chord) {
+            iteration->rate = larger(rate, FADING * iteration->rate);
+            if (!ends && is_dear(iteration, rate, size)) {
+                if (!can_renew(instance, iteration, rate) || !renew(instance, iteration)) return 0;
+                continue;
+            }
+        }
+        for (int i = 0; i < UNKNOWNS; i++) unknowns[i] += increment[i];
+        updated(instance);
+        iteration->count++;
+        if (ends || (own && size <= 1.0) || (chord && left_behind(iteration, size) <= REMAINING)) return 1;
+        before = size;
+        iteration->own = 0;
+        if (!evaluate_here(instance, problem, iteration)) return 0;
+    }
+}
+
+/* Begin with the tangent that the state keeps, where it is one of such a step. */
+static void take_tangent(const State *state, double step, Iteration *iteration) {
+    const double *use = state->tangent_use, before = HISTORY > 0 ? state->history[0] : 0.0;
+    iteration->count = iteration->tangents = iteration->evaluations = 0;
+    iteration->rate = use[4];
+    iteration->own = use[0] == 0.0 || !(fabs(step - use[0]) <= SAME_STEP * use[0])
+        || !(fabs(before - use[1]) <= SAME_STEP * use[1]);
+    if (iteration->own) return;
+    iteration->inverse = state->tangent;
+}
+
+/* Keep the tangent that was used last; none where a new one is due. */
+static void keep_tangent(State *state, double step, const Iteration *iteration) {
+    double *const use = state->tangent_use;
+    const double spent = iteration->spent;
+    if (iteration->tangents > 0) {
+        COPY(state->tangent, iteration->made, UNKNOWNS * UNKNOWNS);
+        use[0] = step;
+        use[1] = HISTORY > 0 ? state->history[0] : 0.0;
+        use[2] = 1.0;
+        use[3] = spent;
+        use[4] = iteration->rate;
+    } else if (spent * use[2] > use[3]) {
+        forget_tangent(state);
+    } else {
+        use[2] += 1.0;
+        use[3] += spent;
+        use[4] = iteration->rate;
+    }
+}
+
+/* Solve the equations of a step; returns 0 with a reason. Where a tangent of an earlier step leads nowhere, the iteration
+ * begins again with one of its own. */
+static int newton(Instance *instance, Problem *problem, double step, Iteration *iteration) {
+    int wasted = 0;
+    begin(instance, problem, step);
+    take_tangent(&instance->state, step, iteration);
+    if (!iterate_step(instance, problem, iteration)) {
+        if (iteration->own || iteration->tangents > 0) return 0;
+        wasted = iteration->evaluations;
+        begin(instance, problem, step);
+        iteration->count = iteration->evaluations = 0;
+        iteration->own = 1;
+        if (!iterate_step(instance, problem, iteration)) return 0;
+    }
+    iteration->spent = wasted + iteration->evaluations + RENEWAL_COST * iteration->tangents;
+    return 1;
 }

@@ -15,12 +15,6 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return "";
 }
 
-static double tolerance(int unknown) { return unknown < FREEDOM ? COORDINATE_TOLERANCE : STATE_TOLERANCE; }
-
-static double nominal(int unknown) {
-    return STATES == 0 || unknown < FREEDOM ? 1.0 : state_nominals[unknown - FREEDOM];
-}
-
 /* What the rule remembers of the independent coordinates and of the states. */
 static void begin_history(const State *state, const Parts *parts) {
     if (HISTORY == 0) return;
@@ -89,7 +83,13 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
 
 static void tangent(Instance *instance, double *matrix) { reduced_tangent(&instance->parts, matrix); }
 
-static void updated(Instance *instance, const double *unknowns) { (void)instance; (void)unknowns; }
+static void updated(Instance *instance) { (void)instance; }
+
+/* Bring the motion to the solution. */
+static int land(Instance *instance, Problem *problem, const double *unknowns) {
+    double residual[ROOM(UNKNOWNS)];
+    return evaluate(instance, problem, unknowns, residual);
+}
 
 /* Choose other coordinates where the present ones get steep. */
 static int finish(Instance *instance, Problem *problem) {

@@ -190,7 +190,7 @@ class _Iteration:
             self.unknowns += increment
             self.problem.updated()
             self.count += 1
-            # Newton's own increments leave next to nothing; what the first one by an earlier tangent leaves is not known.
+            # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
             if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= REMAINING):
                 return False
             before, self._own = size, False
@@ -226,7 +226,7 @@ class _Iteration:
     def _is_dear(self, rate: float, size: float) -> bool:
         """Tell whether to go on with the present tangent takes longer than with a new one.
 
-        The first ratio says little where increments are small: between the first two, multipliers come to what they are.
+        The first ratio says little where increments are small: multipliers come to what they are between the two.
         """
         if self.count == 1 and size <= 1.0 and rate < 1.0:
             return False

@@ -123,7 +123,8 @@ def test_steps_are_those_of_newton_with_a_tangent_each_time(formulation: str) ->
         problem = formulated.problem(state, STEP)
         unknowns = problem.guess.copy()
         for _ in range(8):
-            unknowns += np.linalg.solve((problem.residual(unknowns), problem.jacobian())[1], -problem.residual(unknowns))
+            residual = problem.residual(unknowns).copy()
+            unknowns -= np.linalg.solve(problem.jacobian(), residual)
             problem.updated()
         problem.land(unknowns)
         state = formulated.settled(problem.finish())

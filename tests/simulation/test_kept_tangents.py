@@ -149,7 +149,7 @@ def test_a_restored_run_goes_on_to_the_last_bit(formulation: str, model: str, co
     assert other.save() == simulation.save()
     forgetful = moved(formulation, model, compiled=compiled)
     forgetful.restore(saved)
-    forgetful._state = forgetful._started().forgetful
+    forgetful.course.state = forgetful._started().forgetful
     forgetful.step(30 * STEP, 30 * STEP)
     assert forgetful.save() != simulation.save(), "without its tangent it would not"
 

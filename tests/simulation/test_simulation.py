@@ -231,14 +231,14 @@ def test_parameter_may_be_given_the_value_it_has() -> None:
 
 
 def test_step_that_fails_in_its_middle_is_taken_back() -> None:
-    """A jump to 10 MN after 10 ms tears the loops some fifty steps later: what came before is undone too."""
+    """A jump to 10 MN after 10 ms tears the loops more than a hundred steps later: what came before is undone too."""
     push = StepSignal(times=(0.01,), values=(1e7,), initial=11000.0)
     mechanism = mbsfmu.models.four_bar().systems["mechanism"]
     model = CoupledModel(name="pushed", systems={"mechanism": mechanism}, signals={"mechanism.cylinder.force": push})
     simulation, untouched = model.simulation(), model.simulation()
     simulation.initialize()
     before = everything(simulation)
-    with pytest.raises(SimulationError, match=r"the step at t = 0\.0[2-9]"):
+    with pytest.raises(SimulationError, match=r"the step at t = 0\.1"):
         simulation.step(0.0, 0.3)
     assert simulation.time == 0.0
     assert everything(simulation) == before

@@ -282,7 +282,8 @@ class Formulation(ABC):
         """
         found = self._consistent(state)
         history = self.history.after_jump(state, found)
-        return replace(found, history=history, tangent=state.tangent, tangent_use=state.tangent_use)
+        kept = {name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step")}
+        return replace(found, history=history, **kept)
 
     def _consistent(self, state: State) -> State:
         self.load(state)

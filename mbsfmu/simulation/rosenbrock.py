@@ -26,7 +26,7 @@ LEAST_FACTOR, MOST_FACTOR = 0.2, 8.0
 FIRST_CHANGE = 0.01
 """Of its magnitude or tolerance: by how much y may change in the first step, and its error be."""
 STANDING = 1e-5
-"""Magnitudes and rates below this, by the tolerances, say nothing about the first step …"""
+"""Magnitudes below this, by the tolerances, say nothing about the first step …"""
 FIRST_STEP = 1e-6
 """… for which so many s are tried then."""
 
@@ -169,7 +169,10 @@ class Rosenbrock(AdaptiveSolver):
     def _first_step(self, begin: Linearization, whole: float) -> float:
         """Return a step to begin with, by the rates and how they change [Hairer1993, sect. II.4]."""
         size, speed = (self._size(begin, values, begin.start) for values in (begin.start, begin.rates))
-        step = min(whole, FIRST_STEP if min(size, speed) < STANDING else FIRST_CHANGE * size / speed)
+        # Of what is at rest rates are round-off, which must not decide on anything: they are compared with no number.
+        step = min(whole, FIRST_STEP) if size < STANDING else whole
+        if size >= STANDING and speed * step > FIRST_CHANGE * size:
+            step = FIRST_CHANGE * size / speed
         try:
             later = begin.flow(begin.time + step, begin.start + step * begin.rates)
         except StageError:

@@ -30,7 +30,7 @@ def pushed() -> CoupledModel:
 
 CASES = {
     "oscillator": (pushed, "double-step", "rodas5p", 0.9),
-    "oscillator, dca": (pushed, "dca", "rodas5p", 0.9),
+    "oscillator that is struck": (oscillator, "dca", "rodas5p", 0.9),
     "four-bar": (ramped, "double-step", "rodas5p", 0.9),
     "ball-pendulum": (lambda: model_of("ball-pendulum"), "hdca", "rodas4", 0.6),
     "loop-4": (lambda: model_of("loop-4"), "dca", "rodas5p", 0.6),

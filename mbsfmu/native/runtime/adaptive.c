@@ -18,7 +18,9 @@ static double first_step(Instance *instance, const double *start, const double *
     const State *state = &instance->state;
     double trial[ROOM(SIZE)], rates[ROOM(SIZE)];
     const double size = size_of(state, start, start, start), speed = size_of(state, start, start, speeds);
-    const double step = smaller(whole, smaller(size, speed) < STANDING ? FIRST_STEP : FIRST_CHANGE * size / speed);
+    /* Of what is at rest rates are round-off, which must not decide on anything: they are compared with no number. */
+    double step = size < STANDING ? smaller(whole, FIRST_STEP) : whole;
+    if (size >= STANDING && speed * step > FIRST_CHANGE * size) step = FIRST_CHANGE * size / speed;
     for (int i = 0; i < SIZE; i++) trial[i] = start[i] + step * speeds[i];
     instance->state.evaluations += 1.0;
     if (!rates_of(instance, time + step, trial, rates)) return step;

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Tag, model_validator
 
-from hydraulics.component import Actuator, AnyComponent, Component, PortKind
+from hydraulics.component import Actuator, AnyComponent, Component, PortKind, Stage
 from hydraulics.data import Data, DataError, Name
 from hydraulics.fluid import NonNegative, Oil
 from hydraulics.frozen import FrozenMap
@@ -140,12 +140,28 @@ class Circuit(Data):
                     )
             for node in component.nodes():
                 if node not in filled and node not in held:
-                    raise DataError(
-                        f"node '{node}' of {thing} has no volume: attach a hose or a volume to it, or a source"
-                    )
+                    raise DataError(f"node '{node}' of {thing} has no volume{self._missing_volume(node)}")
             through = component.nodes(PortKind.THROUGH)
             if len(set(through)) < len(through):
                 raise DataError(f"{thing} has two ports at the same node")
+
+    def _missing_volume(self, node: str) -> str:
+        """Return what is missing at a node without a volume."""
+        for each in self.components:
+            if node in each.nodes(PortKind.CHAMBER):
+                return (
+                    f" that is always there, for the chamber of {each.type} '{each.name}' may close: attach a hose or "
+                    "a volume to it, such as that of its line"
+                )
+        return ": attach a hose or a volume to it, or a source"
+
+    def _in_touch(self, node: str) -> set[str]:
+        """Return the nodes with volumes that lines and throttles join with a node; sources and valves part them."""
+        joints = [set(each.nodes(PortKind.THROUGH)) for each in self.components if each.stage is not Stage.CONTROL]
+        found, volumes = {node}, set(self.volume_nodes)
+        while more := {other for joint in joints if joint & found for other in joint & volumes} - found:
+            found |= more
+        return found
 
     def _check_initial_pressures(self) -> None:
         nodes = self.volume_nodes
@@ -165,4 +181,10 @@ class Circuit(Data):
                     f"initial_pressures: node '{node}' is to balance '{pressure.cylinder}', "
                     f"which is no cylinder; cylinders are {', '.join(actuators) or 'none'}"
                 )
-            self.balanced_port(actuators[pressure.cylinder])
+            actuator = actuators[pressure.cylinder]
+            balancing = actuator.ports()[self.balanced_port(actuator)]
+            if node not in self._in_touch(balancing):
+                raise DataError(
+                    f"initial_pressures: node '{node}' is to balance {actuator.type} '{actuator.name}', but no line "
+                    f"joins it to the chamber at '{balancing}'; behind a valve or a source a pressure is one of its own"
+                )

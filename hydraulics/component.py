@@ -198,6 +198,10 @@ class Actuator(Component, abstract=True):
         """
         raise DataError(f"{self.type} '{self.name}' has no load that the pressure at {port} could balance")
 
+    def balance_advice(self, port: str, now: Moment) -> str:  # noqa: ARG002
+        """Return what to do where the pressure at a port that carries its load is none that oil has."""
+        return f"{self.type} '{self.name}', which it balances, has a load that it cannot carry so"
+
 
 AnyComponent = Annotated[SerializeAsAny[Component], BeforeValidator(COMPONENTS.made)]
 """The type of a field: any component, or a dictionary with the `type` of one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -53,11 +54,11 @@ class Cylinder(Actuator):
     type: Literal["cylinder"] = "cylinder"
     piston: ChamberPort
     rod: ChamberPort
-    piston_diameter: Annotated[Positive, Parameter("m", "diameter of the piston")]
-    rod_diameter: Annotated[Positive, Parameter("m", "diameter of the rod")]
-    stroke: Annotated[Positive, Parameter("m", "stroke")]
+    piston_diameter: Annotated[Positive, Parameter("m", "diameter of the piston", usual=(1e-3, 3.0))]
+    rod_diameter: Annotated[Positive, Parameter("m", "diameter of the rod", usual=(1e-4, 3.0))]
+    stroke: Annotated[Positive, Parameter("m", "stroke", usual=(1e-4, 50.0))]
     retracted_length: Annotated[Positive, Parameter("m", "length from end to end when fully retracted")]
-    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus")]
+    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e7, inf))]
     initial_length: Positive | None = None
     initial_load: Annotated[float, Parameter("N", "force at the start")] = 0.0
     viscous_friction: Annotated[NonNegative, Parameter("N.s/m", "viscous friction", tunable=True)] = 0.0
@@ -166,6 +167,17 @@ class Cylinder(Actuator):
         if port == "piston":
             return (load + now.pressure("rod") * rod) / piston
         return (now.pressure("piston") * piston - load) / rod
+
+    def balance_advice(self, port: str, now: Moment) -> str:
+        """Return by what it is pulled or pushed, and at which pressure of the other chamber it could bear that."""
+        areas = dict(zip(("piston", "rod"), self._areas(now), strict=True))
+        other = "rod" if port == "piston" else "piston"
+        load = abs(now["initial_load"])
+        return (
+            f"{self.type} '{self.name}', which it balances, is {'pulled' if port == 'piston' else 'pushed'} with "
+            f"{load:.6g} N; let the pressure at '{self.ports()[other]}' start above {load / areas[other]:.6g} Pa, or "
+            f"balance that one and give '{self.ports()[port]}' a number"
+        )
 
     def _areas(self, now: Moment) -> tuple[Array, Array]:
         return areas(now["piston_diameter"], now["rod_diameter"])

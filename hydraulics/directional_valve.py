@@ -50,9 +50,14 @@ class DirectionalValve(Component):
     b: Port
     flow_coefficient: Annotated[
         Positive,
-        Parameter("m3/(s.V)", "flow per volt at a pressure drop of 1 Pa, with whose root it grows", tunable=True),
+        Parameter(
+            "m3/(s.V)",
+            "flow per volt at a pressure drop of 1 Pa, with whose root it grows",
+            tunable=True,
+            usual=(1e-14, 1e-3),
+        ),
     ]
-    time_constant: Annotated[Positive, Parameter("s", "time constant of the spool", tunable=True)]
+    time_constant: Annotated[Positive, Parameter("s", "time constant of the spool", tunable=True, usual=(1e-6, 10.0))]
     command_limit: Annotated[Positive, Parameter("V", "command at which it saturates", tunable=True)] = 10.0
     dead_band: Annotated[
         NonNegative, Parameter("V", "spool position up to which the valve stays closed", tunable=True)

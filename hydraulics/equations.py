@@ -156,6 +156,16 @@ class CircuitEquations:
                 limits += limit
         return _stack(limits)
 
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what to do where one of `limited`, by its index, starts beyond limits; nothing where that is plain."""
+        nodes = self._circuit.volume_nodes
+        balance = self._circuit.initial_pressures[nodes[limited]] if limited < len(nodes) else None
+        if not isinstance(balance, Balanced):
+            return ""
+        actuator = self._circuit.actuator(balance.cylinder)
+        now = self._first_moment(actuator, Values((self.parameters, parameters)))
+        return actuator.balance_advice(self._circuit.balanced_port(actuator), now)
+
     def answers(
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, list[Array | float]]:

@@ -11,6 +11,8 @@ from hydraulics.fluid import Array
 
 LAMINAR_PRESSURE = 2e5
 """Pressure drop in Pa below which flow counts as laminar [Jaiswal2021, sect. 3.1]."""
+LARGEST_FLOW, LEAST_DROP = 10.0, 1e3
+"""Flow in m³/s above and pressure drop in Pa below those of any point in a catalogue."""
 
 
 def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_pressure: Array | float) -> Array:
@@ -62,10 +64,20 @@ def catalogue_coefficient(flow: float, pressure_drop: float, command: float) -> 
     Raises
     ------
     DataError
-        When one of them is not positive and finite.
+        When one of them is not positive and finite, or in another unit by its magnitude.
     """
     point = {"flow": flow, "pressure_drop": pressure_drop, "command": command}
     for name, value in point.items():
         if not 0.0 < value < inf:
             raise DataError(f"catalogue_coefficient: {name} is {value}; it must be positive and finite")
+    if flow > LARGEST_FLOW:
+        raise DataError(
+            f"catalogue_coefficient: flow is {flow:g} m3/s; it must be at most {LARGEST_FLOW:g}, "
+            f"and {flow:g} l/min are {flow:g} / 60e3 m3/s"
+        )
+    if pressure_drop < LEAST_DROP:
+        raise DataError(
+            f"catalogue_coefficient: pressure_drop is {pressure_drop:g} Pa; it must be at least {LEAST_DROP:g}, "
+            f"and {pressure_drop:g} bar are {pressure_drop:g}e5 Pa"
+        )
     return flow / (command * sqrt(pressure_drop))

@@ -23,11 +23,11 @@ pressure that oil without air would have, below zero where oil is missing.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hydraulics.data import Data
 
@@ -36,6 +36,8 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 
 
+LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0
+"""Bulk modulus in Pa and density in kg/m³ below those of any liquid in a circuit."""
 Conserved = Literal["mass", "volume"]
 """What flows conserve from one node to another; see `hydraulics.conservation`."""
 ISOTHERMAL = 1.0
@@ -74,6 +76,20 @@ class Oil(Data):
     polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2)] = ISOTHERMAL
     vapour_pressure: NonNegative = 0.0
     conserves: Conserved = "mass"
+
+    @model_validator(mode="after")
+    def _is_liquid(self) -> Self:
+        if self.bulk_modulus < LEAST_MODULUS:
+            raise ValueError(
+                f"bulk_modulus is {self.bulk_modulus:g} Pa; it must be at least {LEAST_MODULUS:g} Pa as that of any "
+                "liquid, and that of mineral oil is some 1.5e9 Pa"
+            )
+        if self.density < LEAST_DENSITY:
+            raise ValueError(
+                f"density is {self.density:g} kg/m3; it must be at least {LEAST_DENSITY:g} kg/m3 as that of any "
+                "liquid, and that of mineral oil is some 850 kg/m3"
+            )
+        return self
 
 
 ATMOSPHERIC_PRESSURE = 101325.0

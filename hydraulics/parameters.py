@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from hydraulics.data import Data
-from hydraulics.fluid import ISOTHERMAL, Oil
+from hydraulics.fluid import ISOTHERMAL, LEAST_DENSITY, LEAST_MODULUS, Oil
 from hydraulics.quantity import Quantity
 
 _SMALLEST = 1e-12  # positive quantities must stay so whatever is set at run time
@@ -33,12 +33,16 @@ class Parameter:
         stored, and what is given for the start counts there alone.
     maximum
         Most that may be set, where that is less than the data take.
+    usual
+        Least and most that is ever met, in the same unit, where that tells a number in another unit; runs with others
+        warn of them. Zero is always usual.
     """
 
     unit: str
     description: str
     tunable: bool = False
     maximum: float | None = None
+    usual: tuple[float, float] | None = None
 
 
 def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
@@ -102,8 +106,8 @@ def _bounds(constraints: list[Any]) -> tuple[float | None, float | None]:
 
 def oil_parameters(oil: Oil) -> Iterator[Quantity]:
     """Yield the parameters of the oil; those of air where it has some."""
-    yield Quantity("oil.bulk_modulus", "Pa", oil.bulk_modulus, _SMALLEST, description="bulk modulus")
-    yield Quantity("oil.density", "kg/m3", oil.density, _SMALLEST, description="density")
+    yield Quantity("oil.bulk_modulus", "Pa", oil.bulk_modulus, LEAST_MODULUS, description="bulk modulus")
+    yield Quantity("oil.density", "kg/m3", oil.density, LEAST_DENSITY, description="density")
     if oil.air_content > 0.0:
         content, index = oil.air_content, oil.polytropic_index
         yield Quantity("oil.air_content", "1", content, 1e-6, 1.0, description="air at atmospheric pressure, by volume")

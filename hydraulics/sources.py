@@ -11,7 +11,7 @@ from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
 
-_Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True)]
+_Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True, usual=(1e3, 1e9))]
 
 
 class Source(Component, abstract=True):

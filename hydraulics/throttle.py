@@ -31,7 +31,7 @@ class Throttle(Component):
     type: Literal["throttle"] = "throttle"
     inlet: Port
     outlet: Port
-    orifice_diameter: Annotated[Positive, Parameter("m", "diameter of the orifice", tunable=True)]
+    orifice_diameter: Annotated[Positive, Parameter("m", "diameter of the orifice", tunable=True, usual=(1e-5, 0.5))]
     discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
     laminar_pressure: Annotated[
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)

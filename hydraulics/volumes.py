@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, FilledPort, Space
@@ -10,7 +11,7 @@ from hydraulics.fluid import Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 
-_Volume = Annotated[Positive, Parameter("m3", "volume")]
+_Volume = Annotated[Positive, Parameter("m3", "volume", usual=(1e-12, 1e3))]
 
 
 class Hose(Component):
@@ -29,7 +30,7 @@ class Hose(Component):
     type: Literal["hose"] = "hose"
     node: FilledPort
     volume: _Volume
-    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus")]
+    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e6, inf))]
 
     def volumes(self, now: Moment) -> Iterable[Space]:
         """Return its volume."""

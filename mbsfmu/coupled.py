@@ -32,7 +32,7 @@ class CoupledModel(ModelData):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         check_variables(self)
-        check_actuators(self.systems, self.connections, self.signals)
+        check_actuators(self.systems, self.connections, self.signals, self.stop_time)
         return self
 
     def system(self, *, absolute: bool = False) -> CoupledSystem:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hydraulics import Circuit
+from hydraulics.plausibility import doubts
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.model_systems import coupled_system, system_of
@@ -19,6 +22,7 @@ from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
+_LOGGER = logging.getLogger(__name__)
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
 
 
@@ -32,6 +36,7 @@ def chosen_options(
 
 def simulation_of_whole(model: ModelData, options: RunOptions, *, compiled: bool) -> Simulation:
     """Return a monolithic simulation of a model; see `CoupledModel.simulation`."""
+    _tell_doubts(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
@@ -80,6 +85,13 @@ def simulation_of_system(
         if reference.startswith(f"{name}.")
     }
     return make_simulation(system, **_described(model, f"{model.name}.{name}"), signals=signals, options=options)
+
+
+def _tell_doubts(model: ModelData) -> None:
+    """Warn of numbers that are hardly meant."""
+    for name, data in model.systems.items():
+        for sentence in doubts(data) if isinstance(data, Circuit) else ():
+            _LOGGER.warning("%s: %s", name, sentence)
 
 
 def _described(model: ModelData, name: str) -> dict[str, Any]:

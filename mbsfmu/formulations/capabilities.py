@@ -38,6 +38,18 @@ class StartLimits(System):
     def start_limits(self, instant: Instant) -> Array:
         """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
 
+    @abstractmethod
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what to do where one of `limited` starts beyond its limits; nothing where that is plain.
+
+        Parameters
+        ----------
+        limited
+            Its index.
+        parameters
+            Numbers of the parameters.
+        """
+
 
 class JointReactions(System):
     """Has joints that transmit forces and moments."""

@@ -72,6 +72,10 @@ class CircuitSystem(MotionlessSystem, StartLimits):
         """Return pressures and lengths of cylinders at the start, with their limits."""
         return self._equations.start_limits(instant.inputs, instant.parameters)
 
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what to do about a cylinder whose load no pressure balances."""
+        return self._equations.start_advice(limited, parameters)
+
     def initial_states(self, parameters: Array) -> Array:
         """Return pressures in Pa and spool positions in V at the start."""
         return self._equations.initial_states(parameters)

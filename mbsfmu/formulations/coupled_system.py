@@ -323,6 +323,15 @@ class CoupledSystem(
         otherwise=_two_of_nothing,
     )
 
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what the part says to which one of `limited` belongs."""
+        first = 0
+        for part, own in zip(self.parts, self.shares("parameters", parameters), strict=True):
+            index, first = limited - first, first + len(part.limited)
+            if isinstance(part, StartLimits) and limited < first:
+                return part.start_advice(index, own)
+        return ""
+
     def recentred(self, instant: Instant) -> Instant:
         """Return the same motion with all references moved to where it is now."""
         moved = [

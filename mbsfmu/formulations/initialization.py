@@ -11,6 +11,7 @@ import numpy as np
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.formulations.capabilities import StartLimits, capable
 from mbsfmu.formulations.changed_start import tell_changed_start
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
@@ -215,11 +216,14 @@ def check_limits(functions: SystemFunctions) -> None:
         When something does not.
     """
     limits = functions.start_limits()[0].reshape(-1, 3)
-    for variable, (value, low, high) in zip(functions.system.limited, limits.tolist(), strict=True):
+    system = functions.system
+    for index, (variable, (value, low, high)) in enumerate(zip(system.limited, limits.tolist(), strict=True)):
         if low < value <= high:
             continue
         allowed = f"above {low:g}" if high >= sys.float_info.max else f"between {low:g} and {high:g}"
-        raise InputError(f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}")
+        advice = capable(system, StartLimits).start_advice(index, functions.parameters)
+        told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
+        raise InputError(told + (f": {advice}" if advice else ""))
 
 
 def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:

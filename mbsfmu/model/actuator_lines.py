@@ -7,7 +7,8 @@ things beside the one that moves the actuator, such as those of a copy of the ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from hydraulics import Circuit
 from hydraulics.component import Actuator
@@ -15,12 +16,16 @@ from mbsfmu.data import DataError
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
+from mbsfmu.signals import AnySignal
 
 Connections = Sequence[tuple[str, str]]
 Systems = Mapping[str, Mechanism | Circuit | Block]
+Signals = Mapping[str, AnySignal]
+_AGREEMENT = 0.1
+"""Share of how far an actuator moves by which its two signals may differ, for those that were sampled roughly."""
 
 
-def check_actuators(systems: Systems, connections: Connections, signals: Collection[str]) -> None:
+def check_actuators(systems: Systems, connections: Connections, signals: Signals, stop_time: float) -> None:
     """Check that actuators which are part of a machine have all lines, and from what they push.
 
     Parameters
@@ -30,12 +35,14 @@ def check_actuators(systems: Systems, connections: Connections, signals: Collect
     connections
         Pairs of `system.variable`, source and target, of variables that are there.
     signals
-        Inputs that follow signals, as `system.variable`.
+        Signals of inputs by `system.variable`.
+    stop_time
+        How long signals count, in s.
 
     Raises
     ------
     DataError
-        When a line is missing or goes elsewhere; the sentence names the lines.
+        When a line is missing or goes elsewhere, or a velocity is not the rate of its length; the sentence names them.
     """
     for system, data in systems.items():
         for actuator in data.actuators if isinstance(data, Circuit) else ():
@@ -47,11 +54,11 @@ def check_actuators(systems: Systems, connections: Connections, signals: Collect
             if isinstance(data, Circuit):
                 balanced = actuator.name in data.balanced_actuators
                 _check_load(name, actuator, balanced, systems, connections)
+            if len(motion) == 2 and all(each in signals for each in motion):
+                _check_rate(thing, motion, [signals[each] for each in motion], stop_time)
 
 
-def _check_missing(
-    thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Collection[str]
-) -> None:
+def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Signals) -> None:
     """Refuse an actuator that is moved without all of its motion, or pushes what does not move it."""
     driven = {*signals, *(target for _, target in connections)}
     missing = [each for each in motion if each not in driven]
@@ -108,6 +115,30 @@ def _is_held(mover: str, systems: Systems) -> bool:
     system, _, name = mover.partition(".")
     data = systems[system]
     return isinstance(data, Mechanism) and any(each.name == name and each.balancing for each in data.forces)
+
+
+def _check_rate(thing: str, motion: Sequence[str], signals: Sequence[AnySignal], stop_time: float) -> None:
+    """Refuse a velocity that is not the rate of the length beside it, both as signals."""
+    place, rate = signals
+    events = {each for signal in signals for each in signal.events if 0.0 < each <= stop_time}
+    times = sorted({0.0, *(events or {stop_time})})  # behind the last one they may go on for ever, unused
+    by_rate = list(
+        accumulate(
+            (0.5 * (rate.after(one) + rate.before(other)) * (other - one) for one, other in pairwise(times)),
+            initial=0.0,
+        )
+    )
+    by_place = [0.0, *(place.before(each) - place.after(0.0) for each in times[1:])]
+    far = max(max(each) - min(each) for each in (by_place, by_rate))
+    off, time, moved, driven = max(
+        (abs(moved - driven), time, moved, driven)
+        for time, moved, driven in zip(times[1:], by_place[1:], by_rate[1:], strict=True)
+    )
+    if off > _AGREEMENT * far:
+        raise DataError(
+            f"{thing} has moved by {moved:g} at t = {time:g} s by the signal of its {_last(motion[0])}, by {driven:g} "
+            f"by that of its {_last(motion[1])}; the one must be the rate of the other"
+        )
 
 
 def _moved_by(target: str, systems: Systems) -> str:

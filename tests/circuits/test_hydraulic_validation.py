@@ -252,7 +252,40 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
     (
         "chamber alone",
         lambda: circuit(HOSE_A, Cylinder(**CYLINDER), **PRESSURES),
-        "node 'B' of cylinder 'cylinder' has no volume: attach a hose or a volume to it, or a source",
+        "node 'B' of cylinder 'cylinder' has no volume that is always there, for the chamber of cylinder 'cylinder' "
+        "may close: attach a hose or a volume to it, such as that of its line",
+    ),
+    (
+        "throttle at a chamber alone",
+        lambda: circuit(HOSE_A, Throttle(**THROTTLE), Cylinder(**CYLINDER), **PRESSURES),
+        "node 'B' of throttle 'throttle' has no volume that is always there, for the chamber of cylinder 'cylinder' "
+        "may close: attach a hose or a volume to it, such as that of its line",
+    ),
+    (
+        "balance of a stranger",
+        lambda: circuit(
+            HOSE_A,
+            HOSE_B,
+            Volume(name="block", node="C", volume=1.0),
+            Cylinder(**CYLINDER),
+            A=balanced("cylinder"),
+            B=1e6,
+            C=balanced("cylinder"),
+        ),
+        "initial_pressures: node 'C' is to balance cylinder 'cylinder', but no line joins it to the chamber at 'A'; "
+        "behind a valve or a source a pressure is one of its own",
+    ),
+    (
+        "balance behind a valve",
+        lambda: circuit(
+            *(HOSE_A, HOSE_B, TANK, DirectionalValve(**VALVE), Cylinder(**CYLINDER)),
+            Volume(name="block", node="P", volume=1.0),
+            A=balanced("cylinder"),
+            B=1e6,
+            P=balanced("cylinder"),
+        ),
+        "initial_pressures: node 'P' is to balance cylinder 'cylinder', but no line joins it to the chamber at 'A'; "
+        "behind a valve or a source a pressure is one of its own",
     ),
     (
         "throttle to itself",
@@ -329,6 +362,18 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
         "wrong oil",
         lambda: Circuit(oil={"bulk_modulus": -1.0, "density": 850.0}, components=(PUMP,)),
         "Oil: bulk_modulus is -1.0; it must be greater than 0",
+    ),
+    (
+        "modulus in bar",
+        lambda: Circuit(oil={"bulk_modulus": 15000.0, "density": 850.0}, components=(PUMP,)),
+        "Oil: bulk_modulus is 15000 Pa; it must be at least 1e+07 Pa as that of any liquid, and that of mineral oil is "
+        "some 1.5e9 Pa",
+    ),
+    (
+        "density in kg/l",
+        lambda: Circuit(oil={"bulk_modulus": 1.5e9, "density": 0.85}, components=(PUMP,)),
+        "Oil: density is 0.85 kg/m3; it must be at least 100 kg/m3 as that of any liquid, and that of mineral oil is "
+        "some 850 kg/m3",
     ),
 ]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from math import cos, sin
 
 import pytest
 
 import mbsfmu
 from hydraulics import Circuit
-from mbsfmu import CoupledModel, JointDrive, Mechanism, Prismatic, RigidBody, StepSignal
+from mbsfmu import CoupledModel, JointDrive, LinearSignal, Mechanism, Prismatic, RigidBody, StepSignal
 from mbsfmu.data import DataError
 from mbsfmu.models import four_bar
 
@@ -151,3 +152,61 @@ def test_load_of_another_cylinder_is_refused() -> None:
     straight = lines("left", "a", "a", "a")
     with pytest.raises(DataError, match=r"its motion from 'a\.cylinder'; both must be of one thing"):
         twins(*straight[:-1], ("b.cylinder.static_force", "left.cylinder.initial_load"))
+
+
+# -- motions that are signals -------------------------------------------------------------------------------
+
+
+def driven(length: LinearSignal | StepSignal, velocity: LinearSignal | StepSignal) -> CoupledModel:
+    signals = {"c.cylinder.length": length, "c.cylinder.velocity": velocity}
+    circuit = four_bar().systems["circuit"]
+    return CoupledModel(name="driven", systems={"c": circuit}, signals=signals, stop_time=3.0)
+
+
+RAMP = LinearSignal(times=(0.5, 1.0), values=(1.2, 1.3))
+
+
+@pytest.mark.parametrize(
+    ("length", "velocity", "moved", "driven_by"),
+    [
+        (RAMP, StepSignal(times=(0.0,), values=(0.0,)), "0.1", "0"),
+        (RAMP, StepSignal(times=(0.5, 1.0), values=(-0.2, 0.0)), "0.1", "-0.1"),
+        (StepSignal(times=(0.0,), values=(1.2,)), StepSignal(times=(0.5, 1.0), values=(0.2, 0.0)), "0", "0.1"),
+        (
+            StepSignal(times=(0.0, 1.0), values=(1.2, 1.3)),
+            LinearSignal(times=(0.0, 2.0), values=(0.0, 0.0)),
+            "0.1",
+            "0",
+        ),
+    ],
+)
+def test_velocity_is_the_rate_of_the_length(
+    length: LinearSignal | StepSignal, velocity: LinearSignal | StepSignal, moved: str, driven_by: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        driven(length, velocity)
+    time = 2 if isinstance(velocity, LinearSignal) else 1
+    assert str(caught.value) == (
+        f"cylinder 'c.cylinder' has moved by {moved} at t = {time} s by the signal of its length, by {driven_by} by "
+        "that of its velocity; the one must be the rate of the other"
+    )
+
+
+@pytest.mark.parametrize(
+    ("length", "velocity"),
+    [
+        (RAMP, StepSignal(times=(0.5, 1.0), values=(0.2, 0.0))),
+        (RAMP, StepSignal(times=(0.5,), values=(0.2,))),  # on and on, behind the end of the run that is meant
+        (StepSignal(times=(0.0,), values=(1.2,)), StepSignal(times=(0.0,), values=(0.0,))),
+        (
+            LinearSignal(
+                times=tuple(0.02 * i for i in range(101)), values=tuple(1.3 + 0.1 * sin(0.1 * i) for i in range(101))
+            ),
+            StepSignal(times=tuple(0.02 * i for i in range(101)), values=tuple(0.5 * cos(0.1 * i) for i in range(101))),
+        ),
+    ],
+)
+def test_signals_of_a_motion_may_be_sampled(
+    length: LinearSignal | StepSignal, velocity: LinearSignal | StepSignal
+) -> None:
+    assert driven(length, velocity).signals["c.cylinder.length"] == length

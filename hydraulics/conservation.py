@@ -41,8 +41,21 @@ class Conservation(ABC):
         """
 
     @abstractmethod
+    def rise(self, pressure: Array) -> Array | float:
+        """Return by how many Pa a pressure lies above that at which walls are as large as they are given."""
+
     def growth(self, pressure: Array, walls: Array | None) -> Array | float:
-        """Return what a volume becomes at a pressure in Pa that is 1 at atmospheric pressure, by the modulus in Pa."""
+        """Return w of walls with a modulus in Pa at a pressure in Pa; those without one are rigid."""
+        return 1.0 if walls is None else 1.0 + self.rise(pressure) / walls
+
+    def held(self, pressure: Array, spaces: Sequence[Space]) -> tuple[Array, Array]:
+        """Return what volumes hold in m³ at a pressure in Pa, and by how much their walls grow in m³/Pa."""
+        whole = walls = np.asarray(0.0)
+        for space in spaces:
+            whole = whole + space.volume
+            if space.bulk_modulus is not None:
+                walls = walls + space.volume / space.bulk_modulus
+        return whole + self.rise(pressure) * walls, walls
 
     def capacity(self, compliance: Array | float, pressure: Array, spaces: Sequence[Space]) -> Array:
         """Return what volumes take in for a rise of their pressure, in m³/Pa [Jaiswal2021, eq. 42].
@@ -56,12 +69,8 @@ class Conservation(ABC):
         spaces
             The volumes.
         """
-        whole = walls = np.asarray(0.0)
-        for space in spaces:
-            whole = whole + space.volume * self.growth(pressure, space.bulk_modulus)
-            if space.bulk_modulus is not None:
-                walls = walls + space.volume / space.bulk_modulus
-        return whole * compliance + walls
+        held, walls = self.held(pressure, spaces)
+        return held * compliance + walls
 
 
 class MassConservation(Conservation):
@@ -71,21 +80,21 @@ class MassConservation(Conservation):
         """Return v."""
         return oil.relative_volume_at(gas_pressure)
 
-    def growth(self, pressure: Array, walls: Array | None) -> Array | float:
-        """Return w."""
-        return growth(pressure, walls)
+    def rise(self, pressure: Array) -> Array:
+        """Return p − p_a."""
+        return pressure - ATMOSPHERIC_PRESSURE
 
 
 class VolumeConservation(Conservation):
-    """Flows conserve volume, but for that of the air, as in [Jaiswal2021]."""
+    """Flows conserve volume, but for that of the air, as in [Jaiswal2021]; walls stay as they are."""
 
     def flowing_volume(self, oil: Fluid, gas_pressure: Array) -> Array | None:
         """Return 1 + α r."""
         return None if oil.mixture is None else oil.mixture.expansion_by_air(gas_pressure)
 
-    def growth(self, pressure: Array, walls: Array | None) -> float:  # noqa: ARG002
-        """Return 1."""
-        return 1.0
+    def rise(self, pressure: Array) -> float:  # noqa: ARG002
+        """Return zero."""
+        return 0.0
 
 
 CONSERVATIONS: dict[Conserved, Conservation] = {
@@ -93,11 +102,6 @@ CONSERVATIONS: dict[Conserved, Conservation] = {
     "volume": VolumeConservation(),
 }
 """What flows conserve, by the word of the oil."""
-
-
-def growth(pressure: Array, walls: Array | None) -> Array | float:
-    """Return w of walls with a modulus in Pa at a pressure in Pa; those without one are rigid."""
-    return 1.0 if walls is None else 1.0 + (pressure - ATMOSPHERIC_PRESSURE) / walls
 
 
 def held_mass(oil: Fluid, pressure: Array, gas_pressure: Array, spaces: Sequence[Space]) -> Array:
@@ -112,5 +116,5 @@ def held_mass(oil: Fluid, pressure: Array, gas_pressure: Array, spaces: Sequence
     spaces
         The volumes.
     """
-    volume = sum((space.volume * growth(pressure, space.bulk_modulus) for space in spaces), start=np.asarray(0.0))
+    volume, _ = CONSERVATIONS["mass"].held(pressure, spaces)
     return oil.density * volume / oil.relative_volume_at(gas_pressure)

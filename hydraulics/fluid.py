@@ -137,8 +137,10 @@ class Mixture(NamedTuple):
     def compliance(self, gas_pressure: Array) -> Array:
         """Return 1 / K in 1/Pa."""
         liquid, air = liquid_volume(gas_pressure, self.bulk_modulus), self._air(gas_pressure)
-        index = 1.0 if self.polytropic_index is None else self.polytropic_index
-        return (liquid / self.bulk_modulus + air / (index * gas_pressure)) / (liquid + air)
+        softening = air * (1.0 / gas_pressure)
+        if self.polytropic_index is not None:
+            softening = softening / self.polytropic_index
+        return (liquid * (1.0 / self.bulk_modulus) + softening) / (liquid + air)
 
     def _air(self, gas_pressure: Array) -> Array:
         """Return α r."""
@@ -192,4 +194,4 @@ class Fluid(NamedTuple):
 
 def liquid_volume(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
     """Return the volume e at a gas pressure in Pa of oil that has 1 at atmospheric pressure."""
-    return np.exp((ATMOSPHERIC_PRESSURE - gas_pressure) / bulk_modulus)
+    return np.exp((ATMOSPHERIC_PRESSURE - gas_pressure) * (1.0 / bulk_modulus))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydraulics.kinds import (
     BUILT_IN,
@@ -28,9 +28,17 @@ from mbsfmu import registry
 from mbsfmu.data import Data, DataError
 from mbsfmu.errors import InputError
 from mbsfmu.identity import content_key
-from mbsfmu.rules.rule import Rule, defines_rules
+from mbsfmu.rules.rule import Rule, know_rules, rules_in
 
-_loaded: dict[tuple[str, str], Mapping[KindKey, type[Data]]] = {}
+
+class _Defined(NamedTuple):
+    """What a file defines."""
+
+    kinds: Mapping[KindKey, type[Data]]
+    rules: Mapping[str, type[Rule]]
+
+
+_loaded: dict[tuple[str, str], _Defined] = {}
 _lock = threading.RLock()
 
 
@@ -56,13 +64,10 @@ class Parts:
         Raises
         ------
         InputError
-            When one cannot be run or defines no part, or two of them define the same one.
+            When one cannot be run or defines no part, or two of them define the same one, or rules of one name.
         """
         wanted = tuple(dict.fromkeys(files))
-        kinds: dict[KindKey, type[Data]] = {}
-        for file in wanted:
-            kinds = _joined(kinds, _kinds_of(file))
-        return cls(wanted, kinds)
+        return cls(wanted, _kinds_together([_defined_by(file) for file in wanted]))
 
     @classmethod
     def of(cls, data: Data) -> Parts:
@@ -154,15 +159,13 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
     Raises
     ------
     InputError
-        When a file is not there or cannot be run, defines no part, or two of them define the same one.
+        When a file is not there or cannot be run, defines no part, or two of them define the same one, or rules of one
+        name.
     """
     if isinstance(paths, (str, os.PathLike)):
         raise InputError(f"files of parts are given in a list, as [{os.fspath(paths)!r}]")
     files = [read_part_file(path) for path in paths]
-    kinds: dict[KindKey, type[Data]] = {}
-    for file in files:
-        kinds = _joined(kinds, kinds_in(file) or _kinds_of(file))
-    return Parts(files, kinds)
+    return Parts(files, _kinds_together([_imported_from(file) or _defined_by(file) for file in files]))
 
 
 def read_part_file(path: str | os.PathLike[str]) -> PartFile:
@@ -181,7 +184,14 @@ def read_part_file(path: str | os.PathLike[str]) -> PartFile:
         raise InputError(f"the file of parts {path} cannot be read: it is no text in UTF-8") from None
 
 
-def _kinds_of(file: PartFile) -> Mapping[KindKey, type[Data]]:
+def _imported_from(file: PartFile) -> _Defined | None:
+    """Return what was imported from a file as it is; None where it defines no part, or was not imported."""
+    kinds = kinds_in(file)
+    modules = {kind.__module__ for kind in kinds.values()}
+    return _Defined(kinds, {k: rule for name in modules for k, rule in rules_in(name).items()}) if kinds else None
+
+
+def _defined_by(file: PartFile) -> _Defined:
     """Run a file as a module of its own, once a process."""
     key = (file.name, file.text)
     with _lock:
@@ -190,7 +200,7 @@ def _kinds_of(file: PartFile) -> Mapping[KindKey, type[Data]]:
         return _loaded[key]
 
 
-def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
+def _run(file: PartFile) -> _Defined:
     name = f"parts_{content_key(file.name, file.text)[:16]}"
     module = ModuleType(name)
     module.__file__ = file.path
@@ -205,10 +215,25 @@ def _run(file: PartFile) -> Mapping[KindKey, type[Data]]:
         told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
         raise InputError(told + reason.removeprefix(told)) from error
-    if not kinds and not defines_rules(name):
+    rules = rules_in(name)
+    if not kinds and not rules:
         raise InputError(
             f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
         )
+    return _Defined(kinds, rules)
+
+
+def _kinds_together(files: Iterable[_Defined]) -> dict[KindKey, type[Data]]:
+    """Return the kinds of several files; their rules are those that names mean from now on."""
+    kinds: dict[KindKey, type[Data]] = {}
+    rules: dict[str, type[Rule]] = {}
+    for defined in files:
+        kinds = _joined(kinds, defined.kinds)
+        for name, rule in defined.rules.items():
+            if rules.setdefault(name, rule) is not rule:
+                places = [sys.modules[each.__module__].__file__ for each in (rules[name], rule)]
+                raise InputError(f"the rule '{name}' is defined twice, in {places[0]} and in {places[1]}")
+    know_rules(rules)
     return kinds
 
 

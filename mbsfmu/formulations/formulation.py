@@ -19,6 +19,7 @@ from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
+from mbsfmu.formulations.rule_checks import check_rule
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
 from mbsfmu.formulations.system import System
@@ -184,6 +185,7 @@ class Formulation(ABC):
         *,
         drifts: bool = False,
     ) -> None:
+        check_rule(rule)
         self.functions = functions
         self.rule = rule
         self.options = options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -130,9 +130,16 @@ class Rule(ABC):
 _RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal", replaced=True)
 
 
-def defines_rules(module: str) -> bool:
-    """Tell whether a module has defined rules."""
-    return any(_RULES.find(name).__module__ == module for name in _RULES.names())
+def rules_in(module: str) -> dict[str, type[Rule]]:
+    """Return the rules that a module has defined, by their names."""
+    known = {name: _RULES.find(name) for name in _RULES.names()}
+    return {name: kind for name, kind in known.items() if kind.__module__ == module}
+
+
+def know_rules(rules: Mapping[str, type[Rule]]) -> None:
+    """Let names mean these rules again, which others may have taken the place of."""
+    for name, kind in rules.items():
+        _RULES.add(name, kind)
 
 
 def rule_names() -> tuple[str, ...]:

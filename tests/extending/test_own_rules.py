@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal
 from mbsfmu.cli.commands import cli
 from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.registry import Registry
+from mbsfmu.rules import find_rule
 from mbsfmu.simulation.result import Result
 
 FILE = Path(__file__).with_name("own_rules.py")
@@ -125,3 +128,19 @@ def test_rule_of_the_page_has_its_order(tmp_path: Path) -> None:
         runs = [mbsfmu.models.pendulum(2).simulation(solver=solver, step=h, compiled=False).run(STOP) for h in steps]
         errors = [abs(run["link_2.angle"][-1] - reference()) for run in runs]
         assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)
+
+
+def test_files_that_define_one_rule_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one would win; a file that is loaded again wins again."""
+    monkeypatch.setattr(mbsfmu.rules.rule, "_RULES", Registry("rule", replaced=True))
+    files = [tmp_path / f"half_{index}.py" for index in range(2)]
+    for index, file in enumerate(files):
+        text = FILE.read_text(encoding="utf-8").replace('"backward-euler"', '"twice"')
+        file.write_text(text.replace('"adams-moulton"', f'"once-{index}"'))
+    with pytest.raises(InputError, match=r"the rule 'twice' is defined twice, in .*half_0\.py and in .*half_1\.py"):
+        mbsfmu.load_parts(files)
+    for file in (files[0], files[1], files[0]):
+        mbsfmu.load_parts([file, file])
+        rule = find_rule("twice")
+        assert rule is not None
+        assert sys.modules[type(rule).__module__].__file__ == str(file)

@@ -188,6 +188,17 @@ class CircuitEquations:
             "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],
         }
 
+    def moving_volumes(
+        self, component: Component, states: Array, inputs: Array, parameters: Array
+    ) -> dict[str, tuple[Array, Array]]:
+        """Return a component's volume at each of its ports in m³, and what it displaces out of there in m³/s."""
+        now = self._moment(component, self._values(states, inputs, parameters))
+        pushed = component.displacements(now)
+        volumes: dict[str, Array] = {}
+        for space in component.volumes(now):
+            volumes[space.port] = volumes.get(space.port, np.asarray(0.0)) + space.volume
+        return {port: (volume, pushed.get(port, np.asarray(0.0))) for port, volume in volumes.items()}
+
     @property
     def orderings(self) -> tuple[tuple[int, int], ...]:
         """Pairs of parameters' indices, the second of which must be greater."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from mbsfmu.data import Quantity, in_order, parameters_of
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import SampledUpdates
 from mbsfmu.formulations.motionless_system import MotionlessSystem
+from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.part_variables import part_variable, trial_points
 from mbsfmu.formulations.system import Instant, Sampling, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
@@ -61,7 +63,9 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         names = [each.name for each in self._own]
         self.orderings = tuple((names.index(smaller), names.index(greater)) for smaller, greater in block.orderings())
         if not is_built_in(type(block)):
-            check_part(f"{block.type} '{name}'", type(block), self._answers, self._points)
+            tried = copy(self)
+            tried._block = with_hidden_numbers(block)
+            check_part(f"{block.type} '{name}'", type(block), tried._answers, self._points)
 
     # -- functions ------------------------------------------------------------------------------------------
 

@@ -10,7 +10,9 @@ from hydraulics import Circuit, CircuitEquations
 from hydraulics.kinds import is_built_in
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import StartLimits
+from mbsfmu.formulations.circuit_checks import check_displacements
 from mbsfmu.formulations.motionless_system import MotionlessSystem
+from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.part_variables import part_variable, trial_points
 from mbsfmu.formulations.system import Instant, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
@@ -52,7 +54,9 @@ class CircuitSystem(MotionlessSystem, StartLimits):
         for component in circuit.components:
             if not is_built_in(type(component)):
                 owner = f"{component.type} '{component.name}'"
-                check_part(owner, type(component), partial(self._equations.answers, component), self._points)
+                answers = partial(self._equations.answers, with_hidden_numbers(component))
+                check_part(owner, type(component), answers, self._points)
+                check_displacements(component, self._equations, self._points)
 
     def _points(self) -> list[tuple[Array, ...]]:
         """Return states, inputs and parameters: those at the start, and some about them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 
 import casadi as ca
@@ -14,6 +15,7 @@ from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.tracing import expression, symbols
 
@@ -57,7 +59,9 @@ def check_forces(
     for acting in forces.acting:
         kind = type(acting.force)
         if not is_built_in(kind):
-            check_part(acting.owner, kind, partial(_answers, acting, moment), trials)
+            tried = copy(acting)
+            tried.force = with_hidden_numbers(acting.force)
+            check_part(acting.owner, kind, partial(_answers, tried, moment), trials)
             _check_power(acting, moment, trials())
 
 

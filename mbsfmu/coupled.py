@@ -61,7 +61,7 @@ class CoupledModel(ModelData):
         options, given
             Options, and those of them that are given by name; `RunOptions` says what they are.
         compiled
-            Whether implicit solvers run in compiled code where this machine has a C compiler; results are the
+            Whether solvers that native units have run in compiled code where this machine has a C compiler; results are the
             same to round-off. What was compiled is kept for the next time.
 
         Raises

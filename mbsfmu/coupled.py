@@ -61,8 +61,8 @@ class CoupledModel(ModelData):
         options, given
             Options, and those of them that are given by name; `RunOptions` says what they are.
         compiled
-            Whether solvers that native units have run in compiled code where this machine has a C compiler; results are the
-            same to round-off. What was compiled is kept for the next time.
+            Whether solvers that native units have run in compiled code where this machine has a C compiler; results are
+            the same to round-off. What was compiled is kept for the next time.
 
         Raises
         ------

@@ -46,7 +46,7 @@ def four_bar(push: AnySignal, **changes: Any) -> CoupledModel:
     ],
 )
 def test_rows_are_those_of_the_interpreter(push: str, formulation: str, solver: str) -> None:
-    """With outputs that cut steps short, at a jump and beside others; the last row is what Python reads at the same state."""
+    """Outputs cut steps short, one is at a jump; the last row is what Python reads at the same state."""
     runs, reread = [], []
     for compiled in (True, False):
         simulation = four_bar(PUSHES[push]).simulation(formulation=formulation, solver=solver, compiled=compiled)

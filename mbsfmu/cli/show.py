@@ -21,13 +21,14 @@ _COLUMNS = {
     "input": ("name", "unit", "default", "driven_by", "description"),
     "output": ("name", "unit", "description"),
     "parameter": ("name", "unit", "default", "driven_by", "description"),
+    "reaction": ("name", "unit", "description"),
 }
 _MOST_TIMES = 20
 
 
 @click.command("show")
 @model_argument
-@click.option("--variables", is_flag=True, help="List inputs, outputs and parameters.")
+@click.option("--variables", is_flag=True, help="List inputs, outputs, parameters and reactions.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
 @common_options
 def command(
@@ -100,7 +101,7 @@ def _parts(system: Data) -> dict[str, list[str]]:
 
 
 def _variables(model: CoupledModel) -> Iterator[dict[str, Any]]:
-    """List the inputs, outputs and parameters of each system as `system.variable`."""
+    """List the inputs, outputs, parameters and reactions of each system as `system.variable`."""
     sources = {target: source for source, target in model.connections}
     sources |= dict.fromkeys(model.signals, "a signal")
     for name, part in zip(model.systems, model.system().parts, strict=True):
@@ -109,6 +110,7 @@ def _variables(model: CoupledModel) -> Iterator[dict[str, Any]]:
             ("input", part.inputs),
             ("output", [each for each in readable if each.causality is Causality.OUTPUT]),
             ("parameter", part.parameters),
+            ("reaction", part.reactions),
         ):
             for variable in variables:
                 yield _described(kind, f"{name}.{variable.name}", variable, sources)

@@ -19,6 +19,9 @@ from mbsfmu.model.names import PointReference, Vector
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
 """All kinds of joints by their types."""
 
+MOST_TURNED = 1e8
+"""Largest start angle of a hinge in rad: numbers of that size resolve 1e-8 rad, much larger ones no angle at all."""
+
 
 @dataclass(frozen=True)
 class Element:
@@ -93,6 +96,16 @@ class Joint(Part, abstract=True):
         pitched = [element for element in self.elements if element.pitch]
         if pitched and (motions > 1 or pitched[0].slides):
             raise ValueError("it has an element with a pitch; that must be a hinge, and the joint's only element")
+        return self
+
+    @model_validator(mode="after")
+    def _starts_at_an_angle(self) -> Self:
+        for element in self.elements:
+            if not element.slides and abs(element.start) > MOST_TURNED:
+                raise ValueError(
+                    f"it starts at an angle of {element.start:g} rad; its magnitude must be at most {MOST_TURNED:g} "
+                    "rad, beyond which numbers do not resolve an angle"
+                )
         return self
 
     @property

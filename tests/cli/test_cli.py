@@ -311,6 +311,8 @@ def test_show_lists_what_there_is(tmp_path: Path) -> None:
     assert (mass["kind"], mass["unit"], mass["default"]) == ("parameter", "kg", 225.0)
     assert described["circuit.valve.command"]["driven_by"] == "a signal"
     assert described["circuit.cylinder.initial_load"]["driven_by"] == "mechanism.cylinder.static_force"
+    forces = [name for name, each in described.items() if (each["kind"], each["unit"]) == ("reaction", "N")]
+    assert sorted(forces) == [f"mechanism.{joint}.force.{axis}" for joint in "CDEO" for axis in "xyz"]
     simulation = model.simulation(compiled=False)
     for each in simulation.variables:  # what an importer of the whole sees is there, with the same unit
         if each.causality in ("parameter", "output", "input") and each.name not in ("solver.step", "next_event"):

@@ -13,7 +13,7 @@ import pytest
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import DataError
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
-from mbsfmu.parts import Revolute
+from mbsfmu.parts import Prismatic, Revolute, Universal
 
 STEPS: dict[str, Any] = {"type": "steps", "times": [0.0], "values": [1.0]}
 
@@ -284,6 +284,16 @@ BAD |= {
 def test_joints_of_several_coordinates_are_good(joint: dict[str, Any]) -> None:
     """What the others spoil; a second angle may be at its bound."""
     assert len(Mechanism.from_dict(changed("joints", 1, joint)).topology.tree[1].coordinates) > 1
+
+
+def test_angles_that_numbers_do_not_resolve_are_refused() -> None:
+    hinge = {"name": "O", "parent": "ground.O", "child": "link.start"}
+    assert Revolute(**hinge, angle=-1e8).angle == -1e8
+    with pytest.raises(DataError, match=r"starts at an angle of -1e\+20 rad; its magnitude must be at most 1e\+08 rad"):
+        Revolute(**hinge, angle=-1e20)
+    with pytest.raises(DataError, match=r"starts at an angle of 2e\+08 rad"):
+        Universal(**hinge, angles=(0.0, 2e8), second_axis=(0.0, 1.0, 0.0))
+    assert Prismatic(**hinge, displacement=1e20).displacement == 1e20
 
 
 def test_the_model_that_the_others_spoil_is_good() -> None:

@@ -61,3 +61,16 @@ def test_forces_on_the_whole_four_bar_move_its_centre(formulation: str) -> None:
     later = slice(1400, 1990)  # the valve opens at 1 s; until its jolt has gone, differences say little
     size = np.max(np.abs(moved[:, later]))
     np.testing.assert_allclose(given[:, 1:-1][:, later], moved[:, later], atol=5e-3 * size)
+
+
+def test_hinges_of_two_loops_carry_no_moment_about_their_axis() -> None:
+    """Whatever force they transmit: multipliers of one loop taken for those of the other would turn bodies."""
+    model = mbsfmu.models.built_in("double-pentagon")
+    simulation = model.simulation(formulation="penalty", compiled=False)
+    simulation.initialize()
+    simulation.step(0.0, 1e-3)
+    names = [joint.name for joint in model.systems["mechanism"].joints]
+    forces = [simulation.get(f"{name}.force.y") for name in names]
+    moments = [simulation.get(f"{name}.moment.z") for name in names]
+    assert np.max(np.abs(forces)) > 1.0
+    np.testing.assert_allclose(moments, 0.0, atol=1e-6 * np.max(np.abs(forces)))

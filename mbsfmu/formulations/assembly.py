@@ -144,8 +144,9 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         return LoopEquations((), 0, ())
     random = np.random.default_rng(20210611)
     jacobians = [_closure_at(functions, coordinates)[1]]
+    spread = _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
     for _ in range(_SAMPLES):
-        nearby = coordinates + _SAMPLE_SPREAD * random.standard_normal(len(coordinates))
+        nearby = coordinates + spread * random.standard_normal(len(coordinates))
         closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
@@ -154,6 +155,15 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
     redundant = len(system.constraints) - rank
     if redundant:
         logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))
+    arm = _lever_arm(functions, jacobians)
     distances = [unit == "m" for unit in system.constraint_units]
-    arm = float(np.max(np.abs(np.array(jacobians)[:, distances]), initial=0.0)) or 1.0
     return LoopEquations(rows, rank, tuple(arm if distances[row] else 1.0 for row in rows))
+
+
+def _lever_arm(functions: SystemFunctions, jacobians: list[Floats]) -> float:
+    """Return how far distances in loops move with angles at most, in m; 1 where none does."""
+    system = functions.system
+    distances = np.array([unit == "m" for unit in system.constraint_units])
+    angles = np.array([each.unit != "m" for each in system.coordinates])
+    levers = np.array(jacobians)[:, distances][:, :, angles]
+    return float(np.max(np.abs(levers), initial=0.0)) or 1.0

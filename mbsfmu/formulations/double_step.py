@@ -178,6 +178,7 @@ class DoubleStepProblem(StepProblem):
     def __init__(self, formulation: DoubleStep, state: State, step: float) -> None:
         super().__init__(formulation, state, step)
         assert state.partition is not None
+        self._double_step = formulation
         self._equations = equations = formulation.equations
         self._partition = state.partition
         self._independent = independent = state.partition.independent
@@ -219,7 +220,7 @@ class DoubleStepProblem(StepProblem):
 
     def finish(self) -> State:
         """Return the state at the end, with another choice of coordinates where the present one gets steep."""
-        return self._end(reconsidered(self._partition, self.functions, self._equations.basis))
+        return self._end(self._double_step.reconsidered(self._partition))
 
 
 class DoubleStep(Formulation):
@@ -258,8 +259,14 @@ class DoubleStep(Formulation):
         """Return the state with a choice of coordinates."""
         self.load(state)
         if self.functions.rank:
-            return replace(state, partition=choose(self.functions.closure()[1], self.functions.rank))
+            return replace(
+                state, partition=choose(self.functions.closure()[1] / self.element_scales, self.functions.rank)
+            )
         return replace(state, partition=Partition.of(list(range(len(state.coordinates))), len(state.coordinates)))
+
+    def reconsidered(self, partition: Partition) -> Partition:
+        """Return the choice of coordinates to go on with where the functions are, this one unless it gets steep."""
+        return reconsidered(partition, self.functions, self.equations.basis, self.element_scales)
 
     def dependent(self, state: State) -> DependentCoordinates:
         """Return what solves for the dependent coordinates of a state's choice."""
@@ -288,6 +295,7 @@ class DoubleStep(Formulation):
             freedom=self.freedom,
             dependent=functions.rank,
             closes_loops=True,
+            element_scales=self.element_scales,
             in_steps=steps,
             at_start=(functions.quadratic,),
         )
@@ -393,7 +401,7 @@ class DoubleStepForm(DifferentiableForm):
     def accept(self, state: State) -> State:
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
         self.state = state
-        partition = reconsidered(self._partition, self._functions, self._formulation.equations.basis)
+        partition = self._formulation.reconsidered(self._partition)
         return self._formulation.settled(replace(self.state, partition=partition))
 
     def leaps(self, state: State, step: float) -> bool:
@@ -414,5 +422,5 @@ class DoubleStepForm(DifferentiableForm):
     def described_anew(self) -> State | None:
         """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
         self._formulation.load(self.state)
-        other = choose(self._functions.closure()[1], self._functions.rank)
+        other = choose(self._functions.closure()[1] / self._formulation.element_scales, self._functions.rank)
         return None if other.same_as(self._partition) else replace(self.state, partition=other)

@@ -333,12 +333,12 @@ class Formulation(ABC):
 
     def fitting_motion(self) -> tuple[Floats, Floats, Floats]:
         """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold."""
-        return accelerations(self.functions, self._element_scales)
+        return accelerations(self.functions, self.element_scales if self.leaves_out else None)
 
     @cached_property
-    def _element_scales(self) -> Floats | None:
-        """What elements of Φ_z are measured by where equations are left out."""
-        return self.functions.element_scales(self.arm) if self.leaves_out else None
+    def element_scales(self) -> Floats:
+        """What elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n)."""
+        return self.functions.element_scales(self.arm)
 
     @property
     def arm(self) -> float:

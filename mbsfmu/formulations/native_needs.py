@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 
 
 class StepKind(Enum):
@@ -39,6 +39,8 @@ class NativeNeeds:
         Whether loops are closed when its C has made a step: nobody has to look.
     choices
         Numbers that only its own C asks for, by their names there: truths as 0 and 1, sizes.
+    element_scales
+        What the elements of Φ_z are divided by where its C chooses among them, shape (m, n).
     names
         Lists of names that its messages ask for, by their own there.
     penalty
@@ -59,6 +61,7 @@ class NativeNeeds:
     reactions_anew: bool = False
     closes_loops: bool = False
     choices: Mapping[str, int] = field(default_factory=dict)
+    element_scales: Floats | None = None
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     penalty: float = 0.0
     correction_numbers: int = 0

@@ -42,7 +42,7 @@ class Partition:
         return np.array_equal(self.independent, other.independent)
 
 
-def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats) -> Partition:
+def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats, scales: Floats) -> Partition:
     """Return the partition, or another one where a dependent coordinate has become steep.
 
     Parameters
@@ -53,10 +53,15 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
         Functions of the system; they hold z.
     basis
         R_z, the derivative of the coordinates by the independent ones, shape (n, n − r).
+    scales
+        What the elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n).
     """
-    if np.abs(basis).max(initial=0.0) <= STEEP:
+    if not functions.rank:
         return partition
-    other = choose(functions.closure()[1], functions.rank)
+    slopes = np.abs(basis) * np.divide.outer(scales[0], scales[0, partition.independent])
+    if np.max(slopes, initial=0.0) <= STEEP:
+        return partition
+    other = choose(functions.closure()[1] / scales, functions.rank)
     return partition if other.same_as(partition) else other
 
 
@@ -69,7 +74,8 @@ def choose(jacobian: Floats, rank: int) -> Partition:
     Parameters
     ----------
     jacobian
-        Φ_z, shape (m, n).
+        Φ_z, shape (m, n), its elements in the same measure whether coordinates are angles or displacements: else the
+        unit of length decides.
     rank
         Number of independent rows.
 

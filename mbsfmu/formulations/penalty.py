@@ -272,6 +272,7 @@ class Penalty(Formulation):
             unknowns=len(functions.coordinates),
             reactions_anew=True,
             penalty=float(equations.penalty[0]),
+            element_scales=self.element_scales if functions.rank else None,
             in_steps=(equations.residual, equations.landing, equations.tangent, equations.projection),
             at_start=(functions.quadratic,),
         )

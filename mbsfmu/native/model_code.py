@@ -243,6 +243,8 @@ class _ModelCode:
             limits = simulation.formulation.limits(self._needs.unknowns + len(system.states))
             yield f"static const double unknown_tolerances[] = {numbers(limits.shares)};"
             yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
+        if self._needs.element_scales is not None:
+            yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
         for name, texts in self._needs.names.items():
             yield f"static const char *const {name}[] = {strings(texts)};"
         if not isinstance(simulation.solver, ImplicitSolver):
@@ -251,9 +253,6 @@ class _ModelCode:
             yield from self._method(simulation.solver.method)
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
-            if simulation.formulation.leaves_out:
-                scales = simulation.functions.element_scales(simulation.formulation.arm)
-                yield f"static const double element_scales[] = {numbers(scales.ravel(order='F'))};"
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
                 chosen = strings(texts[row] for row in simulation.functions.rows)
                 yield f"static const char *const loop_{what}[] = {chosen};"

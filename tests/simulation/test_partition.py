@@ -56,6 +56,27 @@ def test_choice_changes_during_a_run(solver: str) -> None:
     assert simulation.get("crank.angle") == pytest.approx(expected["crank.angle"][-1], abs=1e-4)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_unit_of_length_does_not_choose(compiled: bool) -> None:
+    """Without gravity sizes and masses do not count: a crank of 300 m turns as one of 0.3 m, through dead centres.
+
+    But for the error of steps, 3e-5 rad, where crank and rod serve alike and either is taken.
+    """
+    crank, speed = 1.5, 6.0
+    rod = -np.arcsin(0.3 * np.sin(crank))
+    turning = -0.3 * np.cos(crank) / np.cos(rod) * speed
+    results = []
+    for size in (1.0, 1000.0):
+        simulation = slider_crank(speed, size).simulation(step=2e-3, compiled=compiled)
+        simulation.set("crank.angle_start", crank)
+        simulation.set("rod.angle_start", rod - crank)
+        simulation.set("rod.angular_velocity_start", turning - speed)
+        simulation.set("slider.displacement_start", size * (0.3 * np.cos(crank) + np.cos(rod)))
+        results.append(simulation.run(1.5)["crank.angle"])
+    assert np.ptp(results[0]) > 2.0 * np.pi
+    np.testing.assert_allclose(results[1], results[0], rtol=0, atol=1e-4)
+
+
 def test_pendulum_has_nothing_to_choose() -> None:
     assert mbsfmu.models.pendulum(2).simulation().independent == ("link_1.angle", "link_2.angle")
 

@@ -90,10 +90,24 @@ static int partition(Instance *instance, int *dependent) {
     for (int j = 0; j < COORDINATES; j++) dependent[j] = 0;
     if (RANK == 0) return 1;
     closure(&instance->parts, violation, jacobian);
+    for (int k = 0; k < CONSTRAINTS * COORDINATES; k++) jacobian[k] /= element_scales[k];
     if (choose(CONSTRAINTS, COORDINATES, jacobian, RANK, dependent)) return 1;
     return fail(
         instance,
         "the configuration is singular: the loop equations lose rank there, and double-step cannot part dependent "
         "from independent coordinates; take dca, hdca or dca-alm"
     );
+}
+
+/* Whether some coordinate moves much faster than an independent one, by the measure of the loops' lever arms. */
+static int is_steep(const Instance *instance, const int *dependent) {
+    const double *column = instance->parts.basis;
+    for (int j = 0; j < COORDINATES && RANK > 0; j++) {
+        if (dependent[j]) continue;
+        for (int i = 0; i < COORDINATES; i++) {
+            if (fabs(column[i]) * element_scales[CONSTRAINTS * i] > STEEP * element_scales[CONSTRAINTS * j]) return 1;
+        }
+        column += COORDINATES;
+    }
+    return 0;
 }

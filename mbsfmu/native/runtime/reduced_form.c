@@ -91,7 +91,7 @@ static int describe(Instance *instance) {
     State *state = &instance->state;
     int dependent[ROOM(COORDINATES)];
     describe_anew(instance);
-    if (RANK == 0 || largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) <= STEEP) return 1;
+    if (!is_steep(instance, state->dependent)) return 1;
     if (!partition(instance, dependent)) return 0;
     if (memcmp(dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;

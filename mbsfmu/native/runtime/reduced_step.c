@@ -94,7 +94,7 @@ static int land(Instance *instance, Problem *problem, const double *unknowns) {
 /* Choose other coordinates where the present ones get steep. */
 static int finish(Instance *instance, Problem *problem) {
     int dependent[ROOM(COORDINATES)];
-    if (RANK > 0 && largest_magnitude(instance->parts.basis, COORDINATES * FREEDOM) > STEEP) {
+    if (is_steep(instance, problem->dependent)) {
         if (!partition(instance, dependent)) return 0;
         if (memcmp(dependent, problem->dependent, sizeof(int) * COORDINATES) != 0) {
             memcpy(problem->dependent, dependent, sizeof(int) * COORDINATES);

@@ -180,12 +180,12 @@ class CoupledSystem(
         if len(samplings) < 2:
             return tuple(samplings)
         traced = SystemExpressions(self)
-        reads = traced.depends(traced.updates, "discrete")
-        ordered: list[Sampling] = []
-        while samplings:
-            free = (each for each in samplings if not any(_reads(reads, each, other) for other in samplings))
-            ordered.append(next(free, samplings[0]))
-            samplings.remove(ordered[-1])
+        needs = _needs(traced.depends(traced.updates, "discrete"), samplings)
+        left, ordered = list(range(len(samplings))), list[Sampling]()
+        while left:
+            free = next(each for each in left if all(needs[other, each] for other in left if needs[each, other]))
+            ordered.append(samplings[free])
+            left.remove(free)
         return tuple(ordered)
 
     def input_name(self, reference: str) -> str:
@@ -348,7 +348,10 @@ def _cut(vector: Array, sizes: Sequence[int]) -> list[Array]:
     return [vector[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
-def _reads(pattern: NDArray[np.bool_], one: Sampling, other: Sampling) -> bool:
-    """Tell whether an update of one reads what that of another one changes."""
-    rows, columns = (slice(each.first, each.first + each.count) for each in (one, other))
-    return one is not other and bool(pattern[rows, columns].any())
+def _needs(pattern: NDArray[np.bool_], samplings: Sequence[Sampling]) -> NDArray[np.bool_]:
+    """Tell which updates read what which ones change, at once or by way of others; those of a loop need each other."""
+    own = [slice(each.first, each.first + each.count) for each in samplings]
+    needs = np.array([[bool(pattern[one, other].any()) for other in own] for one in own])
+    for between in range(len(own)):
+        needs |= np.outer(needs[:, between], needs[between])
+    return needs

@@ -85,7 +85,7 @@ class LoopsInUse:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Discrete states that are updated at the instants offset + k · sample_time, for all whole k.
+    """Discrete states that are updated at the instants offset + k · sample_time, k = 0, 1, ….
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class Block(DynamicPart, abstract=True):
 
 
 class SampledBlock(Block, abstract=True):
-    """A block x₊ = f(x, u), y = g(x) whose states change at the instants offset + k · sample_time alone, k whole.
+    """A block x₊ = f(x, u), y = g(x) whose states change at the instants offset + k · sample_time alone, k = 0, 1, ….
 
     At an instant, `update` is made once, from inputs as they are just before; a start at an instant is one. States and
     outputs stay until the next one. Outputs depend on states and parameters; what is to depend on inputs at an instant
@@ -87,7 +87,7 @@ class SampledBlock(Block, abstract=True):
     sample_time
         In s.
     offset
-        In s.
+        The first instant, in s.
     """
 
     sample_time: Annotated[float, Field(ge=1e-9)]

@@ -1,6 +1,6 @@
 """When discrete states are updated, and what the updates make of them.
 
-The instants are offset + k · sample_time for all whole k, counted and not summed up: they do not drift, whatever steps
+The instants are offset + k · sample_time, k = 0, 1, …, counted and not summed up: they do not drift, whatever steps
 lead there, and do not depend on when a run begins. Native units do the same, to the last bit (`runtime/sampling.c`).
 """
 
@@ -79,5 +79,5 @@ class Sampler:
 
 
 def _count(sampling: Sampling, time: float) -> float:
-    """Return the number of the last instant up to a time in s."""
-    return math.floor((time - sampling.offset) / sampling.sample_time)
+    """Return the number of the last instant up to a time in s; −1 before the first one."""
+    return max(math.floor((time - sampling.offset) / sampling.sample_time), -1)

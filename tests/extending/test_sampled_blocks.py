@@ -156,13 +156,23 @@ def after(begin: float, time: float, step: float, index: int) -> float:
 @pytest.mark.parametrize("begin", [0.0, 0.05, -0.25, LATE, LATE + 0.05])
 @pytest.mark.parametrize("step", [0.1, 0.1 / 3.0, 0.04, 0.25])
 def test_updates_do_not_depend_on_how_time_is_added_up(begin: float, step: float) -> None:
+    """Before time zero, where the offset lies, there are none."""
     simulation = counting().simulation(compiled=False)
     simulation.initialize(begin)
-    time, first = begin, math.ceil(begin / 0.1 - 1e-6)
+    time, first = begin, max(math.ceil(begin / 0.1 - 1e-6), 0)
     for index in range(1, 31):
         simulation.step(time, step)
         time = after(begin, time, step, index)
-        assert simulation.get("count") == math.floor((begin + index * step) / 0.1 + 1e-5) - first + 1
+        assert simulation.get("count") == max(math.floor((begin + index * step) / 0.1 + 1e-5) - first + 1, 0)
+
+
+@pytest.mark.parametrize("offset", [0.35, 0.05, 5.0])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])
+def test_sampling_begins_at_the_offset(offset: float, *, compiled: bool) -> None:
+    """Longer than the sample time or not."""
+    result = counting(offset=offset).simulation(compiled=compiled).run(0.6, output_step=0.04)
+    expected = np.maximum(np.floor((result.time - offset) / 0.1 + 1e-6) + 1.0, 0.0)
+    np.testing.assert_array_equal(result["count"], expected)
 
 
 def test_steps_of_other_sizes_lose_and_repeat_no_update() -> None:
@@ -200,6 +210,39 @@ def test_blocks_are_updated_in_the_order_of_their_lines() -> None:
     result = model.simulation(compiled=False).run(0.2, output_step=0.1)
     np.testing.assert_array_equal(result["second.value"], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(result["third.value"], [0.0, 1.0, 2.0])
+
+
+class Following(SampledBlock):
+    """One more than its input was."""
+
+    type: Literal["test-following"] = "test-following"
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("x", "1"),)
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("u", "1", 0.0),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("y", "1"),)
+
+    def update(self, now: Numbers) -> Mapping[str, Array]:
+        return {"x": now["u"] + 1.0}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        return {"y": now["x"]}
+
+
+@pytest.mark.parametrize("order", ["abcd", "dcab", "cadb", "dbac"])
+def test_blocks_behind_a_loop_are_updated_after_it(order: str) -> None:
+    """a and b are a loop, which keeps to the listed order; c follows a, and d c."""
+    blocks = {name: Following(sample_time=0.1) for name in order}
+    lines = (("a.y", "b.u"), ("b.y", "a.u"), ("a.y", "c.u"), ("c.y", "d.u"))
+    model = CoupledModel(name="loop", systems=blocks, connections=lines, step=0.05)
+    result = model.simulation(compiled=False).run(0.2, output_step=0.1)
+    a = np.array([1.0, 3.0, 5.0]) + (order.index("a") > order.index("b"))
+    for name, later in (("a", 0.0), ("c", 1.0), ("d", 2.0)):
+        np.testing.assert_array_equal(result[f"{name}.y"], a + later)
 
 
 def test_blocks_of_other_sample_times_see_what_is_held() -> None:

@@ -75,7 +75,7 @@ typedef struct {
     int smaller, greater;
 } Ordering;
 
-/* Discrete states that are updated at the instants offset + k sample_time, for all whole k. */
+/* Discrete states that are updated at the instants offset + k sample_time, k = 0, 1, ... */
 typedef struct {
     const char *owner;
     int first, count;

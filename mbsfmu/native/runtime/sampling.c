@@ -1,9 +1,9 @@
 /* When discrete states are updated, and what the updates make of them: as mbsfmu/simulation/sampling.py, which says more,
  * to the last bit. */
 
-/* The number of the last instant up to a time. */
+/* The number of the last instant up to a time; −1 before the first one. */
 static double count_instants(const Sampling *sampling, double time) {
-    return floor((time - sampling->offset) / sampling->sample_time);
+    return larger(floor((time - sampling->offset) / sampling->sample_time), -1.0);
 }
 
 /* The first instant after a time. */

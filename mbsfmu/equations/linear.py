@@ -38,7 +38,8 @@ class Factors:
 
     def __init__(self, matrix: Floats) -> None:
         self.singular = False
-        if len(matrix):  # LAPACK refuses to factor nothing, as is there of a circuit without a mechanism
+        self._rows = len(matrix)
+        if self._rows:  # LAPACK refuses to factor nothing, as is there of a circuit without a mechanism
             self._factors, self._pivots, info = _lapack().dgetrf(matrix)
             self.singular = info != 0
 
@@ -55,7 +56,7 @@ class Factors:
 
     def inverse(self) -> Floats:
         """Return the inverse, shape (n, n)."""
-        return np.asarray(_lapack().dgetri(self._factors, self._pivots)[0])
+        return np.asarray(_lapack().dgetri(self._factors, self._pivots)[0]) if self._rows else np.zeros((0, 0))
 
 
 NEXT_TO_ZERO = 1e-14

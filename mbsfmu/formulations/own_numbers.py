@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from mbsfmu.data import DynamicPart, parameter_fields
+from mbsfmu.errors import InputError
 from mbsfmu.tracing import TracingError
 
 Part = TypeVar("Part", bound=DynamicPart)
@@ -18,13 +19,37 @@ def with_hidden_numbers(part: Part) -> Part:
     """Return a part whose fields that are parameters raise a `TracingError` where its equations read them.
 
     They stay as they are in the data, whatever a run, a study or an importer sets.
+
+    Raises
+    ------
+    InputError
+        When `states` takes from such a field where a state begins.
     """
+    if not part.gives("initial_states"):
+        _check_starts(part)
     hidden = copy(part)
     fields = {name: getattr(part, name) for name in type(part).model_fields}
     structure = {name: getattr(part, name) for name in _STRUCTURE if hasattr(part, name)}
     object.__setattr__(hidden, "__dict__", {**fields, **structure})
     object.__setattr__(hidden, "__class__", _hiding(type(part)))
     return hidden
+
+
+def _check_starts(part: DynamicPart) -> None:
+    """Refuse a part whose states begin elsewhere when fields that are parameters say something else."""
+    other = copy(part)
+    changed = {name: _changed(getattr(part, name)) for name in parameter_fields(type(part))}
+    object.__setattr__(other, "__dict__", {**part.__dict__, **changed})
+    for state, elsewhere in zip(part.states(), other.states(), strict=True):
+        if state.start != elsewhere.start:
+            raise InputError(
+                f"{part.type} '{part.name}' is refused: states begins '{state.name}' at a field that is a parameter, "
+                "which stays as it is in the data whatever is set; let initial_states give where it begins, from now"
+            )
+
+
+def _changed(value: Any) -> Any:
+    return tuple(map(_changed, value)) if isinstance(value, tuple) else 1.125 * value + 0.5
 
 
 @cache

@@ -233,16 +233,19 @@ class Following(SampledBlock):
         return {"y": now["x"]}
 
 
-@pytest.mark.parametrize("order", ["abcd", "dcab", "cadb", "dbac"])
+@pytest.mark.parametrize("order", ["abecd", "dcabe", "ceadb", "dbaec"])
 def test_blocks_behind_a_loop_are_updated_after_it(order: str) -> None:
-    """a and b are a loop, which keeps to the listed order; c follows a, and d c."""
+    """a, b and e are a loop, which keeps to the listed order; c follows a, and d c."""
     blocks = {name: Following(sample_time=0.1) for name in order}
-    lines = (("a.y", "b.u"), ("b.y", "a.u"), ("a.y", "c.u"), ("c.y", "d.u"))
+    sources = {"b": "a", "e": "b", "a": "e", "c": "a", "d": "c"}
+    lines = [(f"{source}.y", f"{name}.u") for name, source in sources.items()]
     model = CoupledModel(name="loop", systems=blocks, connections=lines, step=0.05)
     result = model.simulation(compiled=False).run(0.2, output_step=0.1)
-    a = np.array([1.0, 3.0, 5.0]) + (order.index("a") > order.index("b"))
-    for name, later in (("a", 0.0), ("c", 1.0), ("d", 2.0)):
-        np.testing.assert_array_equal(result[f"{name}.y"], a + later)
+    value = dict.fromkeys(order, 0.0)
+    for instant in range(3):
+        for name in (*(each for each in order if each in "abe"), "c", "d"):
+            value[name] = value[sources[name]] + 1.0
+        assert {name: result[f"{name}.y"][instant] for name in order} == value
 
 
 def test_blocks_of_other_sample_times_see_what_is_held() -> None:

@@ -66,6 +66,25 @@ class Lag(Block):
         return {"y": now["x"]}
 
 
+class Begun(Lag):
+    """Its equations are right; where its state begins is not."""
+
+    type: Literal["test-own-begun"] = "test-own-begun"
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("x", "1", self.start, nominal=self.delay),)
+
+    def rates(self, now: Any) -> Mapping[str, Any]:
+        return {"x": -now["x"] / now["delay"]}
+
+
+class BegunRightly(Begun):
+    type: Literal["test-own-begun-rightly"] = "test-own-begun-rightly"
+
+    def initial_states(self, now: Any) -> Mapping[str, Any]:
+        return {"x": now["start"]}
+
+
 class Held(SampledBlock):
     type: Literal["test-own-held"] = "test-own-held"
     gain: Annotated[float, Parameter("1", "gain", tunable=True)] = 2.0
@@ -160,6 +179,15 @@ def test_equations_that_read_data_are_refused(system: Any, field: str) -> None:
     told = f'reads self.{field}, which stays as it is in the data whatever is set; take now["{field}"]'
     with pytest.raises(InputError, match=rf"test-own-.* is refused: .*line \d+ .*{re.escape(told)}"):
         CoupledModel(name="m", systems={"own": system}).simulation(compiled=False)
+
+
+def test_states_that_begin_where_data_say_are_refused() -> None:
+    with pytest.raises(InputError, match="'own' is refused: states begins 'x' at a field that is a parameter"):
+        CoupledModel(name="m", systems={"own": Begun(start=2.0)}).simulation(compiled=False)
+    simulation = CoupledModel(name="m", systems={"own": BegunRightly(start=2.0)}).simulation(compiled=False)
+    simulation.set("start", 3.0)
+    simulation.initialize()
+    assert simulation.get("y") == 3.0
 
 
 @pytest.mark.parametrize(("displaced", "told"), [(0.0, "0"), (0.5, "-5e-07"), (-1.0, "1e-06")])

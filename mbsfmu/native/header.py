@@ -147,6 +147,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "DRIFT_REMEDY": string(solver.remedy),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
+        "REMAINING": number(formulation.remaining),
         "RENEWAL_COST": number(formulation.renewal_cost if isinstance(solver, ImplicitSolver) else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
         "PENALTY": number(needs.penalty),

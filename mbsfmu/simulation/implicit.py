@@ -95,7 +95,7 @@ class ImplicitSolver(Solver):
         return solve(
             lambda: formulation.problem(state, step),
             formulation.limits(self._unknowns),
-            Method(self.jacobian, self.most_iterations, renewal),
+            Method(self.jacobian, self.most_iterations, renewal, formulation.remaining),
             KeptTangent.of(state.tangent, state.tangent_use),
             state.history[0] if len(state.history) else 0.0,
         )

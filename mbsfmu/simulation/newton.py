@@ -29,12 +29,6 @@ class Jacobian(StrEnum):
     FORWARD_DIFFERENCE = "forward-difference"
 
 
-NEGLIGIBLE = 1e-5
-"""An increment below this share of its tolerance is left out, which saves an evaluation."""
-
-REMAINING = 1e-3
-"""Share of the tolerances that a solution may still be off where increments shrink by a ratio."""
-
 SLOW = 0.3
 """Share of the increment before from which on a tangent is renewed, whatever that costs."""
 
@@ -63,11 +57,15 @@ class Method:
         How many may be made in a step before it is given up.
     renewal
         What a tangent and its inverse cost, in evaluations of the residual.
+    remaining
+        Share of the tolerances that a solution may still be off. An increment below it is left out, which saves an
+        evaluation.
     """
 
     jacobian: Jacobian
     most_tangents: int
     renewal: float
+    remaining: float
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ class _Iteration:
             self._renew()
         while True:
             increment, size = self._increment()
-            if size <= NEGLIGIBLE:
+            if size <= self._method.remaining:
                 return True
             rate = size / before
             ends = self.tangents > 0 and rate > STAGNATION and self._is_round_off(increment)
@@ -191,7 +189,7 @@ class _Iteration:
             self.problem.updated()
             self.count += 1
             # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
-            if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= REMAINING):
+            if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= self._method.remaining):
                 return False
             before, self._own = size, False
             self._evaluate()
@@ -233,7 +231,7 @@ class _Iteration:
         if self.rate >= SLOW:
             return True
         evaluations, left = 0, self._left(size)
-        while left > REMAINING:
+        while left > self._method.remaining:
             left *= self.rate
             evaluations += 1
         return evaluations > self._method.renewal + FRESH

@@ -18,6 +18,7 @@ from mbsfmu.simulation.newton import Jacobian, Method, Solution, solve
 from mbsfmu.simulation.simulation import Simulation
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+REMAINING = 1e-3
 LIMITS = Limits(np.array([1e-6]), np.ones(1))
 STEP = 1e-3
 
@@ -50,7 +51,7 @@ class Scalar:
 
 def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> Solution:
     kept = None if inverse is None else KeptTangent(np.array([[inverse]]), step, 0.0, 1, 10.0)
-    method = Method(Jacobian.EXACT, 10, renewal)
+    method = Method(Jacobian.EXACT, 10, renewal, REMAINING)
     return solve(lambda: cast(StepProblem, problem), LIMITS, method, kept, 0.0)
 
 

@@ -108,7 +108,7 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
         if (!(size - size == 0.0)) {
             return fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
         }
-        iteration->evaluated = size <= NEGLIGIBLE;
+        iteration->evaluated = size <= REMAINING;
         if (iteration->evaluated) return 1;
         const int ends = iteration->tangents > 0 && rate > STAGNATING && is_round_off(unknowns, increment);
         const int own = iteration->own, chord = !own && before < HUGE_VAL;

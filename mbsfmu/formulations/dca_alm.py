@@ -95,8 +95,8 @@ class DcaAlm(Formulation):
     Options: ClassVar[type[FormulationOptions]] = DcaAlmOptions
     has_explicit_form: ClassVar[bool] = True
     absolute: ClassVar[bool] = True
-    remaining: ClassVar[float] = 1e-5
-    """Less would be round-off of α Φ, which no iteration gets below."""
+    remaining: ClassVar[float] = 1e-6
+    """Less would be round-off of α Φ."""
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=not options.projections)

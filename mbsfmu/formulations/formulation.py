@@ -165,7 +165,7 @@ class Formulation(ABC):
     leaves_out: ClassVar[bool] = False
     """Whether equations that nearly follow from others at a change point are left out where accelerations are found."""
     remaining: ClassVar[float] = 1e-7
-    """Share of the tolerances that Newton's iteration may leave: it adds up over steps, and rates have 2 / h times it."""
+    """Share of the tolerances that Newton's iteration may leave: it adds up over steps, in rates 2 / h times."""
     absolute: ClassVar[bool] = False
     """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
     second_order: ClassVar[bool] = True

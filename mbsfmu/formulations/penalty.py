@@ -231,8 +231,8 @@ class Penalty(Formulation):
     has_explicit_form: ClassVar[bool] = False
     accelerates_by_rule: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
-    remaining: ClassVar[float] = 1e-5
-    """Less would be round-off of α Φ, which no iteration gets below."""
+    remaining: ClassVar[float] = 1e-6
+    """Less would be round-off of α Φ."""
     remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:

@@ -72,6 +72,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "STAGNATING": (newton, "STAGNATION"),
     "ROUNDED": (newton, "ROUND_OFF"),
     "SLOW": (newton, "SLOW"),
+    "FLOOR": (newton, "FLOOR"),
     "FADING": (newton, "FADING"),
     "FRESH": (newton, "FRESH"),
     "SAME_STEP": (kept_tangent, "SAME_STEP"),

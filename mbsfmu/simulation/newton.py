@@ -44,6 +44,9 @@ STAGNATION = 0.5
 ROUND_OFF = 1e-10
 """Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
 
+FLOOR = 1e-13
+"""The same where the tangent is one of an earlier step, with which increments may shrink slowly."""
+
 
 @dataclass(frozen=True)
 class Method:
@@ -177,7 +180,7 @@ class _Iteration:
             if size <= self._method.remaining:
                 return True
             rate = size / before
-            ends = self.tangents > 0 and rate > STAGNATION and self._is_round_off(increment)
+            ends = self._is_round_off(increment, rate)
             chord = not self._own and before < np.inf
             if chord:
                 self.rate = max(rate, FADING * self.rate)
@@ -236,8 +239,9 @@ class _Iteration:
             evaluations += 1
         return evaluations > self._method.renewal + FRESH
 
-    def _is_round_off(self, increment: Floats) -> bool:
-        return bool((np.abs(increment) <= ROUND_OFF * self._limits.magnitudes(self.unknowns)).all())
+    def _is_round_off(self, increment: Floats, rate: float) -> bool:
+        slow, share = (STAGNATION, ROUND_OFF) if self.tangents else (SLOW, FLOOR)
+        return rate > slow and bool((np.abs(increment) <= share * self._limits.magnitudes(self.unknowns)).all())
 
     def _refuse(self, increment: Floats, rate: float) -> None:
         """Give up where one more tangent does not help."""

@@ -71,7 +71,7 @@ def test_heavy_machines_converge_in_absolute_coordinates(times: float) -> None:
         for index in range(20):
             each.step(1e-3 * index, 1e-3)
     assert simulation.statistics.failures == 0
-    assert simulation.statistics.newton_mean < 3.0
+    assert simulation.statistics.newton_mean < 4.5
     moved = abs(other.get("cylinder.length") - heavy("double-step", times).get("cylinder.length"))
     assert moved > 1e-7
     assert simulation.get("cylinder.length") == pytest.approx(other.get("cylinder.length"), abs=0.05 * moved)

@@ -24,9 +24,11 @@ static double size_of(const double *unknowns, const double *increment) {
     return size;
 }
 
-static int is_round_off(const double *unknowns, const double *increment) {
+static int is_round_off(const double *unknowns, const double *increment, double rate, int tangents) {
+    const double share = tangents > 0 ? ROUNDED : FLOOR;
+    if (!(rate > (tangents > 0 ? STAGNATING : SLOW))) return 0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        if (!(fabs(increment[i]) <= ROUNDED * magnitude_of(unknowns, i))) return 0;
+        if (!(fabs(increment[i]) <= share * magnitude_of(unknowns, i))) return 0;
     }
     return 1;
 }
@@ -110,7 +112,7 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
         }
         iteration->evaluated = size <= REMAINING;
         if (iteration->evaluated) return 1;
-        const int ends = iteration->tangents > 0 && rate > STAGNATING && is_round_off(unknowns, increment);
+        const int ends = is_round_off(unknowns, increment, rate, iteration->tangents);
         const int own = iteration->own, chord = !own && before < HUGE_VAL;
         if (chord) {
             iteration->rate = larger(rate, FADING * iteration->rate);

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar
 
-import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition, choose, reconsidered
+from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.rules.rule import Rule
 
@@ -29,141 +27,6 @@ LEAP = 0.5
 """Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""
 ROUND_OFF = 1e-9
 """What it may be off in rad or m at rest."""
-
-
-class ReducedEquations:
-    """The equations of motion in the independent coordinates, whichever these are.
-
-    R_z and G (see `DependentCoordinates`) are arguments, so that one set of functions serves every choice.
-
-    Parameters
-    ----------
-    functions
-        Functions of the system; they get the parts that follow.
-    rule
-        How ż^i, z̈^i and ẋ follow from z^i and x at the end of a step.
-
-    Attributes
-    ----------
-    basis, lift
-        R_z, shape (n, n − r) with the number r of independent loop equations, and G, shape (n, m).
-    velocities, accelerations
-        ż^i and z̈^i for `motion` and `explicit`, each of shape (n − r,).
-    end
-        ż^i, z̈^i and ẋ at the end of a step.
-    """
-
-    def __init__(self, functions: SystemFunctions, rule: Rule) -> None:
-        n, m = len(functions.coordinates), len(functions.rows)
-        freedom = n - functions.rank
-        self._functions = functions
-        self._given = functions.expressions
-        if m:
-            self._r, self.basis = functions.add_part("basis", n, freedom)
-            self._g, self.lift = functions.add_part("lift", n, m)
-        else:
-            # Without loops all coordinates are independent; as constants these matrices vanish from the equations.
-            self._r, self.basis = ca.SX.eye(n), np.eye(n)
-            self._g, self.lift = ca.SX(n, 0), np.zeros((n, 0))
-        self._v, self.velocities = functions.add_part("independent_velocities", freedom)
-        self._a, self.accelerations = functions.add_part("independent_accelerations", freedom)
-        self.end = StepRates(functions, rule, freedom, len(functions.states))
-
-    def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
-        """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15]."""
-        velocities = ca.mtimes(self._r, independent_velocities)
-        (quadratic,) = self._given.at([self._given.quadratic], {"velocities": velocities})
-        accelerations = ca.mtimes(self._r, independent_accelerations) - ca.mtimes(self._g, quadratic)
-        return {"velocities": velocities, "accelerations": accelerations}
-
-    def _multipliers(self, residual: ca.SX) -> ca.SX:
-        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0; of several the shortest."""
-        return -ca.mtimes(self._g.T, residual)
-
-    @cached_property
-    def residual(self) -> TracedFunction:
-        """(R_zᵀ (M z̈ − Q), ẋ − f) at the end of a step [eq. 38]; writes x, ẋ, ż, z̈ and λ."""
-        end = self.end
-        at_end = {"states": end.values, **self._motion(end.velocities, end.accelerations)}
-        residual, rates = self._given.at([self._given.residual, self._given.rates], at_end)
-        unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), end.rates - rates)
-        written = {**at_end, "rates": end.rates, "multipliers": self._multipliers(residual)}
-        return self._functions.traced("reduced_residual", [unbalanced, *written.values()], into=written)
-
-    @cached_property
-    def motion(self) -> TracedFunction:
-        """Nothing but what it writes: ż, z̈ and λ from `velocities` and `accelerations`."""
-        written = self._motion(self._v, self._a)
-        written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
-        return self._functions.traced("reduced_motion", list(written.values()), into=written)
-
-    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
-        """Return (δz, δż, δz̈) one below the other for R_z times variations of z^i, ż^i and z̈^i, side by side.
-
-        They follow from differentiating Φ, Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero.
-        """
-        given = self._given
-        turned = ca.mtimes(given.derivative(given.closure_rate, "coordinates"), coordinates)
-        velocities = velocities - ca.mtimes(self._g, turned)
-        both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
-        turned = ca.mtimes(both, ca.vertcat(coordinates, velocities))
-        return ca.vertcat(coordinates, velocities, accelerations - ca.mtimes(self._g, turned))
-
-    @cached_property
-    def slope(self) -> TracedFunction:
-        """M'', and derivatives of −M'' z̈^i + Q'' and of (ẋ, rates of the integrals) by (z^i, ż^i, x).
-
-        Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `tangent` λ is such that the
-        dependent part of ρ vanishes.
-        """
-        given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
-        motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
-        along = [
-            ca.horzcat(ca.mtimes(given.derivative(value, *MOTION), motion), given.derivative(value, "states"))
-            for value in (given.balance, ca.vertcat(given.rates, given.integral_rates))
-        ]
-        mass = ca.mtimes(r.T, ca.mtimes(given.mass, r))
-        results = [mass, -ca.mtimes(r.T, along[0]), along[1]]
-        return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
-
-    @cached_property
-    def mass(self) -> TracedFunction:
-        """M'', shape (n − r, n − r)."""
-        mass = ca.mtimes(self._r.T, ca.mtimes(self._given.mass, self._r))
-        return self._functions.traced("reduced_mass", [mass], matrices=[0])
-
-    @cached_property
-    def drift(self) -> TracedFunction:
-        """Change of M'' z̈^i and of (ẋ, rates of the integrals) with time, by the part `input_rates`."""
-        given, along = self._given, self._functions.symbol("input_rates")
-        flow = ca.vertcat(-ca.mtimes(self._r.T, given.residual), given.rates, given.integral_rates)
-        change = ca.jtimes(flow, self._functions.symbol("inputs"), along)
-        return self._functions.traced("reduced_drift", [change])
-
-    @cached_property
-    def tangent(self) -> TracedFunction:
-        """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the rule − f) by (z^i, x); a square matrix.
-
-        ż^i and z̈^i follow z^i as the rule says. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
-        λ such that the dependent part vanishes: projecting dρ with R_zᵀ removes dλ.
-        """
-        given, r, end = self._given, self._r, self.end
-        motion = self._moved(r, end.velocity_by_position * r, end.acceleration_by_position * r)
-        balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
-        by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
-        rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
-        matrix = end.square(balance, by_states, rates, given.derivative(given.rates, "states"))
-        return self._functions.traced("reduced_tangent", [matrix], matrices=[0])
-
-    @cached_property
-    def explicit(self) -> TracedFunction:
-        """M'' = R_zᵀ M R_z, shape (n − r, n − r), Q'', shape (n − r,) [eq. 17], and ẋ."""
-        motion, r = self._motion(self._v, self._a), self._r
-        # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
-        motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
-        mass, residual, rates = self._given.at([self._given.mass, self._given.residual, self._given.rates], motion)
-        results = [ca.mtimes(r.T, ca.mtimes(mass, r)), -ca.mtimes(r.T, residual), rates]
-        return self._functions.traced("reduced_dynamics", results, matrices=[0])
 
 
 class DoubleStepProblem(StepProblem):

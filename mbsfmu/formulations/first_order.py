@@ -16,12 +16,13 @@ import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.rules.rule import Rule

@@ -17,13 +17,13 @@ from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.rule_checks import check_rule
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import Floats, Overwritten, TracedFunction
+from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.options import Options
 from mbsfmu.registry import Registry
 from mbsfmu.rules.rule import Rule
@@ -34,70 +34,6 @@ if TYPE_CHECKING:
 
 CLOSED = 1e-5
 """How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
-
-
-class StepProblem(ABC):
-    """The nonlinear equations of one implicit step, positions and states x being the unknowns.
-
-    The formulation's rule gives the rates (see `StepRates`).
-
-    Parameters
-    ----------
-    formulation
-        The formulation; its functions have inputs at the end of the step and parameters set.
-    state
-        Where the step begins.
-    step
-        h in s.
-    """
-
-    guess: Floats
-    """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ."""
-
-    def __init__(self, formulation: Formulation, state: State, step: float) -> None:
-        self.functions = functions = formulation.functions
-        self.history = formulation.history
-        self.state = state
-        self.step = step
-        functions.references[:] = state.references
-        functions.active[:] = state.active
-        self._predicted_coordinates = state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
-        self._predicted_states = state.states + step * state.rates
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Name of each unknown, for messages."""
-
-    @abstractmethod
-    def residual(self, unknowns: Floats) -> Overwritten:
-        """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
-
-    @abstractmethod
-    def jacobian(self) -> Overwritten:
-        """Return the derivative of the residual at the unknowns it was last called with.
-
-        It is exact where loops are closed.
-        """
-
-    def updated(self) -> None:  # noqa: B027 - most formulations have nothing to do here
-        """Take notice that the unknowns have moved: the next evaluation is behind an increment."""
-
-    def land(self, unknowns: Floats) -> None:
-        """Set what `finish` needs at the solution, where the residual was not evaluated."""
-        self.residual(unknowns)
-
-    @abstractmethod
-    def finish(self) -> State:
-        """Return the state at the end of the step; the residual was last evaluated there, or `land` called."""
-
-    def _end(self, partition: Partition | None) -> State:
-        """Return the state at the end of the step, where the functions are; integrals by the same rule."""
-        functions, before = self.functions, self.state
-        integral_rates = functions.integral_rates()[0].copy()
-        integrals, history = self.history.end(before, integral_rates)
-        end = State.of(functions, integrals, integral_rates)
-        return replace(end, references=before.references, history=history, partition=partition)
 
 
 class FormulationOptions(Options):

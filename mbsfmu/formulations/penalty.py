@@ -15,11 +15,12 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.equilibrium import shortest
 from mbsfmu.formulations.expressions import MOTION
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.options import POSITIVE, Number

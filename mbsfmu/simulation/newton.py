@@ -16,9 +16,9 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.iteration import Limits
 from mbsfmu.formulations.kept_tangent import KeptTangent
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.workspace import Floats
 
 

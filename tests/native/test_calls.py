@@ -110,7 +110,7 @@ def test_status_of_the_last_step_is_told(native: Native, tmp_path: Path) -> None
 
 
 def test_step_that_fails_in_its_middle_is_taken_back(tmp_path: Path) -> None:
-    """Pushed by 10 MN the loops tear after some fifty internal steps: none of them counts, and slopes stay."""
+    """Pushed by 10 MN the loops tear after many internal steps: none of them counts, and slopes stay."""
     paths = {path.stem: path for path in export(mbsfmu.models.four_bar(), tmp_path, layout="separate")}
     importer = Importer(paths["mechanism"], tmp_path / "unpacked")
     slave, untouched = importer.running(), importer.running()
@@ -121,7 +121,7 @@ def test_step_that_fails_in_its_middle_is_taken_back(tmp_path: Path) -> None:
     before = importer.everything(slave)
     with pytest.raises(FMICallException, match="discard"):
         slave.doStep(STEP, 0.3)
-    assert "the step at t = 0.0" in importer.messages[-1][1]
+    assert "the step at t = 0." in importer.messages[-1][1]
     assert importer.everything(slave) == before
     untouched.setRealInputDerivatives([importer.reference["cylinder.force"]], [1], [2e4])
     for each in (slave, untouched):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counts import assert_alike
 
 import mbsfmu
 from mbsfmu.compiling.compiler import has_compiler
@@ -55,7 +56,7 @@ def test_rows_are_those_of_the_interpreter(push: str, formulation: str, solver: 
         simulation.course.forget_readings()
         reread.append(simulation.course.readings())
     (fast, counted), (slow, expected) = runs
-    assert counted == expected
+    assert_alike(counted, expected)
     assert fast.names == slow.names
     np.testing.assert_array_equal(fast.time, slow.time)
     force = fast["cylinder.force"]
@@ -109,7 +110,7 @@ def test_reactions_of_penalty_are_those_of_another_formulation() -> None:
 def test_a_run_that_fails_keeps_what_it_has(compiled: bool) -> None:
     """A jump to 10 MN tears the loops some steps later; rows, time and sentence are the interpreter's."""
     simulation = four_bar(StepSignal(times=(0.01,), values=(1e7,), initial=11000.0)).simulation(compiled=compiled)
-    with pytest.raises(RunError, match=r"the step at t = 0\.0\d+ s fails even with") as ended:
+    with pytest.raises(RunError, match=r"the step at t = 0\.\d+ s fails even with") as ended:
         simulation.run(1.0)
     result = ended.value.result
     assert result.time[-1] == simulation.time

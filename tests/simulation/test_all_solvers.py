@@ -10,7 +10,7 @@ from oscillator_in_closed_form import JUMPS, displacement, oscillator
 
 from mbsfmu import SimulationError
 from mbsfmu.formulations.double_step import DoubleStepForm
-from mbsfmu.formulations.formulation import StepProblem
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import pendulum
 from mbsfmu.rules import rule_names

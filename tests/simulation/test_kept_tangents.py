@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mbsfmu import SimulationError
-from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import Limits
 from mbsfmu.formulations.kept_tangent import KeptTangent
+from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.models import built_in, four_bar
 from mbsfmu.simulation.newton import Jacobian, Method, Solution, solve
 from mbsfmu.simulation.simulation import Simulation

@@ -78,6 +78,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_STEP": (kept_tangent, "SAME_STEP"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
+    "RK45_ORDER": (explicit, "RK45_ORDER"),
     "SAFETY": (rosenbrock, "SAFETY"),
     "LEAST_FACTOR": (rosenbrock, "LEAST_FACTOR"),
     "MOST_FACTOR": (rosenbrock, "MOST_FACTOR"),

@@ -23,6 +23,8 @@ SHORTER = 0.25
 """What is tried next of a step inside which the equations cannot be evaluated."""
 SMALLEST_SHARE = 1e-12
 """Of the interval: a step that must be smaller has failed."""
+RK45_ORDER = 5
+"""Of Dormand and Prince's method as SciPy controls its steps, in compiled code."""
 
 
 class StageError(SimulationError):

@@ -71,7 +71,7 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     runtime = tmp_path / "runtime"
     shutil.copytree(model_code._RUNTIME, runtime)
     newton = runtime / "newton.c"
-    newton.write_text(newton.read_text().replace("iteration <= NEWTON_ITERATIONS", "iteration < NEWTON_ITERATIONS"))
+    newton.write_text(newton.read_text().replace("tangents < NEWTON_ITERATIONS", "tangents <= NEWTON_ITERATIONS"))
     monkeypatch.setattr(model_code, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before
 

@@ -55,7 +55,7 @@ static int advance(Instance *instance, double begin_time, double end) {
 #else
 
 #define CONTROLLED SIZE
-#define ORDER 5
+#define ORDER RK45_ORDER
 
 #include "adaptive.c"
 

@@ -28,7 +28,8 @@ def time_it_opens(step: float) -> float:
 
 
 def test_smaller_steps_are_no_remedy() -> None:
-    assert time_it_opens(2.5e-4) <= time_it_opens(1e-3)
+    """It opens at the time at which it did, but for a step."""
+    assert time_it_opens(2.5e-4) <= time_it_opens(1e-3) + 1e-3
 
 
 def test_another_formulation_is_one() -> None:

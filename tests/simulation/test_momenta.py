@@ -127,14 +127,14 @@ def test_adaptive_solvers_start_momenta_anew_unless_they_remember(solver: str) -
 
 
 def test_momenta_anew_keep_energy_better() -> None:
-    """Ten seconds of the published chain of eight in equal steps of 10 ms, and it takes fewer iterations."""
+    """Ten seconds of the published chain of eight in equal steps of 10 ms, and it takes fewer tangents."""
     model = mbsfmu.models.built_in("loop-8")
     anew, never = (
         model.simulation(formulation="hdca", step=1e-2, restart_momenta=each, compiled=False).run(10.0)
         for each in (True, False)
     )
     assert anew.largest("energy.drift") < 0.3 * never.largest("energy.drift")
-    assert anew.statistics.newton_total < never.statistics.newton_total
+    assert anew.statistics.tangents < 0.9 * never.statistics.tangents
     assert anew["link_1.angle"][300] == pytest.approx(never["link_1.angle"][300], abs=1e-3)
 
 

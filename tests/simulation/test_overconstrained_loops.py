@@ -275,19 +275,19 @@ def test_three_turns_of_the_house(formulation: str) -> None:
     options: dict[str, Any] = {"stabilisation": 10.0} if formulation == "dca" else {}  # accelerations alone drift
     result = slewing_four_bar().simulation(formulation=formulation, step=1e-3, **options).run(12.0)
     assert result["house.angle"][-1] == pytest.approx(6.0 * pi, abs=1e-3)
-    promised = {"double-step": 1e-12, "penalty": 1e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
+    promised = {"double-step": 1e-12, "penalty": 2e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
     assert result.largest("constraint.position") < promised[formulation]
     assert result.largest("energy.drift") < 5e-4 * np.ptp(result["energy.potential"])
 
 
 @pytest.mark.parametrize("tolerance", [None, 1e-11])
 def test_tolerance_of_newton_costs_no_energy(tolerance: float | None) -> None:
-    """Bodies whose inertias differ by seven orders: one increment suffices, as in joint coordinates."""
+    """Bodies whose inertias differ by seven orders: one tangent a step suffices."""
     options: dict[str, Any] = {"newton_tolerance": tolerance, "step": 2e-3, "compiled": False}
     runs = [slewing_four_bar().simulation(formulation=each, **options).run(1.0) for each in ("dca-alm", "double-step")]
     drifts = [result.largest("energy.drift") for result in runs]
     assert drifts[0] < 2.0 * drifts[1]
-    assert runs[0].statistics.newton_mean < 1.1
+    assert runs[0].statistics.tangents < 1.1 * runs[0].statistics.steps
 
 
 @pytest.mark.parametrize("hinge", ["link_1", "link_2", "link_3"])

@@ -79,10 +79,8 @@ def test_an_argument_without_room_is_noticed(
 ) -> None:
     """Its function would read and write beyond the memory of an instance."""
     simulation = mbsfmu.models.four_bar().simulation(compiled=False)
-    if sizes is None:
-        monkeypatch.delitem(shared.ARGUMENTS, argument)
-    else:
-        monkeypatch.setitem(shared.ARGUMENTS, argument, sizes)
+    changed = {**shared.ARGUMENTS, argument: sizes}  # a copy: the order decides where they lie
+    monkeypatch.setattr(shared, "ARGUMENTS", {name: each for name, each in changed.items() if each is not None})
     with pytest.raises(ValueError, match=sentence):
         unit_sources(simulation, "{guid}")
 

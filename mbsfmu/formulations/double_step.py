@@ -16,7 +16,7 @@ from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.partition import Partition, choose, reconsidered
+from mbsfmu.formulations.partition import Partition, best_choice, reconsidered
 from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
@@ -121,11 +121,7 @@ class DoubleStep(Formulation):
     def prepared(self, state: State) -> State:
         """Return the state with a choice of coordinates."""
         self.load(state)
-        if self.functions.rank:
-            return replace(
-                state, partition=choose(self.functions.closure()[1] / self.element_scales, self.functions.rank)
-            )
-        return replace(state, partition=Partition.of(list(range(len(state.coordinates))), len(state.coordinates)))
+        return replace(state, partition=best_choice(self.functions, self.element_scales))
 
     def reconsidered(self, partition: Partition) -> Partition:
         """Return the choice of coordinates to go on with where the functions are, this one unless it gets steep."""
@@ -285,5 +281,5 @@ class DoubleStepForm(DifferentiableForm):
     def described_anew(self) -> State | None:
         """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
         self._formulation.load(self.state)
-        other = choose(self._functions.closure()[1] / self._formulation.element_scales, self._functions.rank)
+        other = best_choice(self._functions, self._formulation.element_scales)
         return None if other.same_as(self._partition) else replace(self.state, partition=other)

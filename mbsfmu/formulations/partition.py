@@ -61,8 +61,13 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
     slopes = np.abs(basis) * np.divide.outer(scales[0], scales[0, partition.independent])
     if np.max(slopes, initial=0.0) <= STEEP:
         return partition
-    other = choose(functions.closure()[1] / scales, functions.rank)
+    other = best_choice(functions, scales)
     return partition if other.same_as(partition) else other
+
+
+def best_choice(functions: SystemFunctions, scales: Floats) -> Partition:
+    """Return the choice where the functions are, coordinates being measured by scales as for `reconsidered`."""
+    return choose(functions.closure()[1] / scales, functions.rank)
 
 
 def choose(jacobian: Floats, rank: int) -> Partition:

@@ -8,7 +8,10 @@ from hydraulics.component import (
     FilledPort,
     Flow,
     HeldPort,
+    OptionalPort,
+    OptionalSensedPort,
     Port,
+    SensedPort,
     Space,
     Stage,
 )
@@ -17,7 +20,7 @@ from hydraulics.data import DataError
 from hydraulics.directional_valve import DirectionalValve
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
-from hydraulics.fluid import Array, NonNegative, Oil, Positive
+from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
@@ -43,11 +46,15 @@ __all__ = [
     "Moment",
     "NonNegative",
     "Oil",
+    "OptionalPort",
+    "OptionalPositive",
+    "OptionalSensedPort",
     "Parameter",
     "Port",
     "Positive",
     "PressureSource",
     "Quantity",
+    "SensedPort",
     "Space",
     "Stage",
     "Tank",

@@ -28,6 +28,7 @@ class PortKind(Enum):
     FILLED = "adds a volume to it"
     CHAMBER = "adds a volume to it that may vanish"
     HELD = "holds it at a pressure"
+    SENSED = "reads its pressure"
 
 
 Port = Annotated[Name, PortKind.THROUGH]
@@ -38,6 +39,12 @@ ChamberPort = Annotated[Name, PortKind.CHAMBER]
 """A field that names the node that a chamber belongs to, whose volume a piston changes and may close."""
 HeldPort = Annotated[Name, PortKind.HELD]
 """A field that names the node that a source holds at a pressure."""
+SensedPort = Annotated[Name, PortKind.SENSED]
+"""A field that names a node whose pressure counts but which nothing flows into or out of, as a pilot line."""
+OptionalPort = Annotated[Name | None, PortKind.THROUGH]
+"""A field, with the default None, that names the node at a port through which oil flows where there is that port."""
+OptionalSensedPort = Annotated[Name | None, PortKind.SENSED]
+"""A field, with the default None, that names a node whose pressure counts where there is that port."""
 
 
 class Stage(IntEnum):
@@ -110,19 +117,22 @@ class Component(DynamicPart, abstract=True):
         _check_ports(cls)
         super().check_class()
         for name in parameter_fields(cls):
-            if cls.model_fields[name].annotation is not float:
-                raise DataError(f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float")
+            if cls.model_fields[name].annotation not in (float, float | None):
+                raise DataError(
+                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
+                    "may be left out, as OptionalPositive"
+                )
 
     # -- what it has ----------------------------------------------------------------------------------------
 
     def ports(self) -> dict[str, str]:
-        """Return the nodes by the names of the ports."""
-        return {port: getattr(self, port) for port in port_kinds(type(self))}
+        """Return the nodes by the names of the ports that it has."""
+        return {port: node for port in port_kinds(type(self)) if (node := getattr(self, port)) is not None}
 
     def nodes(self, *kinds: PortKind) -> tuple[str, ...]:
         """Return the nodes at ports of some kinds; at all of them where none is named."""
-        found = port_kinds(type(self)).items()
-        return tuple(getattr(self, port) for port, kind in found if not kinds or kind in kinds)
+        found = port_kinds(type(self))
+        return tuple(node for port, node in self.ports().items() if not kinds or found[port] in kinds)
 
     def limited(self) -> tuple[Quantity, ...]:
         """Return what must lie within limits at the start."""
@@ -232,8 +242,9 @@ def _check_ports(kind: type[Component]) -> None:
             PortKind.FILLED: ("volumes",),
             PortKind.CHAMBER: ("volumes",),
             PortKind.HELD: ("held_pressures",),
+            PortKind.SENSED: (),
         }[role]
-        if not kind.gives(*needed):
+        if needed and not kind.gives(*needed):
             raise DataError(
                 f"class {kind.__name__}: its port '{port}' {role.value}, but it has no {' or '.join(needed)}"
             )

@@ -34,6 +34,7 @@ from hydraulics.data import Data
 Array = NDArray[Any]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+OptionalPositive = Annotated[float | None, Field(gt=0)]
 
 
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0

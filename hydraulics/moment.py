@@ -66,6 +66,10 @@ class Moment:
             known = [each.partition(".")[2] for each in self._values if each.startswith(f"{self._name}.")]
             raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, known)}") from None
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether it has a parameter, state or input of a name; a parameter that is None is left out."""
+        return f"{self._name}.{name}" in self._values
+
     def pressure(self, port: str) -> Array:
         """Return the pressure at a port in Pa, against vacuum."""
         return self._pressure(self._node(port))

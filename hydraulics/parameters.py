@@ -58,7 +58,7 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
 def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
     """Yield the parameters of a part, start values being those of its data.
 
-    Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`.
+    Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`; None is no parameter.
 
     Parameters
     ----------
@@ -84,6 +84,8 @@ def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
 
 def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tuple[str, float, list[Any]]]:
     """Yield the numbers of a field, each with its suffix and the constraints that its type sets."""
+    if value is None:
+        return
     if not isinstance(value, tuple):
         yield "", value, constraints
         return

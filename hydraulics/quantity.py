@@ -67,5 +67,8 @@ class Values:
         element: Array = array[index]
         return element
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._place
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._place)

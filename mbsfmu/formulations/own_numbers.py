@@ -49,6 +49,8 @@ def _check_starts(part: DynamicPart) -> None:
 
 
 def _changed(value: Any) -> Any:
+    if value is None:
+        return None
     return tuple(map(_changed, value)) if isinstance(value, tuple) else 1.125 * value + 0.5
 
 

@@ -22,16 +22,20 @@ from hydraulics import (
     Moment,
     NonNegative,
     Oil,
+    OptionalPort,
+    OptionalPositive,
+    OptionalSensedPort,
     Parameter,
     Port,
     Positive,
     Quantity,
+    SensedPort,
     Space,
     Tank,
     orifice_flow,
 )
 from hydraulics.kinds import PartFile, given_kinds, kept_apart
-from mbsfmu import InputError, load_parts
+from mbsfmu import CoupledModel, InputError, load_parts
 
 
 class Leak(Component):
@@ -180,10 +184,10 @@ def outputs_without_values() -> None:
             return (Quantity("x", "m"),)
 
 
-def parameter_that_is_none() -> None:
+def parameter_that_is_a_word() -> None:
     class Vague(Hose):
         type: Literal["test-vague"] = "test-vague"
-        bore: Annotated[float | None, Parameter("m", "bore")] = None
+        bore: Annotated[str, Parameter("m", "bore")] = "wide"
 
 
 def parameter_with_the_name_of_a_function() -> None:
@@ -212,7 +216,7 @@ def type_of_another_class() -> None:
         (empty_volume, ("class Empty: its port 'node' holds it at a pressure, but it has no held_pressures",)),
         (states_without_rates, ("class Still: it has states, but no rates",)),
         (outputs_without_values, ("class Mute: it has outputs, but no evaluate_outputs",)),
-        (parameter_that_is_none, ("class Vague: the parameter 'bore' must be a number",)),
+        (parameter_that_is_a_word, ("class Vague: the parameter 'bore' must be a number",)),
         (taken_type, ("class Other of", "test_component_classes.py", "'hose' is taken by Hose of hydraulics.volumes")),
         (type_of_another_class, ("class Twin of", "'test-leak' is taken by Leak of", "test_component_classes.py")),
     ],
@@ -285,6 +289,84 @@ def test_kinds_that_are_kept_apart_are_seen_where_they_are_given() -> None:
         assert type(circuit(data).components[-1]) is Hidden
     refused(lambda: circuit(data), "components[2].type is 'test-hidden'")
     assert type(circuit(Hidden.from_dict(data)).components[-1]) is Hidden
+
+
+# -- what may be left out -----------------------------------------------------------------------------------
+
+
+class Piloted(Component):
+    """A leak that a pilot opens, with a drain and with a lag where these are given."""
+
+    type: Literal["test-piloted"] = "test-piloted"
+    inlet: Port
+    outlet: Port
+    pilot: SensedPort
+    drain: OptionalPort = None
+    shield: OptionalSensedPort = None
+    conductance: Annotated[Positive, Parameter("m3/(s.Pa2)", "flow by the drop of pressure and the pilot's")] = 1e-18
+    lag: Annotated[OptionalPositive, Parameter("s", "time constant")] = None
+
+    def states(self) -> tuple[Quantity, ...]:
+        return () if self.lag is None else (Quantity("late", "Pa", description="pilot pressure, late"),)
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:
+        return {"late": (self._pilot(now) - now["late"]) / now["lag"]} if "lag" in now else {}
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        opening = now["conductance"] * (now["late"] if "lag" in now else self._pilot(now))
+        for target in ("outlet", "drain"):
+            if target in self.ports():
+                yield Flow(opening * (now.pressure("inlet") - now.pressure(target)), "inlet", target)
+
+    def _pilot(self, now: Moment) -> Array:
+        shield = now.pressure("shield") if "shield" in self.ports() else 0.0
+        return now.pressure("pilot") - shield
+
+
+PILOTED = {"type": "test-piloted", "name": "leak", "inlet": "A", "outlet": "T", "pilot": "A"}
+
+
+def piloted(**fields: Any) -> CircuitEquations:
+    other = {"type": "tank", "name": "other", "node": "D", "pressure": 3e5}
+    return CircuitEquations(circuit({**PILOTED, **fields}, other))
+
+
+def test_pilots_take_no_oil_and_ports_may_be_left_out() -> None:
+    capacity = 1e-4 * ((1.0 + (3e6 - 101325.0) / 1.5e8) / 1.5e9 + 1.0 / 1.5e8)
+    for fields, flow in (
+        ({}, 3e6 * 2.9e6),
+        ({"drain": "D"}, 3e6 * (2.9e6 + 2.7e6)),
+        ({"shield": "D"}, 2.7e6 * 2.9e6),
+        ({"shield": "D", "drain": "D"}, 2.7e6 * (2.9e6 + 2.7e6)),
+    ):
+        equations = piloted(**fields)
+        parameters = np.array([each.start for each in equations.parameters])
+        rates = equations.rates(np.array([3e6]), np.zeros(0), parameters)
+        assert rates == pytest.approx([-1e-18 * flow / capacity], rel=1e-13), fields
+
+
+def test_parameters_that_are_left_out_are_none_of_the_equations() -> None:
+    assert "leak.lag" not in [each.name for each in piloted().parameters]
+    equations = piloted(lag=0.5)
+    (lag,) = (each for each in equations.parameters if each.name == "leak.lag")
+    assert (lag.start, lag.minimum) == (0.5, pytest.approx(1e-12))
+    parameters = np.array([each.start for each in equations.parameters])
+    rates = equations.rates(np.array([3e6, 1e6]), np.zeros(0), parameters)
+    assert rates[1] == pytest.approx((3e6 - 1e6) / 0.5, rel=1e-14)
+    refused(lambda: piloted(lag=0.0), "components[3].lag is 0.0; it must be greater than 0")
+
+
+def test_pilots_without_a_volume_are_refused() -> None:
+    refused(lambda: piloted(pilot="X"), "node 'X' of test-piloted 'leak' has no volume")
+    refused(lambda: piloted(drain="T"), "test-piloted 'leak' has two ports at the same node")
+
+
+@pytest.mark.parametrize("fields", [{}, {"lag": 0.5, "drain": "D"}])
+def test_what_is_left_out_is_left_out_of_traced_equations(fields: dict[str, Any]) -> None:
+    equations = circuit({**PILOTED, **fields}, {"type": "tank", "name": "other", "node": "D"})
+    simulation = CoupledModel(name="piloted", systems={"circuit": equations}).simulation(compiled=False)
+    result = simulation.run(0.01)
+    assert 1e5 < result["A.pressure"][-1] < 2e6
 
 
 # -- answers ------------------------------------------------------------------------------------------------

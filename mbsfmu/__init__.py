@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from mbsfmu.part_files import load_parts
     from mbsfmu.parts import (
         Actuator,
+        AppliedForce,
+        AppliedMoment,
         Cylindrical,
         Fixed,
         Free,
@@ -69,8 +71,8 @@ _HOMES = {
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Present",
     "part_files": "load_parts",
-    "parts": "Actuator Cylindrical Fixed Free JointDrive JointSpringDamper Line Planar Prismatic Revolute Spherical "
-    "SpringDamper Universal",
+    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Fixed Free JointDrive JointSpringDamper Line Planar "
+    "Prismatic Revolute Spherical SpringDamper Universal",
     "signals": "LinearSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -98,6 +100,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "Actuator",
     "Angle",
+    "AppliedForce",
+    "AppliedMoment",
     "Array",
     "Beam",
     "Block",

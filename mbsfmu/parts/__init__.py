@@ -1,11 +1,14 @@
 """Built-in parts of mechanisms, each a class with its data and its equations."""
 
+from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
 from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 
 __all__ = [
     "Actuator",
+    "AppliedForce",
+    "AppliedMoment",
     "Cylindrical",
     "Fixed",
     "Free",

@@ -1,0 +1,99 @@
+"""Forces and moments at points of bodies, given from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from mbsfmu.data import Array, Quantity
+from mbsfmu.model.force import Force, PointLoad
+from mbsfmu.model.names import GROUND, PointReference, split_reference
+from mbsfmu.model.present import Present
+
+Frame = Literal["inertial", "body"]
+"""Whose axes components are along: those of the inertial frame, or those of the body, which turn with it."""
+
+
+class _Applied(Force, abstract=True):
+    """A vector of inputs on a body, along axes that are chosen."""
+
+    point: PointReference
+    frame: Frame = "inertial"
+
+    @model_validator(mode="after")
+    def _acts_on_a_body(self) -> Self:
+        if split_reference(self.point)[0] == GROUND:
+            raise ValueError(f"it acts on '{self.point}', which does not move; it must be a point of a body")
+        return self
+
+    def _inertial(self, now: Present, name: str) -> Array:
+        """Return the vector of the inputs in the inertial frame, shape (3,)."""
+        given = np.stack([now[f"{name}.{axis}"] for axis in "xyz"])
+        return now.point("point").rotation @ given if self.frame == "body" else given
+
+    def _vector(self, name: str, unit: str) -> tuple[Quantity, ...]:
+        """Return the inputs of a vector."""
+        axes = "inertial frame" if self.frame == "inertial" else "body"
+        return tuple(
+            Quantity(f"{name}.{axis}", unit, 0.0, description=f"{name} on the body, {axis} of the {axes}")
+            for axis in "xyz"
+        )
+
+
+class AppliedForce(_Applied):
+    """A force at a point of a body, given from outside: what a bucket carries, a hand or the wind.
+
+    It takes the inputs `force.x`, `force.y` and `force.z` in N.
+
+    Attributes
+    ----------
+    point
+        Where it acts, as `body.point`.
+    frame
+        `inertial`, or `body` for a force whose direction turns with the body.
+    """
+
+    type: Literal["applied-force"] = "applied-force"
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the components of the force."""
+        return self._vector("force", "N")
+
+    def loads(self, now: Present) -> Iterable[PointLoad]:
+        """Push the point."""
+        return (PointLoad("point", force=self._inertial(now, "force")),)
+
+    def work_rate(self, now: Present) -> Array:
+        """Return force times velocity of the point in W."""
+        return self._inertial(now, "force") @ now.point("point").velocity
+
+
+class AppliedMoment(_Applied):
+    """A moment on a body, given from outside.
+
+    It takes the inputs `moment.x`, `moment.y` and `moment.z` in N m.
+
+    Attributes
+    ----------
+    point
+        Any point of the body that it acts on, as `body.point`: a moment is the same everywhere.
+    frame
+        `inertial`, or `body` for a moment whose axis turns with the body.
+    """
+
+    type: Literal["applied-moment"] = "applied-moment"
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the components of the moment."""
+        return self._vector("moment", "N.m")
+
+    def loads(self, now: Present) -> Iterable[PointLoad]:
+        """Turn the body."""
+        return (PointLoad("point", moment=self._inertial(now, "moment")),)
+
+    def work_rate(self, now: Present) -> Array:
+        """Return moment times angular velocity in W."""
+        return self._inertial(now, "moment") @ now.point("point").angular_velocity

@@ -1,0 +1,86 @@
+"""A machine on which every built-in force acts, and what makes each of these a user's class, which is checked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from mbsfmu import CoupledModel, Cylindrical, Force, Free, Mechanism, Prismatic, Revolute, RigidBody, Spherical
+from mbsfmu.parts import AppliedForce, AppliedMoment
+from mbsfmu.signals import LinearSignal
+
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+
+FORCES: tuple[Force, ...] = (
+    AppliedForce(name="load", point="arm.tip"),
+    AppliedForce(name="jet", point="ball.p", frame="body"),
+    AppliedMoment(name="twist", point="ball.p"),
+    AppliedMoment(name="wheel", point="arm.tip", frame="body"),
+)
+
+
+def ramp(*values: float) -> LinearSignal:
+    return LinearSignal(times=(0.0, 0.1, 0.3), values=values)
+
+
+SIGNALS = {
+    "load.force.x": ramp(3.0, -2.0, 4.0),
+    "load.force.y": ramp(0.0, -20.0, -20.0),
+    "jet.force.z": ramp(0.0, 5.0, 1.0),
+    "twist.moment.x": ramp(0.4, 0.0, 0.2),
+    "wheel.moment.z": ramp(0.0, 1.0, -1.0),
+}
+"""What drives their inputs."""
+
+
+def mechanism(*forces: Force) -> Mechanism:
+    """A trolley with an arm that carries a ball and closes a loop, and a body that floats."""
+    return Mechanism(
+        ground={"O": (0.0, 0.0, 0.0), "wall": (1.4, 0.3, 0.0), "floor": (0.0, -1.0, 0.0)},
+        bodies=(
+            RigidBody(name="trolley", mass=4.0, inertia=(0.1, 0.1, 0.1), points={"p": (0.0, 0.1, 0.0)}),
+            RigidBody(
+                name="arm", mass=2.0, inertia=(0.02, 0.3, 0.3), centre=(0.5, 0.0, 0.0), points={"tip": (1.0, 0.0, 0.0)}
+            ),
+            RigidBody(name="ball", mass=0.5, inertia=(0.02, 0.03, 0.04), points={"p": (0.1, 0.05, -0.1)}),
+            RigidBody(name="stay", mass=1.0, inertia=(0.05, 0.05, 0.05), points={"end": (0.5, 0.0, 0.0)}),
+            RigidBody(name="stone", mass=1.0, inertia=(0.01, 0.02, 0.015), points={"p": (0.05, 0.1, 0.02)}),
+        ),
+        joints=(
+            Prismatic(name="rail", parent="ground.O", child="trolley.origin", velocity=0.2),
+            Revolute(name="pivot", parent="trolley.p", child="arm.origin", angle=0.567744, angular_velocity=0.152667),
+            Spherical(
+                name="socket",
+                parent="arm.tip",
+                child="ball.p",
+                angles=(0.2, 0.1, 0.3),
+                angular_velocity=(1.0, 0.3, -0.5),
+            ),
+            Revolute(name="hinge", parent="ground.wall", child="stay.origin", angle=2.4),
+            Cylindrical(name="pin", parent="arm.tip", child="stay.end", cut=True),
+            Free(
+                name="flight",
+                parent="ground.O",
+                child="stone.origin",
+                displacement=(0.4, 0.6, 0.5),
+                velocity=(0.1, 0.4, 0.0),
+            ),
+        ),
+        forces=forces,
+    )
+
+
+def model(*forces: Force) -> CoupledModel:
+    """The machine with some forces, their inputs driven."""
+    names = [force.name for force in forces]
+    signals = {f"machine.{name}": signal for name, signal in SIGNALS.items() if name.partition(".")[0] in names}
+    return CoupledModel(
+        name="parts", systems={"machine": mechanism(*forces)}, signals=signals, step=1e-3, stop_time=0.3
+    )
+
+
+def as_of_a_user(part: Any) -> Any:
+    """Return the same part of a class that is no built-in one."""
+    word = f"own-{part.type}"
+    fields = {"__module__": __name__, "__annotations__": {"type": Literal[word]}, "type": word}
+    kind = type(f"Own{type(part).__name__}", (type(part),), fields)
+    return kind(**{name: getattr(part, name) for name in type(part).model_fields if name != "type"})

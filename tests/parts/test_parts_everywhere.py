@@ -1,0 +1,60 @@
+"""Built-in forces go everywhere: checked as users' ones are, through JSON, in all formulations, in native units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from machine_of_parts import FORCES, FORMULATIONS, as_of_a_user, model
+
+import mbsfmu
+from mbsfmu import CoupledModel, Force
+from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.simulation.result import Result
+
+
+@pytest.fixture(scope="module")
+def machine() -> CoupledModel:
+    return model(*FORCES)
+
+
+@pytest.fixture(scope="module")
+def in_process(machine: CoupledModel) -> Result:
+    return machine.simulation(compiled=False).run()
+
+
+@pytest.mark.parametrize("force", FORCES, ids=lambda force: force.name)
+def test_forces_trace_and_have_the_power_that_their_energies_say(force: Force) -> None:
+    """As the check of users' forces says, which refuses others: at the start and at points about it."""
+    model(as_of_a_user(force)).system()
+
+
+def test_data_are_the_same_through_json(machine: CoupledModel, tmp_path: Path) -> None:
+    machine.to_file(tmp_path / "parts.json")
+    assert CoupledModel.from_file(tmp_path / "parts.json") == machine
+
+
+def test_energy_is_accounted_for(in_process: Result) -> None:
+    turned_over = np.ptp(in_process["energy.kinetic"])
+    assert turned_over > 1.0
+    assert np.max(np.abs(in_process["energy.drift"])) < 1e-4 * turned_over
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS[1:])
+def test_formulations_agree(machine: CoupledModel, in_process: Result, formulation: str) -> None:
+    result = machine.simulation(formulation=formulation).run()
+    for name in in_process.names:
+        if name in result.names and "cardan" not in name:
+            np.testing.assert_allclose(result[name], in_process[name], rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_native_units_are_the_run_in_process(machine: CoupledModel, in_process: Result, tmp_path: Path) -> None:
+    path = mbsfmu.export(machine, tmp_path)[0]
+    told = {each.name for each in fmpy.read_model_description(path).modelVariables}
+    names = [name for name in in_process.names if name in told]
+    result = fmpy.simulate_fmu(str(path), stop_time=0.3, step_size=1e-3, output_interval=1e-3, output=names)
+    for name in names:
+        np.testing.assert_allclose(result[name], in_process[name], rtol=1e-8, atol=2e-8, err_msg=name)

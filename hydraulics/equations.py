@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from sys import float_info
 
 import numpy as np
 
-from hydraulics.answers import in_order, node_at, picked
+from hydraulics.answers import in_order, picked
 from hydraulics.circuit import Balanced, Circuit
-from hydraulics.component import Component, Space
-from hydraulics.conservation import CONSERVATIONS, held_mass
-from hydraulics.data import DataError
-from hydraulics.fluid import ISOTHERMAL, Array, Fluid, Mixture
-from hydraulics.moment import Moment
+from hydraulics.component import Component
+from hydraulics.conservation import held_mass
+from hydraulics.fluid import Array
 from hydraulics.parameters import oil_parameters, parameters_of
 from hydraulics.quantity import Quantity, Values, belonging_to
+from hydraulics.snapshot import Snapshot, StartingSnapshot
 
 PRESSURE_NOMINAL = 1e6
 """Usual magnitude of a pressure in Pa."""
@@ -53,10 +51,8 @@ class CircuitEquations:
     def __init__(self, circuit: Circuit) -> None:
         self._circuit = circuit
         self._downstream = sorted(circuit.components, key=lambda each: each.stage)
-        self._upstream = sorted(circuit.components, key=lambda each: -each.stage)
         self._sources = circuit.source_nodes
         self._has_air = circuit.oil.air_content > 0.0
-        self._conservation = CONSERVATIONS[circuit.oil.conserves]
         nodes = circuit.volume_nodes
         self._pressures = tuple(
             Quantity(
@@ -85,7 +81,7 @@ class CircuitEquations:
         )
         self.inputs = _named(self._downstream, lambda component: component.inputs())
         self.outputs = (
-            *_named(self._upstream, lambda component: component.outputs()),
+            *_named(sorted(circuit.components, key=lambda each: -each.stage), lambda component: component.outputs()),
             *(self._pressures if self._has_air else ()),
             *((_MASS,) if nodes else ()),
         )
@@ -99,43 +95,37 @@ class CircuitEquations:
 
         What one node gives others get; see `hydraulics.conservation`.
         """
-        values = self._values(states, inputs, parameters)
-        inflows = self._inflows(values)
-        spaces = self._spaces(values)
+        now = self.snapshot(states, inputs, parameters)
         fluids = [
-            inflows[node] * self._slope(node, values) / self._capacity(node, spaces[node], values)
-            for node in self._circuit.volume_nodes
+            now.inflows[node] * self._slope(node, now) / now.capacity(node) for node in self._circuit.volume_nodes
         ]
         own: list[Array | float] = []
         for component in self._downstream:
-            rates = component.rates(self._moment(component, values))
-            own += in_order(component, "rates", component.states(), rates)
+            own += in_order(component, "rates", component.states(), component.rates(now.moment(component)))
         return _stack([*fluids, *own])
 
     def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the outputs, shape (number of outputs,)."""
-        values = self._values(states, inputs, parameters)
+        now = self.snapshot(states, inputs, parameters)
         outputs: list[Array | float] = []
-        inflows = cache(lambda: self._inflows(values))
-        for component in self._upstream:
-            now = self._moment(component, values, lambda node: inflows()[node])
-            outputs += in_order(component, "evaluate_outputs", component.outputs(), component.evaluate_outputs(now))
+        for component in now.upstream:
+            told = component.evaluate_outputs(now.telling_moment(component))
+            outputs += in_order(component, "evaluate_outputs", component.outputs(), told)
         if self._has_air:
-            outputs += [values[pressure.name] for pressure in self._pressures]
+            outputs += [now.pressure(node) for node in self._circuit.volume_nodes]
         if self._circuit.volume_nodes:
-            outputs.append(self._mass(values))
+            outputs.append(self._mass(now))
         return _stack(outputs)
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start, shape (k,)."""
-        values = Values((self.parameters, parameters))
-        pressures = self._initial_pressures(values)
-        if (mixture := self._oil(values).mixture) is not None:
-            vapour = values["oil.vapour_pressure"]
-            pressures = [mixture.compression(pressure - vapour) for pressure in pressures]
+        now = self._starting((self.parameters, parameters))
+        pressures = [now.pressure(node) for node in self._circuit.volume_nodes]
+        if (mixture := now.oil.mixture) is not None:
+            pressures = [mixture.compression(pressure - now.oil.vapour_pressure) for pressure in pressures]
         own: list[Array | float] = []
         for component in self._downstream:
-            states = component.initial_states(self._first_moment(component, values))
+            states = component.initial_states(now.moment(component))
             own += in_order(component, "initial_states", component.states(), states)
         return _stack([*pressures, *own])
 
@@ -144,14 +134,12 @@ class CircuitEquations:
 
         Pressures, where the oil has air those of sources too, must exceed the vapour pressure.
         """
-        values = Values((self.inputs, inputs), (self.parameters, parameters))
-        vapour = values["oil.vapour_pressure"] if self._has_air else np.asarray(self._circuit.oil.vapour_pressure)
+        now = self._starting((self.inputs, inputs), (self.parameters, parameters))
         limits: list[Array | float] = []
-        held = [self._pressure(node, values) for node in self._sources if self._has_air]
-        for pressure in (*self._initial_pressures(values), *held):
-            limits += [pressure, vapour, np.asarray(float_info.max)]
+        for node in (*self._circuit.volume_nodes, *(self._sources if self._has_air else ())):
+            limits += [now.pressure(node), np.asarray(now.oil.vapour_pressure), np.asarray(float_info.max)]
         for component in self._downstream:
-            own = component.start_limits(self._first_moment(component, values))
+            own = component.start_limits(now.moment(component))
             for limit in picked(component, "start_limits", component.limited(), own):
                 limits += limit
         return _stack(limits)
@@ -163,20 +151,18 @@ class CircuitEquations:
         if not isinstance(balance, Balanced):
             return ""
         actuator = self._circuit.actuator(balance.cylinder)
-        now = self._first_moment(actuator, Values((self.parameters, parameters)))
+        now = self._starting((self.parameters, parameters)).moment(actuator)
         return actuator.balance_advice(self._circuit.balanced_port(actuator), now)
 
     def answers(
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, list[Array | float]]:
         """Return the numbers that each function of a component gives, by the function's name."""
-        values = self._values(states, inputs, parameters)
-        now = self._moment(component, values)
+        snapshot = self.snapshot(states, inputs, parameters)
+        now, telling = snapshot.moment(component), snapshot.telling_moment(component)
         spaces = list(component.volumes(now))
-        inflows = cache(lambda: self._inflows(values))
-        telling = self._moment(component, values, lambda node: inflows()[node])
-        starting = self._first_moment(component, Values((self.parameters, parameters)))
-        beginning = self._first_moment(component, Values((self.inputs, inputs), (self.parameters, parameters)))
+        starting = self._starting((self.parameters, parameters)).moment(component)
+        beginning = self._starting((self.inputs, inputs), (self.parameters, parameters)).moment(component)
         return {
             "flows": [flow.flow for flow in component.flows(now)],
             "displacements": list(component.displacements(now).values()),
@@ -192,7 +178,7 @@ class CircuitEquations:
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, tuple[Array, Array]]:
         """Return a component's volume at each of its ports in m³, and what it displaces out of there in m³/s."""
-        now = self._moment(component, self._values(states, inputs, parameters))
+        now = self.snapshot(states, inputs, parameters).moment(component)
         pushed = component.displacements(now)
         volumes: dict[str, Array] = {}
         for space in component.volumes(now):
@@ -209,152 +195,32 @@ class CircuitEquations:
             for smaller, greater in component.orderings()
         )
 
-    # -- what components see --------------------------------------------------------------------------------
-
-    def _values(self, states: Array, inputs: Array, parameters: Array) -> Values:
+    def snapshot(self, states: Array, inputs: Array, parameters: Array) -> Snapshot:
+        """Return the circuit at one moment."""
         groups = (self.states, states), (self.inputs, inputs), (self.parameters, parameters)
+        values = Values(*groups)
         if not self._has_air:
-            return Values(*groups)
-        given = Values(*groups)
-        mixture = self._mixture(given)
-        gas = _stack([mixture.gas_pressure(states[index]) for index in range(len(self._pressures))])
-        return Values(*groups, (self._gas_pressures, gas), (self._pressures, given["oil.vapour_pressure"] + gas))
+            return Snapshot(self._circuit, values)
+        oil = Snapshot(self._circuit, values).oil
+        assert oil.mixture is not None
+        gas = _stack([oil.mixture.gas_pressure(states[index]) for index in range(len(self._pressures))])
+        pressures = (self._pressures, oil.vapour_pressure + gas)
+        return Snapshot(self._circuit, Values(*groups, (self._gas_pressures, gas), pressures))
 
-    def _moment(self, component: Component, values: Values, inflow: Callable[[str], Array] | None = None) -> Moment:
-        return self._seen(component, values, lambda node: self._pressure(node, values), inflow)
-
-    def _first_moment(self, component: Component, values: Values) -> Moment:
-        """Return what a component sees at the start."""
-        return self._seen(component, values, lambda node: self._initial_pressure(node, values))
-
-    def _seen(
-        self,
-        component: Component,
-        values: Values,
-        pressure: Callable[[str], Array],
-        inflow: Callable[[str], Array] | None = None,
-    ) -> Moment:
-        owner = f"{component.type} '{component.name}'"
-        later = [each.name for each in (*component.states(), *component.inputs())]
-        return Moment(owner, component.name, values, component.ports(), pressure, self._oil(values), later, inflow)
-
-    def _oil(self, values: Values) -> Fluid:
-        mixture = self._mixture(values) if self._has_air else None
-        vapour = values["oil.vapour_pressure"] if self._has_air else self._circuit.oil.vapour_pressure
-        return Fluid(values["oil.density"], values["oil.bulk_modulus"], vapour, mixture)
-
-    def _mixture(self, values: Values) -> Mixture:
-        isothermal = self._circuit.oil.polytropic_index == ISOTHERMAL
-        index = None if isothermal else values["oil.polytropic_index"]
-        return Mixture(values["oil.bulk_modulus"], values["oil.air_content"], index)
-
-    # -- nodes ----------------------------------------------------------------------------------------------
-
-    def _slope(self, node: str, values: Values) -> Array | float:
+    def _slope(self, node: str, now: Snapshot) -> Array | float:
         """Return the derivative of the state by the pressure."""
-        return self._mixture(values).slope(values[f"{node}.gas_pressure"]) if self._has_air else 1.0
+        return 1.0 if now.oil.mixture is None else now.oil.mixture.slope(now.gas_pressure(node))
 
-    def _pressure(self, node: str, values: Values) -> Array:
-        if node not in self._sources:
-            return values[f"{node}.pressure"]
-        source = self._sources[node]
-        held = source.held_pressures(self._moment(source, values))
-        port = next(port for port, each in source.ports().items() if each == node)
-        return held[port]
-
-    def _gas_pressure(self, node: str, values: Values) -> Array:
-        """Return what is left of a node's pressure without that of vapour, in Pa."""
-        if self._has_air and node not in self._sources:
-            return values[f"{node}.gas_pressure"]
-        return self._pressure(node, values) - self._oil(values).vapour_pressure
-
-    def _inflows(self, values: Values) -> dict[str, Array]:
-        """Sum up the flows into each node in m³/s, as volumes at the node's pressure."""
-        nodes = (*self._circuit.volume_nodes, *self._sources)
-        inflows: dict[str, Array] = {node: np.asarray(0.0) for node in nodes}
-        oil = self._oil(values)
-        volumes = {node: self._conservation.flowing_volume(oil, self._gas_pressure(node, values)) for node in nodes}
-        moments = [(component, self._moment(component, values)) for component in self._upstream]
-        for component, now in moments:
-            for flow, *ends in component.flows(now):
-                origin, target = (node_at(component, "flows", end) for end in ends)
-                leaving, arriving = _both_ends(flow, volumes[origin], volumes[target])
-                inflows[origin] = inflows[origin] - leaving
-                inflows[target] = inflows[target] + arriving
-        for component, now in moments:
-            for port, displaced in component.displacements(now).items():
-                node = node_at(component, "displacements", port)
-                growth = self._conservation.growth(now.pressure(port), _moving_walls(component, port, now))
-                inflows[node] = inflows[node] + growth * displaced
-        return inflows
-
-    def _spaces(self, values: Values) -> dict[str, list[Space]]:
-        """List the volumes of each node."""
-        spaces: dict[str, list[Space]] = {node: [] for node in self._circuit.volume_nodes}
-        for component in self._circuit.components:
-            for space in component.volumes(self._moment(component, values)):
-                spaces[node_at(component, "volumes", space.port)].append(space)
-        return spaces
-
-    def _capacity(self, node: str, spaces: Sequence[Space], values: Values) -> Array:
-        """Return dV/dp of a node in m³/Pa [Jaiswal2021, eq. 42]."""
-        compliance = self._oil(values).compliance_at(self._gas_pressure(node, values))
-        return self._conservation.capacity(compliance, self._pressure(node, values), spaces)
-
-    def _mass(self, values: Values) -> Array:
+    def _mass(self, now: Snapshot) -> Array:
         """Return the mass of the oil in the volumes in kg."""
-        oil, spaces = self._oil(values), self._spaces(values)
         masses = (
-            held_mass(oil, self._pressure(node, values), self._gas_pressure(node, values), spaces[node])
+            held_mass(now.oil, now.pressure(node), now.gas_pressure(node), now.spaces[node])
             for node in self._circuit.volume_nodes
         )
         return sum(masses, start=np.asarray(0.0))
 
-    def _initial_pressures(self, values: Values) -> list[Array]:
-        return [self._initial_pressure(node, values) for node in self._circuit.volume_nodes]
-
-    def _initial_pressure(self, node: str, values: Values) -> Array:
-        if node in self._sources:
-            return self._pressure(node, values)
-        pressure = self._circuit.initial_pressures[node]
-        if not isinstance(pressure, Balanced):
-            return values[f"{node}.initial_pressure"]
-        actuator = self._circuit.actuator(pressure.cylinder)
-        return actuator.balanced_pressure(self._circuit.balanced_port(actuator), self._first_moment(actuator, values))
-
-
-def _both_ends(flow: Array, at_origin: Array | None, at_target: Array | None) -> tuple[Array, Array]:
-    """Return what leaves the origin of a flow and what arrives at its target, as volumes there in m³/s.
-
-    Parameters
-    ----------
-    flow
-        In m³/s, by the volume upstream.
-    at_origin, at_target
-        The volume that the same oil has at both ends, by any measure; None where it is the same.
-    """
-    if at_origin is None or at_target is None:
-        return flow, flow
-    # Upstream the quotient is exactly one. It jumps at no flow only, so that the product does not.
-    upstream = np.where(flow > 0.0, at_origin, at_target)
-    return flow * (at_origin / upstream), flow * (at_target / upstream)
-
-
-def _moving_walls(component: Component, port: str, now: Moment) -> Array | None:
-    """Return the modulus in Pa of the walls between which something moves at a port; None where they are rigid.
-
-    Raises
-    ------
-    DataError
-        When there are several volumes, some with elastic walls: it is not said then which of them changes.
-    """
-    walls = [space.bulk_modulus for space in component.volumes(now) if space.port == port]
-    if len(walls) > 1 and any(each is not None for each in walls):
-        raise DataError(
-            f"{component.type} '{component.name}': something moves at port '{port}', where it has {len(walls)} "
-            "volumes; which of them changes is not known, so leave it one there, and make the others hoses"
-        )
-    return walls[0] if walls else None
+    def _starting(self, *groups: tuple[Sequence[Quantity], Array]) -> StartingSnapshot:
+        return StartingSnapshot(self._circuit, Values(*groups))
 
 
 def _named(

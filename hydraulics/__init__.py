@@ -1,5 +1,6 @@
 """Lumped-fluid hydraulics: components joined at nodes, and the equations of the circuit."""
 
+from hydraulics.check_valve import CheckValve, PilotCheckValve, ShuttleValve
 from hydraulics.circuit import Balanced, Circuit, balanced
 from hydraulics.component import (
     Actuator,
@@ -24,6 +25,7 @@ from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
+from hydraulics.relief_valve import ReliefValve
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
 from hydraulics.volumes import Hose, Volume
@@ -33,6 +35,7 @@ __all__ = [
     "Array",
     "Balanced",
     "ChamberPort",
+    "CheckValve",
     "Circuit",
     "CircuitEquations",
     "Component",
@@ -50,11 +53,14 @@ __all__ = [
     "OptionalPositive",
     "OptionalSensedPort",
     "Parameter",
+    "PilotCheckValve",
     "Port",
     "Positive",
     "PressureSource",
     "Quantity",
+    "ReliefValve",
     "SensedPort",
+    "ShuttleValve",
     "Space",
     "Stage",
     "Tank",

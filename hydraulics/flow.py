@@ -32,6 +32,19 @@ def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_press
     return coefficient * pressure_drop / np.sqrt(np.maximum(np.abs(pressure_drop), laminar_pressure))
 
 
+def rated_coefficient(rated_flow: Array | float, rated_drop: Array, laminar_pressure: Array | float) -> Array:
+    """Return the flow coefficient C in m³/(s √Pa) of an orifice from its flow at a pressure drop, be that laminar too.
+
+    Parameters
+    ----------
+    rated_flow
+        In m³/s.
+    rated_drop, laminar_pressure
+        In Pa; positive.
+    """
+    return rated_flow / orifice_flow(1.0, rated_drop, laminar_pressure)
+
+
 def throttle_coefficient(
     discharge_coefficient: Array | float, diameter: Array | float, density: Array | float
 ) -> Array:

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from hydraulics import Array, Component, Flow, Moment, Parameter, Port, Positive, Quantity, orifice_flow
 
 
-class ReliefValve(Component):
+class PilotReliefValve(Component):
     """A direct-acting relief valve with a first-order poppet.
 
     Attributes
@@ -28,7 +28,7 @@ class ReliefValve(Component):
         Pressure drop in Pa below which the flow is laminar.
     """
 
-    type: Literal["relief-valve"] = "relief-valve"
+    type: Literal["pilot-relief-valve"] = "pilot-relief-valve"
     inlet: Port
     outlet: Port
     cracking_pressure: Annotated[Positive, Parameter("Pa", "pressure drop at which it begins to open", tunable=True)]

@@ -353,7 +353,7 @@ def test_parameters_that_are_left_out_are_none_of_the_equations() -> None:
     parameters = np.array([each.start for each in equations.parameters])
     rates = equations.rates(np.array([3e6, 1e6]), np.zeros(0), parameters)
     assert rates[1] == pytest.approx((3e6 - 1e6) / 0.5, rel=1e-14)
-    refused(lambda: piloted(lag=0.0), "components[3].lag is 0.0; it must be greater than 0")
+    refused(lambda: piloted(lag=0.0), "lag is 0.0; it must be greater than 0")
 
 
 def test_pilots_without_a_volume_are_refused() -> None:

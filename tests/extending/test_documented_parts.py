@@ -13,7 +13,7 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
 
-FILES = ("check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py", "oven.py", "heated.py")
+FILES = ("slow_check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py", "oven.py", "heated.py")
 """What the Python of the page is called."""
 
 
@@ -56,13 +56,17 @@ def test_component_of_the_page_is_used_as_it_says(folder: Path) -> None:
 
 
 def test_refusal_of_the_page_is_what_is_said(folder: Path, tmp_path: Path) -> None:
-    text = (folder / "check_valve.py").read_text()
+    text = (folder / "slow_check_valve.py").read_text()
     line = "        spring = now"
     assert line in text
-    (tmp_path / "check_valve.py").write_text(text.replace(line, "        if drop > 0.0:\n            pass\n" + line))
+    (tmp_path / "slow_check_valve.py").write_text(
+        text.replace(line, "        if drop > 0.0:\n            pass\n" + line)
+    )
     (tmp_path / "charging.py").write_text((folder / "charging.py").read_text())
     done = run(tmp_path, "charging.py")
-    assert blocks("text")[0].strip().replace("check_valve.py", f"{tmp_path / 'check_valve.py'}") in done.stderr
+    assert (
+        blocks("text")[0].strip().replace("slow_check_valve.py", f"{tmp_path / 'slow_check_valve.py'}") in done.stderr
+    )
 
 
 def test_force_of_the_page_is_used_as_it_says(folder: Path) -> None:

@@ -17,7 +17,7 @@ import fmpy
 import numpy as np
 import pytest
 from importer import Importer
-from relief_valve import ReliefValve
+from relief_valve import PilotReliefValve
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
@@ -43,7 +43,7 @@ needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C co
 
 def rig(pump: float = PUMP) -> CoupledModel:
     """A pump that feeds a volume through a throttle, and the relief valve that opens it to the tank."""
-    relief = ReliefValve(
+    relief = PilotReliefValve(
         name="relief",
         inlet="A",
         outlet="T",
@@ -72,7 +72,7 @@ def machine_data() -> dict[str, Any]:
     """The four-bar with the relief valve at its cylinder, as JSON."""
     data = mbsfmu.models.four_bar().to_dict()
     data["systems"]["circuit"]["components"].append(
-        {"type": "relief-valve", "name": "relief", "inlet": "V2", "outlet": "T", "flow_coefficient": 2e-8}
+        {"type": "pilot-relief-valve", "name": "relief", "inlet": "V2", "outlet": "T", "flow_coefficient": 2e-8}
         | {"cracking_pressure": 5e6, "full_pressure": 7e6}
     )
     return data
@@ -210,7 +210,9 @@ def test_json_means_the_part_where_its_file_is_given(machine: CoupledModel, mach
     with pytest.raises(DataError, match=r"components\[8\].type is 'other-valve'; .*--parts FILE"):
         CoupledModel.from_file(path)
     other = tmp_path / "other_valve.py"
-    other.write_text(FILE.read_text().replace("relief-valve", "other-valve").replace("ReliefValve", "OtherValve"))
+    other.write_text(
+        FILE.read_text().replace("pilot-relief-valve", "other-valve").replace("PilotReliefValve", "OtherValve")
+    )
     found = CoupledModel.from_file(path, parts=[other])
     assert type(found.systems["circuit"].components[-1]).__name__ == "OtherValve"
     assert found == CoupledModel.from_file(path, parts=[other])
@@ -225,7 +227,7 @@ def test_command_line_takes_files_of_parts(machine_file: Path) -> None:
 
     refused = show()
     assert refused.returncode == 2
-    assert "components[8].type is 'relief-valve'; " in refused.stderr
+    assert "components[8].type is 'pilot-relief-valve'; " in refused.stderr
     shown = show("--parts", str(FILE))
     assert shown.returncode == 0, shown.stderr
     assert "relief.cracking_pressure" in shown.stdout
@@ -239,7 +241,10 @@ def test_files_that_define_no_parts_are_refused(tmp_path: Path) -> None:
         "missing": (None, "cannot be read: No such file"),
         "empty": ("", "defines no part"),
         "failing": ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
-        "taken": (FILE.read_text().replace("relief-valve", "hose"), "'hose' is taken by Hose of hydraulics.volumes"),
+        "taken": (
+            FILE.read_text().replace("pilot-relief-valve", "hose"),
+            "'hose' is taken by Hose of hydraulics.volumes",
+        ),
         "incomplete": (FILE.read_text().replace("def flows", "def flow"), "its port 'inlet' lets oil through"),
     }
     for name, (text, reason) in cases.items():
@@ -254,7 +259,7 @@ def test_files_that_define_no_parts_are_refused(tmp_path: Path) -> None:
         load_parts("relief_valve.py")
     one, other = tmp_path / "one.py", tmp_path / "other.py"
     for path in (one, other):
-        path.write_text(FILE.read_text().replace("relief-valve", "twice") + f"# {path.name}")
+        path.write_text(FILE.read_text().replace("pilot-relief-valve", "twice") + f"# {path.name}")
     with pytest.raises(
         InputError, match=r"the component type 'twice' is defined twice, in .*one\.py and in .*other\.py"
     ):
@@ -341,11 +346,11 @@ def make():
 
 def test_file_of_a_model_may_define_its_parts(tmp_path: Path) -> None:
     """It goes with Python units as a file of parts does."""
-    text = FILE.read_text().replace("relief-valve", "factory-valve")
-    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("relief-valve", "factory-valve"))
+    text = FILE.read_text().replace("pilot-relief-valve", "factory-valve")
+    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("pilot-relief-valve", "factory-valve"))
     (tmp_path / "rig.py").write_text(text + FACTORY.format(data=str(tmp_path / "rig.json")))
     model = find_model(f"{tmp_path / 'rig.py'}:make")
-    assert type(model.systems["circuit"].components[-1]).__name__ == "ReliefValve"
+    assert type(model.systems["circuit"].components[-1]).__name__ == "PilotReliefValve"
     (path,) = mbsfmu.export(model, tmp_path / "out", backend="python")
     result = fmpy.simulate_fmu(str(path), stop_time=0.2, step_size=5e-4, output_interval=5e-4)
     np.testing.assert_allclose(
@@ -357,13 +362,13 @@ def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytes
     """As of a notebook: they run, and go into native units."""
     module = ModuleType("__notebook__")
     monkeypatch.setitem(sys.modules, "__notebook__", module)
-    exec(FILE.read_text().replace("relief-valve", "noted-valve"), module.__dict__)
-    data = json.loads(json.dumps(rig().to_dict()).replace("relief-valve", "noted-valve"))
+    exec(FILE.read_text().replace("pilot-relief-valve", "noted-valve"), module.__dict__)
+    data = json.loads(json.dumps(rig().to_dict()).replace("pilot-relief-valve", "noted-valve"))
     model = CoupledModel.from_dict(data)
     assert model.simulation(compiled=False).run(0.01)["A.pressure"][-1] > 5e6
-    with pytest.raises(InputError, match="ReliefValve is defined in no file; put the class into one"):
+    with pytest.raises(InputError, match="PilotReliefValve is defined in no file; put the class into one"):
         mbsfmu.export(model, tmp_path, backend="python")
-    with pytest.raises(InputError, match="ReliefValve is defined in no file"):
+    with pytest.raises(InputError, match="PilotReliefValve is defined in no file"):
         sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01)
     table = sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01, executor=InlineExecutor())
     assert table["status"].to_pylist() == ["ok", "ok"]
@@ -371,8 +376,8 @@ def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytes
 
 def test_file_that_uses_its_parts_when_it_is_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would export itself without end."""
-    text = FILE.read_text().replace("relief-valve", "eager-valve")
-    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("relief-valve", "eager-valve"))
+    text = FILE.read_text().replace("pilot-relief-valve", "eager-valve")
+    (tmp_path / "rig.json").write_text(json.dumps(rig().to_dict()).replace("pilot-relief-valve", "eager-valve"))
     use = f"\nimport mbsfmu\nmbsfmu.export(make(), {str(tmp_path / 'out')!r}, backend='python')\n"
     (tmp_path / "eager.py").write_text(text + FACTORY.format(data=str(tmp_path / "rig.json")) + use)
     monkeypatch.syspath_prepend(tmp_path)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
+from valves import all_valves
 
 import mbsfmu
 from hydraulics import (
@@ -225,6 +226,7 @@ def test_built_in_parts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         mbsfmu.models.four_bar(),
         CoupledModel(name="m", systems={"own": mechanism(*forces)}),
         CoupledModel(name="m", systems={"own": circuit(Volume(name="volume", node="A", volume=1e-3))}),
+        CoupledModel(name="m", systems={"own": all_valves()}),
     ):
         model.simulation(compiled=False)
     families = (*COMPONENTS.known(), *FORCES.known())

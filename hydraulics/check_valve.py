@@ -1,0 +1,151 @@
+"""Valves that let oil through one way: check valves, those that a pilot opens, shuttle valves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from hydraulics.component import Component, Flow, Port, SensedPort, Stage
+from hydraulics.flow import orifice_flow, rated_coefficient
+from hydraulics.fluid import Array, NonNegative, Positive
+from hydraulics.moment import Moment
+from hydraulics.opening import opening
+from hydraulics.parameters import Parameter
+from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedFlow
+from hydraulics.quantity import Quantity
+
+
+class Check(PoppetValve, abstract=True):
+    """What check valves have together: oil passes from inlet to outlet where the drop is greater than the spring.
+
+    Attributes
+    ----------
+    cracking_pressure, full_pressure
+        Pressure drops in Pa at which it begins to open, and at which it is open and lets the rated flow through.
+    """
+
+    cracking_pressure: Annotated[
+        NonNegative, Parameter("Pa", "pressure drop at which it begins to open", tunable=True, usual=(10.0, 1e8))
+    ]
+    full_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop at which it is open", tunable=True, usual=(100.0, 1e8))
+    ]
+
+    @model_validator(mode="after")
+    def _opens(self) -> Self:
+        if self.full_pressure <= self.cracking_pressure:
+            raise ValueError(
+                f"full_pressure is {self.full_pressure}; it must be greater than the cracking pressure, "
+                f"{self.cracking_pressure}"
+            )
+        return self
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return that it is open at more than what cracks it."""
+        return (("cracking_pressure", "full_pressure"),)
+
+    def acting(self, now: Moment) -> Array:
+        """Return the pressure drop."""
+        return self.drop(now)
+
+    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+        """Return the pressure drops at which it begins to open, and at which it is open."""
+        return now["cracking_pressure"], now["full_pressure"]
+
+
+class CheckValve(Check):
+    """A check valve with a spring; from a tank to a line, with a weak one, an anti-cavitation valve."""
+
+    type: Literal["check-valve"] = "check-valve"
+
+
+class PilotCheckValve(Check):
+    """A check valve that a pilot piston, drained to the inlet, pushes open.
+
+    What opens it is Δp + R max(0, p_pilot − p_inlet): the piston pushes and never pulls [Murrenhoff: Fundamentals of
+    Fluid Power, part 1: Hydraulics]. So it holds what is at its outlet until the pilot is (p_outlet − p_inlet +
+    cracking pressure) / R above the inlet.
+
+    Attributes
+    ----------
+    pilot
+        Node of the pilot line, from which it takes no oil.
+    pilot_ratio
+        R, the area of the pilot piston by that of the seat.
+    """
+
+    type: Literal["pilot-check-valve"] = "pilot-check-valve"
+    pilot: SensedPort
+    pilot_ratio: Annotated[
+        Positive, Parameter("1", "area of the pilot piston by that of the seat", tunable=True, usual=(0.1, 100.0))
+    ]
+
+    def acting(self, now: Moment) -> Array:
+        """Return the pressure drop and what the pilot piston adds to it."""
+        push = np.maximum(now.pressure("pilot") - now.pressure("inlet"), 0.0)
+        return self.drop(now) + now["pilot_ratio"] * push
+
+
+class ShuttleValve(Component):
+    """A ball between two inlets that the higher pressure pushes onto the other's seat.
+
+    The ball stands where the difference of the inlets' pressures puts it: in the middle, with both half open, where
+    there is none.
+
+    Attributes
+    ----------
+    a, b
+        Nodes of the inlets.
+    outlet
+        Node that the higher one of them feeds.
+    rated_flow
+        Flow in m³/s of an open seat at the rated pressure drop.
+    rated_drop
+        In Pa.
+    shift_pressure
+        Difference in Pa between the inlets at which the ball is on a seat.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    stage: ClassVar[Stage] = Stage.CONTROL
+    type: Literal["shuttle-valve"] = "shuttle-valve"
+    a: Port
+    b: Port
+    outlet: Port
+    rated_flow: RatedFlow
+    rated_drop: Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow", usual=(1e3, 1e8))]
+    shift_pressure: Annotated[
+        Positive, Parameter("Pa", "difference between the inlets that seats the ball", usual=(10.0, 1e7))
+    ] = 2e4
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the flows from both inlets."""
+        return tuple(
+            Quantity(f"flow_{port}", "m3/s", description=f"flow from {port} to the outlet, by the volume upstream")
+            for port in ("a", "b")
+        )
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flows from both inlets."""
+        for port, flow in self._flows(now).items():
+            yield Flow(flow, port, "outlet")
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flows from both inlets."""
+        return {f"flow_{port}": flow for port, flow in self._flows(now).items()}
+
+    def _flows(self, now: Moment) -> dict[str, Array]:
+        shift, laminar = now["shift_pressure"], now["laminar_pressure"]
+        coefficient = rated_coefficient(now["rated_flow"], now["rated_drop"], laminar)
+        open_to_a = opening(now.pressure("a") - now.pressure("b"), -shift, shift)
+        return {
+            port: orifice_flow(coefficient * share, now.pressure(port) - now.pressure("outlet"), laminar)
+            for port, share in (("a", open_to_a), ("b", 1.0 - open_to_a))
+        }

@@ -1,0 +1,54 @@
+"""How valves open: along a ramp, or along a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from hydraulics.fluid import Array
+
+ROUNDED = 0.05
+"""Share of a ramp, at each of its ends, over which its slope comes and goes."""
+
+
+def opening(acting: Array, cracking: Array | float, full: Array | float) -> Array:
+    """Return the share by which a valve is open that a spring closes.
+
+    It is the quotient of what acts beyond cracking by what acts beyond it where the valve is open, from 0 to 1: spring
+    and stroke are linear [Merritt: Hydraulic Control Systems, 1967, on relief valves]. Over the first and the last
+    twentieth a cubic leads to it, so that the slope has no jump: the valve is closed up to cracking and open from full
+    opening on, exactly.
+
+    Parameters
+    ----------
+    acting
+        Pressure in Pa that opens the valve.
+    cracking, full
+        What acts in Pa where it begins to open, and where it is open; the second is greater.
+    """
+    share = (acting - cracking) / (full - cracking)
+    return np.clip(share, 0.0, 1.0) + _rounding(share) - _rounding(1.0 - share)
+
+
+def _rounding(share: Array) -> Array:
+    """Return w (2 t² − t³ − t) with t = u / w, which leads from a slope of 0 to one of 1 over the width w."""
+    way = np.clip(share / ROUNDED, 0.0, 1.0)
+    return ROUNDED * way * (way * (2.0 - way) - 1.0)
+
+
+def interpolated(place: Array, points: Sequence[tuple[float, float]]) -> Array:
+    """Return the value of a table at a place, by straight lines between its points and constant beyond them.
+
+    Parameters
+    ----------
+    place
+        Where.
+    points
+        Pairs of a place and the value there, places ascending.
+    """
+    value = np.asarray(points[0][1])
+    for (begin, first), (end, last) in pairwise(points):
+        value = value + (last - first) * np.clip((place - begin) / (end - begin), 0.0, 1.0)
+    return value

@@ -1,0 +1,114 @@
+"""The base of valves that pressures open against a spring."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar
+
+from hydraulics.component import Component, Flow, Port, Stage
+from hydraulics.flow import orifice_flow, rated_coefficient
+from hydraulics.fluid import Array, OptionalPositive, Positive
+from hydraulics.moment import Moment
+from hydraulics.opening import opening
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+LAMINAR_PRESSURE = 1e4
+"""Pressure drop in Pa below which the flow past a poppet counts as laminar; check valves work at small ones."""
+
+Setting = Annotated[Positive, Parameter("Pa", "pressure at which it begins to open", tunable=True, usual=(1e4, 2e8))]
+"""The type of a field: the pressure that a spring is set to."""
+Override = Annotated[
+    Positive, Parameter("Pa", "what acts beyond cracking where it is open", tunable=True, usual=(1e2, 1e8))
+]
+"""The type of a field: how far beyond its cracking pressure a valve is open."""
+RatedFlow = Annotated[Positive, Parameter("m3/s", "flow at the rated pressure drop when open", usual=(1e-8, 1.0))]
+"""The type of a field: the flow of an open valve."""
+
+
+class PoppetValve(Component, abstract=True):
+    """A valve that lets oil through between two nodes as far as pressures lift its poppet off the seat.
+
+    The lift balances the spring (`hydraulics.opening`), at once or as a lag of first order; the flow is that of an
+    orifice whose area goes with the lift [Merritt: Hydraulic Control Systems, 1967; Watton: Fundamentals of Fluid
+    Power Control, 2009]. Inertia of the poppet and flow forces are in the time constant and in the override of a
+    catalogue's curve.
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    rated_flow
+        Flow in m³/s when open, at the rated pressure drop.
+    time_constant
+        Of the poppet in s; None where it follows at once.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    stage: ClassVar[Stage] = Stage.CONTROL
+    inlet: Port
+    outlet: Port
+    rated_flow: RatedFlow
+    time_constant: Annotated[
+        OptionalPositive, Parameter("s", "time constant of the poppet", tunable=True, usual=(1e-6, 10.0))
+    ] = None
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    @abstractmethod
+    def acting(self, now: Moment) -> Array:
+        """Return the pressure in Pa that opens it."""
+
+    @abstractmethod
+    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+        """Return what acts in Pa where it begins to open, and where it is open."""
+
+    def rated_drop(self, now: Moment) -> Array:
+        """Return the pressure drop in Pa of the rated flow; without one of its own, that at which it is open."""
+        return self.cracking_and_full(now)[1]
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return the lift, where it lags."""
+        return () if self.time_constant is None else (_LIFT,)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the flow, and the lift where it is no state."""
+        flow = Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream")
+        return (flow, _LIFT) if self.time_constant is None else (flow,)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow through it."""
+        return (Flow(self.flow(now), "inlet", "outlet"),)
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:
+        """Return the rate of the lift."""
+        return {"lift": (self._balance(now) - now["lift"]) / now["time_constant"]} if "time_constant" in now else {}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow, and the lift where it is no state."""
+        outputs = {"flow": self.flow(now)}
+        return outputs if "time_constant" in now else {**outputs, "lift": self._balance(now)}
+
+    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+        """Return the lift that the pressures at the start give."""
+        return {"lift": self._balance(now)} if "time_constant" in now else {}
+
+    def drop(self, now: Moment) -> Array:
+        """Return the pressure drop from inlet to outlet in Pa."""
+        return now.pressure("inlet") - now.pressure("outlet")
+
+    def flow(self, now: Moment) -> Array:
+        """Return the flow past the poppet in m³/s."""
+        lift = now["lift"] if "time_constant" in now else self._balance(now)
+        coefficient = rated_coefficient(now["rated_flow"], self.rated_drop(now), now["laminar_pressure"])
+        return orifice_flow(coefficient * lift, self.drop(now), now["laminar_pressure"])
+
+    def _balance(self, now: Moment) -> Array:
+        """Return the lift at which the spring balances the pressures."""
+        return opening(self.acting(now), *self.cracking_and_full(now))
+
+
+_LIFT = Quantity("lift", "1", nominal=1.0, description="lift of the poppet, of its whole")

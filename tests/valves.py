@@ -1,0 +1,67 @@
+"""Circuits with valves, and laws of valves written with branches, apart from those of the library."""
+
+from __future__ import annotations
+
+from math import copysign, sqrt
+from typing import Any
+
+from hydraulics import CheckValve, Circuit, Component, Oil, PilotCheckValve, ReliefValve, ShuttleValve, Tank, Volume
+
+LEAN = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume")
+"""Oil whose flows arrive as they leave, and whose modulus is the same everywhere."""
+VOLUME, MODULUS = 1e-3, 1.5e9
+POPPET_LAMINAR = 1e4
+
+
+def volumes(*components: Component, oil: Oil = LEAN, volume: float = VOLUME, **pressures: float) -> Circuit:
+    """Return a circuit with rigid volumes at nodes, whose pressures are given, and a tank at node T."""
+    spaces = (Volume(name=f"volume_{node}", node=node, volume=volume) for node in pressures)
+    tank = () if "T" in pressures else (Tank(name="tank", node="T"),)
+    return Circuit(oil=oil, components=(*tank, *spaces, *components), initial_pressures=pressures)
+
+
+def orifice(coefficient: float, drop: float, laminar: float = POPPET_LAMINAR) -> float:
+    """Flow through an orifice: by the root of the drop, or by the drop where it is laminar."""
+    if abs(drop) > laminar:
+        return coefficient * copysign(sqrt(abs(drop)), drop)
+    return coefficient * drop / sqrt(laminar)
+
+
+def rated(flow: float, drop: float, laminar: float = POPPET_LAMINAR) -> float:
+    """The coefficient of an orifice that lets a flow through at a drop."""
+    return flow / sqrt(drop) if drop > laminar else flow * sqrt(laminar) / drop
+
+
+def lift(acting: float, cracking: float, full: float) -> float:
+    """Lift against a spring: linear but for cubics in the first and last twentieth."""
+    share = (acting - cracking) / (full - cracking)
+    if share <= 0.0:
+        return 0.0
+    if share >= 1.0:
+        return 1.0
+    if share < 0.05:
+        return 2.0 * share**2 / 0.05 - share**3 / 0.05**2
+    if share > 0.95:
+        return 1.0 - lift(1.0 - share, 0.0, 1.0)
+    return share
+
+
+CHECK: dict[str, Any] = {"rated_flow": 1e-3, "cracking_pressure": 5e4, "full_pressure": 3e5}
+ANTI_CAVITATION: dict[str, Any] = {"rated_flow": 2e-3, "cracking_pressure": 2e3, "full_pressure": 2e4}
+RELIEF: dict[str, Any] = {"rated_flow": 1.5e-3, "setting": 2e7, "override": 1.5e6}
+
+
+def all_valves() -> Circuit:
+    """Every kind of valve in one circuit."""
+    return volumes(
+        CheckValve(name="check", inlet="A", outlet="B", **CHECK),
+        CheckValve(name="late_check", inlet="B", outlet="C", time_constant=5e-3, **CHECK),
+        PilotCheckValve(name="hold", inlet="A", outlet="C", pilot="B", pilot_ratio=3.0, **CHECK),
+        ShuttleValve(name="shuttle", a="A", b="B", outlet="D", rated_flow=1e-4, rated_drop=1e6),
+        ReliefValve(name="relief", inlet="C", outlet="T", **RELIEF),
+        ReliefValve(name="late_relief", inlet="A", outlet="T", time_constant=2e-3, **{**RELIEF, "setting": 1.5e7}),
+        A=1.6e7,
+        B=1.2e7,
+        C=2.1e7,
+        D=1e6,
+    )

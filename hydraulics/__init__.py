@@ -19,11 +19,14 @@ from hydraulics.component import (
 from hydraulics.cylinder import Cylinder
 from hydraulics.data import DataError
 from hydraulics.directional_valve import DirectionalValve
+from hydraulics.displacement import catalogue_displacement, catalogue_leakage
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
 from hydraulics.moment import Moment
+from hydraulics.motors import InertialMotor, Motor
 from hydraulics.parameters import Parameter
+from hydraulics.pumps import Pump
 from hydraulics.quantity import Quantity
 from hydraulics.relief_valve import ReliefValve
 from hydraulics.sources import PressureSource, Tank
@@ -46,7 +49,9 @@ __all__ = [
     "Flow",
     "HeldPort",
     "Hose",
+    "InertialMotor",
     "Moment",
+    "Motor",
     "NonNegative",
     "Oil",
     "OptionalPort",
@@ -57,6 +62,7 @@ __all__ = [
     "Port",
     "Positive",
     "PressureSource",
+    "Pump",
     "Quantity",
     "ReliefValve",
     "SensedPort",
@@ -68,5 +74,7 @@ __all__ = [
     "Volume",
     "balanced",
     "catalogue_coefficient",
+    "catalogue_displacement",
+    "catalogue_leakage",
     "orifice_flow",
 ]

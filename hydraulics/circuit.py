@@ -13,18 +13,18 @@ from hydraulics.frozen import FrozenMap
 
 
 class Balanced(Data):
-    """An initial pressure at which a cylinder carries its initial load; see `balanced`."""
+    """An initial pressure at which an actuator carries its initial load; see `balanced`."""
 
-    cylinder: Name
+    actuator: Name
 
 
-def balanced(cylinder: str) -> Balanced:
-    """Ask for the initial pressure at which a cylinder carries its initial load, friction left aside.
+def balanced(actuator: str) -> Balanced:
+    """Ask for the initial pressure at which a cylinder or motor carries its initial load, friction left aside.
 
-    One chamber of the cylinder needs a pressure as a number; the other one, and nodes that are joined to it,
-    can be balanced: p₂ = (F + p₃ A₃) / A₂ [Jaiswal2021, sect. 5].
+    One of two chambers needs a pressure as a number; the other one, and nodes that are joined to it, can be
+    balanced: p₂ = (F + p₃ A₃) / A₂ [Jaiswal2021, sect. 5]; that of an actuator with one chamber always can.
     """
-    return Balanced(cylinder=cylinder)
+    return Balanced(actuator=actuator)
 
 
 def _kind(pressure: Any) -> str:
@@ -47,7 +47,7 @@ class Circuit(Data):
     components
         The components; nodes are the names at their ports.
     initial_pressures
-        For each node with a volume, the pressure at the start in Pa, or `balanced(cylinder)`.
+        For each node with a volume, the pressure at the start in Pa, or `balanced(actuator)`.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Circuit(Data):
     @property
     def balanced_actuators(self) -> frozenset[str]:
         """Names of the actuators whose loads set pressures at the start."""
-        return frozenset(each.cylinder for each in self.initial_pressures.values() if isinstance(each, Balanced))
+        return frozenset(each.actuator for each in self.initial_pressures.values() if isinstance(each, Balanced))
 
     def balanced_port(self, actuator: Actuator) -> str:
         """Return the port of an actuator whose pressure at the start is to balance its load.
@@ -93,14 +93,21 @@ class Circuit(Data):
         DataError
             When it is not one alone.
         """
-        ports, pressures = actuator.ports(), self.initial_pressures
-        left = [port for port, node in ports.items() if isinstance(pressures.get(node), (Balanced, type(None)))]
+        ports, pressures, held = actuator.ports(), self.initial_pressures, self.source_nodes
+        loaded = {port: ports[port] for port in actuator.loaded_ports()}
+        left = [
+            port
+            for port, node in loaded.items()
+            if node not in held and isinstance(pressures.get(node), (Balanced, type(None)))
+        ]
         if len(left) != 1:
-            nodes = " and ".join(f"'{node}'" for node in ports.values())
-            raise DataError(
-                f"initial_pressures: to balance {actuator.type} '{actuator.name}', one of its nodes {nodes} "
-                "must have a number and the other one not"
+            nodes = " and ".join(f"'{node}'" for node in loaded.values())
+            wanted = (
+                f"its node {nodes} must have no number"
+                if len(loaded) == 1
+                else f"one of its nodes {nodes} must have a number and the other one not"
             )
+            raise DataError(f"initial_pressures: to balance {actuator.type} '{actuator.name}', {wanted}")
         return left[0]
 
     @model_validator(mode="after")
@@ -157,7 +164,7 @@ class Circuit(Data):
 
     def _in_touch(self, node: str) -> set[str]:
         """Return the nodes with volumes that lines and throttles join with a node; sources and valves part them."""
-        joints = [set(each.nodes(PortKind.THROUGH)) for each in self.components if each.stage is not Stage.CONTROL]
+        joints = [set(each.nodes(PortKind.THROUGH)) for each in self.components if each.stage is Stage.LINE]
         found, volumes = {node}, set(self.volume_nodes)
         while more := {other for joint in joints if joint & found for other in joint & volumes} - found:
             found |= more
@@ -176,12 +183,12 @@ class Circuit(Data):
             pressure = self.initial_pressures[node]
             if not isinstance(pressure, Balanced):
                 continue
-            if pressure.cylinder not in actuators:
+            if pressure.actuator not in actuators:
                 raise DataError(
-                    f"initial_pressures: node '{node}' is to balance '{pressure.cylinder}', "
-                    f"which is no cylinder; cylinders are {', '.join(actuators) or 'none'}"
+                    f"initial_pressures: node '{node}' is to balance '{pressure.actuator}', "
+                    f"which is no actuator; actuators are {', '.join(actuators) or 'none'}"
                 )
-            actuator = actuators[pressure.cylinder]
+            actuator = actuators[pressure.actuator]
             balancing = actuator.ports()[self.balanced_port(actuator)]
             if node not in self._in_touch(balancing):
                 raise DataError(

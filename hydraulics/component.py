@@ -198,6 +198,10 @@ class Actuator(Component, abstract=True):
     effort: ClassVar[str] = "force"
     load: ClassVar[str | None] = None
 
+    def loaded_ports(self) -> tuple[str, ...]:
+        """Return the ports whose pressures carry its load."""
+        return tuple(self.ports())
+
     def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
         """Return the pressure in Pa at a port at which it carries its load at the start, given the other ports'.
 

@@ -150,7 +150,7 @@ class CircuitEquations:
         balance = self._circuit.initial_pressures[nodes[limited]] if limited < len(nodes) else None
         if not isinstance(balance, Balanced):
             return ""
-        actuator = self._circuit.actuator(balance.cylinder)
+        actuator = self._circuit.actuator(balance.actuator)
         now = self._starting((self.parameters, parameters)).moment(actuator)
         return actuator.balance_advice(self._circuit.balanced_port(actuator), now)
 

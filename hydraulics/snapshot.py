@@ -196,7 +196,7 @@ class StartingSnapshot(Snapshot):
         pressure = self._circuit.initial_pressures[node]
         if not isinstance(pressure, Balanced):
             return self.values[f"{node}.initial_pressure"]
-        actuator = self._circuit.actuator(pressure.cylinder)
+        actuator = self._circuit.actuator(pressure.actuator)
         return actuator.balanced_pressure(self._circuit.balanced_port(actuator), self.moment(actuator))
 
 

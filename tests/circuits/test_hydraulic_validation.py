@@ -315,12 +315,12 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
     (
         "unknown cylinder",
         lambda: circuit(HOSE_A, HOSE_B, Cylinder(**CYLINDER), A=balanced("ram"), B=1e6),
-        "initial_pressures: node 'A' is to balance 'ram', which is no cylinder; cylinders are cylinder",
+        "initial_pressures: node 'A' is to balance 'ram', which is no actuator; actuators are cylinder",
     ),
     (
         "no cylinder",
         lambda: circuit(HOSE_A, A=balanced("ram")),
-        "initial_pressures: node 'A' is to balance 'ram', which is no cylinder; cylinders are none",
+        "initial_pressures: node 'A' is to balance 'ram', which is no actuator; actuators are none",
     ),
     (
         "both chambers balanced",
@@ -352,7 +352,7 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
         "Circuit: initial_pressures.A.pressure is 'high'; it must be a valid number, "
         "unable to parse string as a number",
     ),
-    ("balance of nothing", lambda: circuit(HOSE_A, A={}), "Balanced: cylinder is missing"),
+    ("balance of nothing", lambda: circuit(HOSE_A, A={}), "Balanced: actuator is missing"),
     (
         "wrong part",
         lambda: circuit({**HOSE_A.to_dict(), "volume": -1.0}, A=1e6),

@@ -1,0 +1,123 @@
+"""Hydraulic motors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal
+
+from hydraulics.component import Actuator, Flow, Port, Stage
+from hydraulics.displacement import DisplacementMachine, DrivenMachine
+from hydraulics.fluid import Array, NonNegative, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class _TwoWayMotor(DisplacementMachine, abstract=True):
+    """A motor with a fixed displacement, with leakage into its case too.
+
+    Attributes
+    ----------
+    a, b
+        Nodes; flow from a to b turns it forwards.
+    drain
+        Node of its case.
+    drain_leakage
+        Leakage from each of a and b into the case in m³/(s Pa).
+    """
+
+    stage: ClassVar[Stage] = Stage.ACTUATOR
+    ends: ClassVar[tuple[str, str]] = ("a", "b")
+    a: Port
+    b: Port
+    drain: Port
+    drain_leakage: Annotated[
+        NonNegative, Parameter("m3/(s.Pa)", "laminar leakage of each port into the case", tunable=True, usual=(0, 1e-8))
+    ] = 0.0
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return what it displaces, and what leaks."""
+        yield from super().flows(now)
+        case = now.pressure("drain")
+        for port in self.ends:
+            yield Flow(now["drain_leakage"] * (now.pressure(port) - case), port, "drain")
+
+
+class Motor(_TwoWayMotor, DrivenMachine, Actuator):
+    """A hydraulic motor whose shaft is that of something else, a joint of a mechanism, say.
+
+    Its laws are those of `hydraulics.displacement`.
+
+    Attributes
+    ----------
+    initial_load
+        Torque in N m on the shaft at the start, where pressures are balanced with it.
+    """
+
+    load: ClassVar[str | None] = "initial_load"
+    type: Literal["motor"] = "motor"
+    initial_load: Annotated[float, Parameter("N.m", "torque at the start")] = 0.0
+
+    def loaded_ports(self) -> tuple[str, ...]:
+        """Return the ports of its displacement."""
+        return self.ends
+
+    def balanced_pressure(self, port: str, now: Moment) -> Array:
+        """Return the pressure at which it carries its initial load, friction left aside."""
+        drop = now["initial_load"] / (now["gear_ratio"] * now["displacement"])
+        return now.pressure("b") + drop if port == "a" else now.pressure("a") - drop
+
+
+class InertialMotor(_TwoWayMotor):
+    """A hydraulic motor with a rotating inertia of its own and a load: J ω̇ = T − T_load.
+
+    Attributes
+    ----------
+    inertia
+        J in kg m² about the shaft outside the gear, the motor's own included.
+    initial_velocity
+        ω in rad/s at the start.
+    """
+
+    type: Literal["inertial-motor"] = "inertial-motor"
+    inertia: Annotated[Positive, Parameter("kg.m2", "inertia about the shaft", usual=(1e-8, 1e9))]
+    initial_velocity: Annotated[float, Parameter("rad/s", "angular velocity at the start")] = 0.0
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return the angular velocity."""
+        return (
+            Quantity("angular_velocity", "rad/s", nominal=10.0, description="angular velocity of the shaft"),
+        )
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the torque of the load."""
+        return (Quantity("load", "N.m", 0.0, description="torque of the load, against forward turning"),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return torque, flow and power."""
+        return (
+            Quantity("torque", "N.m", description="torque that the motor has on the shaft, friction taken off"),
+            Quantity("flow", "m3/s", description="flow from a to b, by the volume upstream"),
+            Quantity("power", "W", description="power given to the load"),
+        )
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:
+        """Return the angular acceleration in rad/s²."""
+        return {"angular_velocity": (self._torque(now) - now["load"]) / now["inertia"]}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return torque, flow and power."""
+        power = now["load"] * now["angular_velocity"]
+        return {"torque": self._torque(now), "flow": self._through(now), "power": power}
+
+    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+        """Return the angular velocity at the start."""
+        return {"angular_velocity": now["initial_velocity"]}
+
+    def energy(self, now: Moment) -> Array:
+        """Return the energy of the turning inertia in J."""
+        return 0.5 * now["inertia"] * now["angular_velocity"] ** 2
+
+    def work_rate(self, now: Moment) -> Array:
+        """Return what the load brings in in W, minus the power given to it."""
+        return -now["load"] * now["angular_velocity"]

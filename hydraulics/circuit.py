@@ -74,7 +74,7 @@ class Circuit(Data):
     @property
     def actuators(self) -> tuple[Actuator, ...]:
         """The components that move with a mechanism."""
-        return tuple(each for each in self.components if isinstance(each, Actuator))
+        return tuple(each for each in self.components if isinstance(each, Actuator) and each.moved)
 
     def actuator(self, name: str) -> Actuator:
         """Return the actuator of a name."""

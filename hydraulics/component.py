@@ -29,6 +29,7 @@ class PortKind(Enum):
     CHAMBER = "adds a volume to it that may vanish"
     HELD = "holds it at a pressure"
     SENSED = "reads its pressure"
+    DRAINED = "leaks into it"
 
 
 Port = Annotated[Name, PortKind.THROUGH]
@@ -45,6 +46,8 @@ OptionalPort = Annotated[Name | None, PortKind.THROUGH]
 """A field, with the default None, that names the node at a port through which oil flows where there is that port."""
 OptionalSensedPort = Annotated[Name | None, PortKind.SENSED]
 """A field, with the default None, that names a node whose pressure counts where there is that port."""
+OptionalDrainPort = Annotated[Name | None, PortKind.DRAINED]
+"""A field, with the default None, that names the node that a case leaks into; another port may be there as well."""
 
 
 class Stage(IntEnum):
@@ -198,6 +201,11 @@ class Actuator(Component, abstract=True):
     effort: ClassVar[str] = "force"
     load: ClassVar[str | None] = None
 
+    @property
+    def moved(self) -> bool:
+        """Whether it moves with something outside, and not as its own data say."""
+        return True
+
     def loaded_ports(self) -> tuple[str, ...]:
         """Return the ports whose pressures carry its load."""
         return tuple(self.ports())
@@ -247,6 +255,7 @@ def _check_ports(kind: type[Component]) -> None:
             PortKind.CHAMBER: ("volumes",),
             PortKind.HELD: ("held_pressures",),
             PortKind.SENSED: (),
+            PortKind.DRAINED: ("flows",),
         }[role]
         if needed and not kind.gives(*needed):
             raise DataError(

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import inf, pi
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from hydraulics.component import Component, Flow
+from hydraulics.component import Actuator, Component, Flow, OptionalDrainPort
 from hydraulics.data import DataError
-from hydraulics.fluid import Array, NonNegative, Positive
+from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
@@ -55,6 +55,10 @@ class DisplacementMachine(Component, abstract=True):
         Angular velocity of the machine's own shaft in rad/s within which friction changes its sign.
     gear_ratio
         Turns of the machine's own shaft for one of the shaft whose angular velocity and torque it tells.
+    drain
+        Node that its case leaks into, a tank's as a rule; None where the case does not leak.
+    drain_leakage
+        From each of both ports into the case, in m³/(s Pa).
     """
 
     ends: ClassVar[tuple[str, str]]
@@ -75,6 +79,18 @@ class DisplacementMachine(Component, abstract=True):
     gear_ratio: Annotated[
         Positive, Parameter("1", "turns of its own shaft for one of the shaft outside", usual=(1e-3, 1e4))
     ] = 1.0
+    drain: OptionalDrainPort = None
+    drain_leakage: Annotated[
+        OptionalPositive,
+        Parameter("m3/(s.Pa)", "laminar leakage of each port into the case", tunable=True, usual=(1e-18, 1e-8)),
+    ] = None
+
+    @model_validator(mode="after")
+    def _drains_somewhere(self) -> Self:
+        if (self.drain is None) != (self.drain_leakage is None):
+            given, missing = ("drain_leakage", "drain") if self.drain is None else ("drain", "drain_leakage")
+            raise ValueError(f"{given} is {getattr(self, given)}, but {missing} is missing; both are given or none")
+        return self
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -87,10 +103,16 @@ class DisplacementMachine(Component, abstract=True):
         first, second = self.ends
         yield Flow(self._displaced(now), first, second)
         yield Flow(now["leakage"] * self._drop(now), first, second)
+        for port in self.ends if "drain_leakage" in now else ():
+            yield Flow(now["drain_leakage"] * (now.pressure(port) - now.pressure("drain")), port, "drain")
+
+    def _turning(self, now: Moment) -> Array:
+        """Return the angular velocity of the shaft outside in rad/s."""
+        return now["angular_velocity"]
 
     def _speed(self, now: Moment) -> Array:
         """Return ω of its own shaft in rad/s."""
-        return now["gear_ratio"] * now["angular_velocity"]
+        return now["gear_ratio"] * self._turning(now)
 
     def _drop(self, now: Moment) -> Array:
         """Return Δp in Pa."""
@@ -117,22 +139,30 @@ class DisplacementMachine(Component, abstract=True):
         return now["gear_ratio"] * own
 
 
-class DrivenMachine(DisplacementMachine, abstract=True):
-    """A machine whose shaft is turned from outside.
+class DrivenMachine(DisplacementMachine, Actuator, abstract=True):
+    """A machine whose shaft turns with something else: a joint of a mechanism, by a signal, or at a speed.
 
     Attributes
     ----------
     speed
-        Angular velocity in rad/s where nothing drives it.
+        Angular velocity of the shaft in rad/s, whatever torque that takes; None where it is an input.
     """
 
     motion: ClassVar[tuple[str, ...]] = ("angular_velocity",)
     effort: ClassVar[str] = "torque"
-    speed: float = 0.0
+    speed: Annotated[
+        float | None, Parameter("rad/s", "angular velocity of the shaft", tunable=True, usual=(-1e3, 1e3))
+    ] = None
+
+    @property
+    def moved(self) -> bool:
+        """Whether its angular velocity is an input."""
+        return self.speed is None
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the shaft's angular velocity; where nothing drives it, it is the speed that is given."""
-        return (Quantity("angular_velocity", "rad/s", self.speed, description="angular velocity of the shaft"),)
+        """Return the shaft's angular velocity where that is not given."""
+        turning = Quantity("angular_velocity", "rad/s", 0.0, description="angular velocity of the shaft")
+        return (turning,) if self.moved else ()
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return torque, flow and power."""
@@ -146,7 +176,14 @@ class DrivenMachine(DisplacementMachine, abstract=True):
     def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
         """Return torque, flow and power."""
         torque = self._torque(now)
-        return {"torque": torque, "flow": self._through(now), "power": torque * now["angular_velocity"]}
+        return {"torque": torque, "flow": self._through(now), "power": torque * self._turning(now)}
+
+    def work_rate(self, now: Moment) -> Array | float:
+        """Return the power in W of what keeps its speed; what drives its input tells its own."""
+        return -self._torque(now) * self._turning(now) if "speed" in now else 0.0
+
+    def _turning(self, now: Moment) -> Array:
+        return now["speed"] if "speed" in now else now["angular_velocity"]
 
 
 def catalogue_displacement(volume: float) -> float:

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from hydraulics.component import Actuator, Flow, Port, Stage
+from hydraulics.component import Port, Stage
 from hydraulics.displacement import DisplacementMachine, DrivenMachine
-from hydraulics.fluid import Array, NonNegative, Positive
+from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
 from hydraulics.quantity import Quantity
 
 
 class _TwoWayMotor(DisplacementMachine, abstract=True):
-    """A motor with a fixed displacement, with leakage into its case too.
+    """A motor with a fixed displacement.
 
     Attributes
     ----------
     a, b
         Nodes; flow from a to b turns it forwards.
-    drain
-        Node of its case.
-    drain_leakage
-        Leakage from each of a and b into the case in m³/(s Pa).
     """
 
     stage: ClassVar[Stage] = Stage.ACTUATOR
     ends: ClassVar[tuple[str, str]] = ("a", "b")
     a: Port
     b: Port
-    drain: Port
-    drain_leakage: Annotated[
-        NonNegative, Parameter("m3/(s.Pa)", "laminar leakage of each port into the case", tunable=True, usual=(0, 1e-8))
-    ] = 0.0
-
-    def flows(self, now: Moment) -> Iterable[Flow]:
-        """Return what it displaces, and what leaks."""
-        yield from super().flows(now)
-        case = now.pressure("drain")
-        for port in self.ends:
-            yield Flow(now["drain_leakage"] * (now.pressure(port) - case), port, "drain")
 
 
-class Motor(_TwoWayMotor, DrivenMachine, Actuator):
+class Motor(_TwoWayMotor, DrivenMachine):
     """A hydraulic motor whose shaft is that of something else, a joint of a mechanism, say.
 
     Its laws are those of `hydraulics.displacement`.
@@ -85,9 +70,7 @@ class InertialMotor(_TwoWayMotor):
 
     def states(self) -> tuple[Quantity, ...]:
         """Return the angular velocity."""
-        return (
-            Quantity("angular_velocity", "rad/s", nominal=10.0, description="angular velocity of the shaft"),
-        )
+        return (Quantity("angular_velocity", "rad/s", nominal=10.0, description="angular velocity of the shaft"),)
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the torque of the load."""

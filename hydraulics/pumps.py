@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from hydraulics.component import Actuator, Port, Stage
+from hydraulics.component import Port, Stage
 from hydraulics.displacement import DrivenMachine
 
 
-class Pump(DrivenMachine, Actuator):
+class Pump(DrivenMachine):
     """A pump with a fixed displacement; its laws are those of `hydraulics.displacement`.
-
-    Its shaft turns at a speed that is given, or by whatever drives its input: a signal, or a joint of a mechanism, which
-    its torque then acts on.
 
     Attributes
     ----------

@@ -9,8 +9,8 @@ the Institution of Mechanical Engineers 198 B (1984)]:
     Q = x D ω + k Δp,   T = x D Δp − c ω − (C D |Δp| + T_c) sgn ω,
 
 where k, c and C D stand for what the papers write by the viscosity, D C_s / μ, D C_v μ and D C_f, and friction goes by
-the whole displacement. The shaft's power T ω and the losses k Δp², c ω² and (C D |Δp| + T_c) |ω| are what the oil gives,
-Q Δp, but for the work that it takes to compress it.
+the whole displacement. The shaft's power T ω and the losses k Δp², c ω² and (C D |Δp| + T_c) |ω| are what the oil
+gives, Q Δp, but for the work that it takes to compress it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pumps and motors: their laws in closed form, what they lose, runs against an integration of their equations by SciPy."""
+"""Pumps and motors: their laws in closed form, their losses, runs against an integration by SciPy."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_loads_that_no_pressure_balances_are_told(
     load: float, given: str, balancing: str, areas: tuple[float, float], verb: str
 ) -> None:
     data = changed("cylinder", initial_load=load).to_dict()
-    starts = {given: 1e5, balancing: {"cylinder": "cylinder"}, "V1": 1e6}
+    starts = {given: 1e5, balancing: {"actuator": "cylinder"}, "V1": 1e6}
     model = CoupledModel(
         name="alone",
         systems={"circuit": Circuit.from_dict({**data, "initial_pressures": starts})},

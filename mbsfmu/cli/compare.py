@@ -34,7 +34,7 @@ def command(
     debug: bool,  # noqa: ARG001
     **given: Unpack[ComparisonKeywords],
 ) -> None:
-    """Run MODEL monolithically and coupled, and say what coupling costs.
+    """Run MODEL monolithically and coupled, and say what coupling costs, and what the step.
 
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
@@ -78,6 +78,7 @@ def _print_comparison(comparison: Comparison) -> None:
             shown(run.step),
             run.status,
             shown(run.worst_error),
+            shown(run.worst_total),
             shown(run.energy_residual),
             shown(run.energy_residual_share),
             shown(run.wall_seconds),
@@ -86,11 +87,13 @@ def _print_comparison(comparison: Comparison) -> None:
         for run in comparison.runs
     ]
     residual = ["energy residual [J]", "[of exchanged]"]
-    columns = ["algorithm", "step [s]", "status", "error [relative]", *residual, "wall [s]", ""]
+    columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "wall [s]", ""]
     print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items()]
     print_table("observed order", ["algorithm", "order"], rows)
     if comparison.stability:
         rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
         print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
+    if comparison.step_verdict:
+        say(comparison.step_verdict)
     say(comparison.verdict)

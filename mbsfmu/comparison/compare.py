@@ -19,6 +19,7 @@ from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit
+from mbsfmu.comparison.tight import TightRun, tight_run
 from mbsfmu.cosim.algorithms import ITERATED
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
@@ -39,6 +40,9 @@ def compare(
     **given: Unpack[ComparisonKeywords],
 ) -> Comparison:
     """Run a model monolithically and coupled, with every algorithm and communication step.
+
+    The monolithic run of the same internal step says what the coupling costs; a tight run, of an adaptive solver, what
+    step and coupling cost together.
 
     Parameters
     ----------
@@ -69,21 +73,24 @@ def compare(
     begin = clock.process_time()
     result = simulation.run(chosen.stop)
     spent = clock.process_time() - begin
-    outputs = {v.name: v.unit for v in simulation.variables if v.causality is Causality.OUTPUT}
-    reference = Reference(result.time, {output: result[output] for output in outputs})
+    outputs = [variable for variable in simulation.variables if variable.causality is Causality.OUTPUT]
+    reference = Reference.of(result, {output.name: output.nominal or 1.0 for output in outputs})
+    tight = tight_run(model, chosen.formulation, chosen.steps, chosen.accuracy, reference)
     export_units = partial(export, model, layout="separate", backend=chosen.backend, **inner)
-    runs, limits, interrupted = _coupled_runs(chosen, export_units, reference, workers, progress)
+    runs, limits, interrupted = _coupled_runs(chosen, export_units, reference, tight, workers, progress)
+    units, finest = {output.name: output.unit for output in outputs}, tight.on(internal)
     made = Comparison(
         model.name,
         model.description,
         result.formulation,
-        {**result.summary(), "cpu_seconds": spent},
-        outputs,
+        {**result.summary(), "cpu_seconds": spent, "error": finest.errors(result) if finest else dict.fromkeys(units)},
+        units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},
-        gather_curves(result, outputs, runs),
+        gather_curves(result, units, runs),
         chosen.accuracy,
         limits,
+        tight,
     )
     if interrupted:
         raise ComparisonInterrupted(made, len(chosen.steps) * len(chosen.algorithms))
@@ -94,6 +101,7 @@ def _coupled_runs(
     chosen: ComparisonOptions,
     export_units: Callable[[Path], list[Path]],
     reference: Reference,
+    tight: TightRun,
     workers: int | None,
     progress: Callable[[float], None] | None,
 ) -> tuple[list[Run], dict[str, StabilityLimit], bool]:
@@ -106,13 +114,24 @@ def _coupled_runs(
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name, local_executor(workers) as executor:
             package, file = export_units(Path(name))[-1], Path(name) / "reference.npz"
             reference.save(file)
-            tasks = [Task(package, file, *each, float(reference.time[-1])) for each in wanted]
+            grids = {step: _saved(tight, step, Path(name)) for step in chosen.steps}
+            tasks = [Task(package, file, grids[each[1]], *each, float(reference.time[-1])) for each in wanted]
             shares = Shares(progress, len(tasks) + (len(chosen.algorithms) if chosen.stability else 0))
             runs = run_all(executor, make_run, tasks, shares)
             limits = _limits(executor, tasks, runs, shares) if chosen.stability else {}
     except CallsInterrupted as ended:
         return runs or ended.outcomes, limits, True
     return runs, limits, False
+
+
+def _saved(tight: TightRun, step: float, folder: Path) -> Path | None:
+    """Write the tight run on a grid that has the times of a step in s; None where there is no tight run."""
+    outputs = tight.on(step)
+    if outputs is None:
+        return None
+    file = folder / f"tight-{step!r}.npz"
+    outputs.save(file)
+    return file
 
 
 def _coupled(runs: Sequence[Run], algorithm: str, internal: float) -> list[Run]:
@@ -136,7 +155,7 @@ def _limit(search: tuple[Task, dict[float, bool]]) -> StabilityLimit:
     task, known = search
 
     def is_stable(step: float) -> bool:
-        return make_run(replace(task, step=step)).status == "ok"
+        return make_run(replace(task, step=step, tight=None)).status == "ok"
 
     coarsest = max(*known, min(_COARSER * max(known), task.stop / _FEWEST_STEPS))
     return stability_limit(is_stable, known, min(known) / _FINER, coarsest)

@@ -1,4 +1,4 @@
-"""Coupled runs beside the monolithic one, and what follows from them."""
+"""Coupled runs beside the monolithic and the tight one, and what follows from them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.comparison.cost import cheapest_run, verdict
+from mbsfmu.comparison.cost import cheapest_run, step_verdict, verdict
 from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run, curve_times
 from mbsfmu.comparison.stability import StabilityLimit
+from mbsfmu.comparison.tight import TightRun
 from mbsfmu.trajectory import Trajectory
 
 
 @dataclass
 class Comparison:
-    """Coupled runs beside the monolithic one.
+    """Coupled runs beside the monolithic and the tight one.
 
     Attributes
     ----------
     model, description, formulation
         What was compared.
     reference
-        Summary of the monolithic run, with its `cpu_seconds`.
+        Summary of the monolithic run, with its `cpu_seconds`, and as `error` how far each output is from the tight run
+        at most, relative to its range: what the step costs.
     outputs
         Names and units of the compared outputs.
     runs
@@ -37,6 +39,8 @@ class Comparison:
         Largest error wanted, relative to the range of an output.
     stability
         Where each algorithm becomes unstable, if that was asked for.
+    tight
+        The run that stands for the truth.
     """
 
     model: str
@@ -49,6 +53,7 @@ class Comparison:
     curves: dict[str, Any]
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
+    tight: TightRun = field(default_factory=TightRun)
 
     def __repr__(self) -> str:
         algorithms = ", ".join(self.order)
@@ -64,6 +69,11 @@ class Comparison:
         """Which setting is cheapest for the wanted accuracy, in one sentence."""
         return verdict(self.runs, self.order, self.accuracy, self.reference)
 
+    @property
+    def step_verdict(self) -> str:
+        """What the step costs, in one sentence or two."""
+        return step_verdict(self.reference, self.tight)
+
     def to_dict(self, curves: bool = False) -> dict[str, Any]:
         """Return what `compare --json` writes; with the curves for the report."""
         cheapest = self.cheapest
@@ -78,6 +88,8 @@ class Comparison:
             "accuracy": self.accuracy,
             "cheapest": None if cheapest is None else {"algorithm": cheapest.algorithm, "step": cheapest.step},
             "verdict": self.verdict,
+            "step_verdict": self.step_verdict,
+            "tight": self.tight.to_dict(),
             "stability": {name: asdict(limit) for name, limit in self.stability.items()},
         }
         return {**result, "curves": self.curves} if curves else result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.comparison.run import Run
+from mbsfmu.comparison.tight import TightRun
 
 
 def observed_order(runs: Sequence[Run]) -> float | None:
@@ -21,7 +22,7 @@ def observed_order(runs: Sequence[Run]) -> float | None:
 
 def cheapest_run(runs: Sequence[Run], accuracy: float) -> Run | None:
     """Return the run of least processor time of those whose error is at most `accuracy`; None where there is none."""
-    good = [run for run in runs if run.worst_error is not None and run.worst_error <= accuracy]
+    good = [run for run in runs if run.judged is not None and run.judged <= accuracy]
     return min(good, key=lambda run: run.cpu_seconds, default=None)
 
 
@@ -44,24 +45,56 @@ def verdict(
     if best is not None:
         return (
             f"For {wanted} the cheapest is {best.algorithm} with a step of {best.step:.3g} s: "
-            f"{100 * (best.worst_error or 0.0):.2g} % in {best.cpu_seconds:.2g} s "
+            f"{100 * (best.judged or 0.0):.2g} % in {best.cpu_seconds:.2g} s "
             f"of processor time, beside {reference['cpu_seconds']:.2g} s of the monolithic run."
         )
-    left = [run for run in runs if run.worst_error is not None]
+    left = [run for run in runs if run.judged is not None]
     if not left:
         return f"No run reaches {wanted}: all of them diverge."
-    nearest = min(left, key=lambda run: run.worst_error or 0.0)
-    error = nearest.worst_error or 0.0
+    nearest = min(left, key=lambda run: run.judged or 0.0)
+    error = nearest.judged or 0.0
     sentence = (
         f"No run reaches {wanted}; nearest comes {nearest.algorithm} with a step of {nearest.step:.3g} s and "
         f"{100 * error:.2g} %"
     )
+    alone = _worst(reference)[1]
+    if nearest.worst_total is not None and alone > accuracy:
+        return f"{sentence}; the internal step alone costs {100 * alone:.2g} %, so that smaller ones are needed first."
     slope = order.get(nearest.algorithm)
     if slope is None or slope < 0.5:
         return f"{sentence}."
     return (
         f"{sentence}; by its observed order it takes a step of about {_needed(nearest.step, error, accuracy, slope)} s."
     )
+
+
+def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
+    """Say in one sentence what the step of a monolithic run costs, or why that is not known.
+
+    Parameters
+    ----------
+    reference
+        Summary of the monolithic run; `error` has how far its outputs are from the tight run.
+    tight
+        The tight run.
+    """
+    if not tight.solver:
+        return f"{tight.doubt[:1].upper()}{tight.doubt[1:]}." if tight.doubt else ""
+    output, error = _worst(reference)
+    if not output:
+        return ""
+    doubt = f"; {tight.doubt}" if tight.doubt else f", which is right to {100 * tight.worst_uncertainty:.1g} %"
+    return (
+        f"The step of {reference['step']:.3g} s by itself costs {100 * error:.2g} % ({output}), measured against "
+        f"{tight.formulation} with {tight.solver} and a tolerance of {tight.tolerance:.1g}{doubt}."
+    )
+
+
+def _worst(reference: Mapping[str, Any]) -> tuple[str, float]:
+    """Return which output the step costs most, and its error; no name and zero where that is not known."""
+    errors = {name: error for name, error in reference.get("error", {}).items() if error is not None}
+    output = max(errors, key=lambda name: errors[name], default="")
+    return output, errors.get(output, 0.0)
 
 
 def _needed(step: float, error: float, accuracy: float, order: float) -> str:

@@ -30,8 +30,8 @@ class ComparisonKeywords(TypedDict, total=False):
 class ComparisonOptions(Options):
     """Options of a comparison.
 
-    All runs take the same largest internal step, the smallest communication step, so that what differs is the
-    coupling alone.
+    All runs take the same largest internal step, the smallest communication step, so that what differs from the
+    monolithic one is the coupling alone; what differs from the tight run is what coupling and step cost together.
 
     Raises
     ------
@@ -61,7 +61,8 @@ class ComparisonOptions(Options):
     accuracy: Annotated[
         float,
         Number(
-            "Largest error wanted, relative to the range of an output: which setting is cheapest for it is told",
+            "Largest error wanted of coupling and step together, relative to the range of an output: which setting is "
+            "cheapest for it is told",
             bounds=POSITIVE,
         ),
     ] = ACCURACY

@@ -34,7 +34,10 @@ class Run:
     status
         `ok`, or `diverged` with the reason in `message`.
     error
-        For each output, the largest deviation from the reference over time, relative to the reference's range.
+        For each output, the largest deviation from the monolithic run of the same internal step over time, relative to
+        that one's range: what the coupling costs.
+    error_total
+        The same from the tight run: what coupling and step cost together; None for each output where that is not known.
     energy_residual, energy_residual_share
         Largest residual energy of the power bonds in J, and as a share of the energy exchanged; None without bonds.
     steps, rollbacks
@@ -58,12 +61,26 @@ class Run:
     rollbacks: int = 0
     cpu_seconds: float = 0.0
     energy_residual_share: float | None = None
+    error_total: Mapping[str, float | None] = field(default_factory=dict)
     curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
 
     @property
     def worst_error(self) -> float | None:
-        """The largest of the errors; None where the run diverged."""
-        values = [value for value in self.error.values() if value is not None]
+        """The largest of the errors of the coupling; None where the run diverged."""
+        return self._worst(self.error)
+
+    @property
+    def worst_total(self) -> float | None:
+        """The largest of the errors of coupling and step together; None where it diverged, or that is not known."""
+        return self._worst(self.error_total)
+
+    @property
+    def judged(self) -> float | None:
+        """The error that the run is judged by: of coupling and step, or of the coupling where only that is known."""
+        return self.worst_error if self.worst_total is None else self.worst_total
+
+    def _worst(self, errors: Mapping[str, float | None]) -> float | None:
+        values = [value for value in errors.values() if value is not None]
         return max(values) if self.status == "ok" and values else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,14 +94,16 @@ class Task:
 
     Attributes
     ----------
-    package, reference
-        The SSP file, and what `Reference.save` wrote.
+    package, reference, tight
+        The SSP file, and what `Reference.save` wrote of the monolithic and the tight run; None where there is no tight
+        run.
     algorithm, step, stop
         One of `CHOICES`, communication step and end in s.
     """
 
     package: Path
     reference: Path
+    tight: Path | None
     algorithm: str
     step: float
     stop: float
@@ -104,6 +123,7 @@ def make_run(task: Task) -> Run:
     reference = load_reference(task.reference)
     errors = reference.errors(result)
     message = message or lost_output(errors)
+    totals = dict.fromkeys(errors) if message or task.tight is None else load_reference(task.tight).errors(result)
     return Run(
         task.algorithm,
         task.step,
@@ -116,6 +136,7 @@ def make_run(task: Task) -> Run:
         rollbacks=result.rollbacks,
         cpu_seconds=spent,
         energy_residual_share=_finite(result.energy_residual_share),
+        error_total=totals,
         curves=_curves(result, curve_times(reference.time), list(errors)),
     )
 

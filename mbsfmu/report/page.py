@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from mbsfmu.files import complete_file
-from mbsfmu.report.plots import energy_over_time, error_over_cost, error_over_step, over_time
+from mbsfmu.report.plots import energy_over_time, error_over_cost, error_over_step, over_time, total_error
 
 
 def write_report(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -27,6 +27,8 @@ def write_report(comparison: Mapping[str, Any], path: str | os.PathLike[str]) ->
     """
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = _number
+    environment.filters["percent"] = lambda share: _number(None if share is None else 100 * share)
+    environment.filters["total"] = total_error
     template = importlib.resources.files("mbsfmu.report").joinpath("page.html").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
         **{**comparison, "headline": headline(comparison), "plots": _plots(comparison)}
@@ -74,10 +76,16 @@ def _plots(comparison: Mapping[str, Any]) -> dict[str, Any]:
     residual = {key: curves["energy_residual"][key] for key in shown if key in curves["energy_residual"]}
     return {
         "signals": signals,
-        "error": Markup(error_over_step(comparison["runs"], comparison["order"])),
+        "error": Markup(error_over_step(comparison["runs"], comparison["order"], _cost_of_step(comparison))),
         "cost": Markup(error_over_cost(comparison["runs"], comparison["order"], comparison["accuracy"])),
         "energy": Markup(energy_over_time(curves["time"], residual)) if residual else None,
     }
+
+
+def _cost_of_step(comparison: Mapping[str, Any]) -> float | None:
+    """Return the largest error of any output that the step has by itself; None where that is not known."""
+    errors = [error for error in comparison["reference"].get("error", {}).values() if error is not None]
+    return max(errors, default=None)
 
 
 def _shown_runs(comparison: Mapping[str, Any]) -> Sequence[str]:

@@ -76,8 +76,18 @@ def over_time(time: Sequence[float], signals: Mapping[str, Sequence[float]], nam
     return _svg(figure, axes)
 
 
-def error_over_step(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float | None]) -> str:
-    """Return the largest relative error over the communication step, with the observed order in the legend."""
+def total_error(run: Mapping[str, Any]) -> float | None:
+    """Return the largest error of coupling and step together; None where that is not known."""
+    return max((error for error in run["error_total"].values() if error is not None), default=None)
+
+
+def error_over_step(
+    runs: Sequence[Mapping[str, Any]], order: Mapping[str, float | None], cost_of_step: float | None
+) -> str:
+    """Return the largest error of the coupling over the communication step, with the observed order in the legend.
+
+    A line marks what the step costs by itself, where that is known.
+    """
     figure, axes = _figure(1, 4.2)
     axis = axes[0]
     for index, (algorithm, slope) in enumerate(order.items()):
@@ -91,6 +101,8 @@ def error_over_step(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float
         steps, errors = zip(*points, strict=True)
         label = algorithm if slope is None else f"{algorithm}: order {slope:.2f}"
         axis.loglog(steps, errors, "o-", color=_colour(index), linewidth=1.6, markersize=5, label=label)
+    if cost_of_step:
+        axis.axhline(cost_of_step, color=REFERENCE, linewidth=1.2, linestyle="--", label="cost of the step")
     axis.set_xlabel("communication step [s]")
     axis.set_ylabel("largest relative error")
     axis.grid(visible=True, which="minor", color=_INK, alpha=0.12, linewidth=0.5)
@@ -98,12 +110,15 @@ def error_over_step(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float
 
 
 def error_over_cost(runs: Sequence[Mapping[str, Any]], order: Mapping[str, float | None], accuracy: float) -> str:
-    """Return the largest relative error over the processor time of a run in s; a line marks the wanted accuracy."""
+    """Return the largest relative error over the processor time of a run in s; a line marks the wanted accuracy.
+
+    The error is that of coupling and step together, or of the coupling alone where only that is known.
+    """
     figure, axes = _figure(1, 4.2)
     axis = axes[0]
     for index, algorithm in enumerate(order):
         points = sorted(
-            (run["cpu_seconds"], max(run["error"].values()))
+            (run["cpu_seconds"], total_error(run) or max(run["error"].values()))
             for run in runs
             if run["algorithm"] == algorithm and run["status"] == "ok"
         )

@@ -184,7 +184,7 @@ class RunOptions(Options):
         The tolerances say all that others do of when an iteration has converged, and of how far loops may open.
         """
         solver, rule = self.method
-        changes: dict[str, Any] = dict(self._completed_own())
+        changes: dict[str, Any] = {"solver": solver.meant(self.solver), **dict(self._completed_own())}
         limits = self.tolerances or Tolerances()
         if self.newton_tolerance is not None:
             limits = replace(limits, coordinates=10.0 * self.newton_tolerance, states=self.newton_tolerance)

@@ -116,6 +116,11 @@ class Solver(ABC):
         """Make the solver of a name, with the options of its own."""
         return cls(formulation, step, **options)
 
+    @classmethod
+    def meant(cls, name: str) -> str:
+        """Return what a name means where it has several names."""
+        return name
+
     @property
     @abstractmethod
     def name(self) -> str:

@@ -117,9 +117,7 @@ class Study:
     def _held_against_reference(self, point: Point, result: CosimulationResult) -> Row:
         options = {"formulation": point.settings["formulation"], **self.inner}
         alone = self._simulate(point, options)
-        errors = Reference(alone.time, {output: alone[output] for output in self.outputs if output in alone}).errors(
-            result
-        )
+        errors = Reference.of(alone, {output: 1.0 for output in self.outputs if output in alone}).errors(result)
         row: Row = {f"error.{output}": error for output, error in errors.items()} | {"error": max(errors.values())}
         lost = lost_output(errors)
         return {**row, "status": "diverged", "message": lost} if lost else row

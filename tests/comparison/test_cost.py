@@ -54,6 +54,19 @@ def test_sentence_says_what_the_nearest_would_need() -> None:
     assert verdict(RUNS, {"newton": None}, 0.000125, REFERENCE).endswith("0.002 s and 1.2 %.")
 
 
+def test_runs_are_judged_with_the_error_of_the_step() -> None:
+    """Where that is known: the coupling alone says less than what a user of the result meets."""
+    judged = [run("jacobi", 2e-3, 0.08, 2.0), run("jacobi", 1e-3, 0.04, 4.0)]
+    for each, total in zip(judged, (0.03, 0.06), strict=True):
+        each.error_total = {"a.x": total}
+    assert cheapest_run(judged, 0.05) is judged[0]
+    reference = {**REFERENCE, "error": {"a.x": 0.02}}
+    assert verdict(judged, {"jacobi": 1.0}, 0.01, reference) == (
+        "No run reaches an error of at most 1 %; nearest comes jacobi with a step of 0.002 s and 3 %; the internal "
+        "step alone costs 2 %, so that smaller ones are needed first."
+    )
+
+
 def test_sentence_where_everything_diverged() -> None:
     assert verdict(RUNS[5:], {}, 0.01, REFERENCE) == "No run reaches an error of at most 1 %: all of them diverge."
 

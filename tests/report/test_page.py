@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from mbsfmu.comparison import Comparison, Run, StabilityLimit
+from mbsfmu.comparison.tight import TightRun
 from mbsfmu.report import write_report
 
 TIMES = [0.0, 0.5, 1.0]
 MONOLITHIC = {"crank.angle": [0.0, 1.0, 2.0], "cylinder.length": [1.0, 1.5, 1.2]}
 UNITS = {"crank.angle": "rad", "cylinder.length": "m"}
-COLUMNS = 7  # algorithm, step, status, two outputs, residual energy, time
+COLUMNS = 8  # algorithm, step, status, two outputs, both with the step's, residual energy, time
 ERRORS = {"jacobi": {1e-3: 0.04, 5e-4: 0.02}, "gauss-seidel": {1e-3: 0.008, 5e-4: 0.004}}
+STEP_ERROR = 0.001
 
 
 def run(algorithm: str, step: float, message: str = "") -> Run:
@@ -34,6 +36,7 @@ def run(algorithm: str, step: float, message: str = "") -> Run:
         0.25,
         message,
         cpu_seconds=0.5 * 1e-3 / step,
+        error_total=dict.fromkeys(errors) if message else {"crank.angle": worst, "cylinder.length": worst + STEP_ERROR},
         curves=curves,
     )
 
@@ -55,6 +58,7 @@ def comparison(
         "actuator_work_min": -31.0,
         "wall_seconds": 1.75,
         "cpu_seconds": 1.5,
+        "error": {**dict.fromkeys(UNITS, 0.0), "crank.angle": STEP_ERROR / 2, "cylinder.length": STEP_ERROR},
     }
     signals = {
         name: {"monolithic": values, **{key: each.curves[name] for key, each in keys.items()}}
@@ -63,7 +67,10 @@ def comparison(
     residual = {key: [0.0, 0.1, 0.2] for key, each in keys.items() if bonds and each.energy_residual is not None}
     order = {"jacobi": 1.04, "gauss-seidel": None}
     curves = {"time": TIMES, "signals": signals, "energy_residual": residual}
-    return Comparison(model, description, "double-step", reference, UNITS, list(runs), dict(order), curves)
+    tight = TightRun(
+        "dca", "rodas5p", 1e-6, {**dict.fromkeys(UNITS, 0.0), "crank.angle": 2e-6, "cylinder.length": 4e-6}
+    )
+    return Comparison(model, description, "double-step", reference, UNITS, list(runs), dict(order), curves, tight=tight)
 
 
 class Page(HTMLParser):
@@ -111,6 +118,12 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
+
+    @property
+    def runs(self) -> list[list[str]]:
+        """The rows of the table of coupled runs and what follows; those of the outputs stand before it."""
+        (first,) = (index for index, row in enumerate(self.rows) if row[:2] == ["algorithm", "step [s]"])
+        return self.rows[first:]
 
     def count(self, tag: str) -> int:
         return sum(name == tag for name, _ in self.tags)
@@ -197,13 +210,13 @@ def test_page_without_power_bonds_has_no_energy_plot(write: Write) -> None:
 
 
 def test_table_has_a_row_a_run_with_errors_in_percent(page: Page) -> None:
-    header, *rows = page.rows
+    header, *rows = page.runs
     assert header[3:5] == ["crank.angle [%]", "cylinder.length [%]"]
     assert rows == [
-        ["jacobi", "0.001", "ok", "4", "2", "0.5", "0.25"],
-        ["jacobi", "0.0005", "ok", "2", "1", "0.25", "0.25"],
-        ["gauss-seidel", "0.001", "ok", "0.8", "0.4", "0.1", "0.25"],
-        ["gauss-seidel", "0.0005", "ok", "0.4", "0.2", "0.05", "0.25"],
+        ["jacobi", "0.001", "ok", "4", "2", "4.1", "0.5", "0.25"],
+        ["jacobi", "0.0005", "ok", "2", "1", "2.1", "0.25", "0.25"],
+        ["gauss-seidel", "0.001", "ok", "0.8", "0.4", "0.9", "0.1", "0.25"],
+        ["gauss-seidel", "0.0005", "ok", "0.4", "0.2", "0.5", "0.05", "0.25"],
     ]
 
 
@@ -217,7 +230,7 @@ def test_headline_tells_the_best_and_by_how_much(page: Page) -> None:
 
 def test_page_says_what_the_wanted_accuracy_costs(page: Page) -> None:
     assert (
-        "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.8 % in 0.5 s of processor "
+        "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.9 % in 0.5 s of processor "
         "time, beside 1.5 s of the monolithic run."
     ) in page.text
     assert "processor time [s]" in page.comments
@@ -241,6 +254,33 @@ def test_reference_is_summed_up(page: Page) -> None:
         assert fact in text
 
 
+def test_cost_of_the_step_is_told(page: Page) -> None:
+    """Of each output, in percent, and of the worst one in a sentence; a line among the errors of the coupling."""
+    assert page.rows[:3] == [
+        ["output", "cost of the step [%]", "known to [%]"],
+        ["crank.angle", "0.05", "0.0002"],
+        ["cylinder.length", "0.1", "0.0004"],
+    ]
+    assert (
+        "The step of 0.0005 s by itself costs 0.1 % (cylinder.length), measured against dca with rodas5p and a "
+        "tolerance of 1e-06, which is right to 0.0004 %."
+    ) in page.text
+    assert "cost of the step" in page.comments
+
+
+def test_page_without_a_tight_run_says_why(write: Write) -> None:
+    made = comparison()
+    made.tight = TightRun(doubt="what the step costs is not known, for it is so")
+    made.reference["error"] = dict.fromkeys(UNITS)
+    for each in made.runs:
+        each.error_total = dict.fromkeys(UNITS)
+    page = write(made)
+    assert "What the step costs is not known, for it is so." in page.text
+    assert [row[5] for row in page.runs[1:]] == ["–"] * 4
+    assert "cost of the step" not in page.comments
+    assert "0.8 % in 0.5 s of processor time" in page.text, "judged by the coupling alone"
+
+
 def test_reference_without_a_drift_has_a_dash(write: Write) -> None:
     made = comparison()
     made.reference["energy_drift_max"] = None
@@ -250,17 +290,17 @@ def test_reference_without_a_drift_has_a_dash(write: Write) -> None:
 def test_diverged_run_says_why(write: Write) -> None:
     runs = [run("jacobi", 1e-3, "crank.angle is off by 140 % of its range"), run("gauss-seidel", 1e-3)]
     page = write(comparison(runs))
-    assert page.rows[1] == ["jacobi", "0.001", "diverged", "crank.angle is off by 140 % of its range", "–", "0.25"]
+    assert page.runs[1] == ["jacobi", "0.001", "diverged", "crank.angle is off by 140 % of its range", "–", "0.25"]
     spans = [int(attributes["colspan"]) for tag, attributes in page.tags if "colspan" in attributes]
-    assert spans == [2]
-    assert len(page.rows[0]) == COLUMNS == len(page.rows[1]) - 1 + 2
+    assert spans == [3]
+    assert len(page.runs[0]) == COLUMNS == len(page.runs[1]) - 1 + 3
     assert "jacobi diverges at 0.001 s." in page.text
     assert "times less" not in page.text
 
 
 def test_page_is_made_where_every_run_diverged(write: Write) -> None:
     page = write(comparison([run("jacobi", 5e-4, "lost"), run("jacobi", 1e-3, "lost")]))
-    assert [row[2:4] for row in page.rows[1:]] == [["diverged", "lost"], ["diverged", "lost"]]
+    assert [row[2:4] for row in page.runs[1:]] == [["diverged", "lost"], ["diverged", "lost"]]
     assert "jacobi diverges at 0.0005 s." in page.text
     assert "off by at most" not in page.text
 

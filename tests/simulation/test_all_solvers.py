@@ -19,12 +19,13 @@ from mbsfmu.simulation import classical_runge_kutta, implicit
 from mbsfmu.simulation.explicit import CountedRates, StageError
 from mbsfmu.simulation.newton import Solution, solve
 from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.rosenbrock import CHOSEN
 from mbsfmu.simulation.solvers import solver_names
 
 RULES = ("trapezoidal", "generalized-alpha", "bdf2")
 FIXED = {**dict.fromkeys(RULES, 2), "rk4": 4}
 """Orders of the solvers of equal steps."""
-SOLVERS = (*RULES, *(name for name in solver_names() if name not in rule_names()))
+SOLVERS = (*RULES, *(name for name in solver_names() if name not in (*rule_names(), CHOSEN)))
 ADAPTIVE = tuple(name for name in SOLVERS if name not in FIXED)
 STOP = 1.5
 

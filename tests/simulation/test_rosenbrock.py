@@ -292,3 +292,14 @@ def test_formulation_without_derivatives_is_refused() -> None:
         InputError, match="derivatives of the rates, which 'dca-alm' does not give; take the formulation double"
     ):
         mbsfmu.models.built_in("four-bar").simulation(solver="rodas5p", formulation="dca-alm")
+
+
+def test_name_of_the_kind_means_the_chosen_method() -> None:
+    """Saved states of one are those of the other: they are the same."""
+    named = oscillator().simulation(compiled=False, solver="rosenbrock")
+    assert named.solver.name == "rodas5p"
+    result = named.run(0.5)
+    assert result.solver == "rodas5p"
+    same = oscillator().simulation(compiled=False, solver="rodas5p")
+    same.restore(named.save())
+    assert same.get("slider.displacement") == result["slider.displacement"][-1]

@@ -1,0 +1,190 @@
+"""The tight run: a model's outputs but for a bounded error, so that what a step costs is known too."""
+
+from __future__ import annotations
+
+import logging
+import time as clock
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.comparison.reference import Reference
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.formulation import FORMULATIONS
+from mbsfmu.simulation.rosenbrock_methods import RODAS5P
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.times import SAME_TIME
+
+SHARE = 0.01
+"""Of the wanted accuracy: the tolerance to begin with, and by how much two tight runs may differ."""
+FINER = 0.1
+"""The tolerance of the second of two runs as a share of that of the first."""
+_EXPLICIT = "rk45"  # native, where there are no derivatives of the rates
+_DECIDED = 1.25  # times as many steps with the smaller tolerance; 1.6 where it decides on each of them
+_MOST_RUNS = 9
+_LEAST_TOLERANCE = 1e-12
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TightRun:
+    """A run whose errors are negligible beside the wanted accuracy, or a word on why there is none.
+
+    Attributes
+    ----------
+    formulation, solver, tolerance
+        How it was made; empty and zero where there is none. The tolerance is relative and absolute.
+    uncertainty
+        By how much each output differs from a run with ten times the tolerance, in shares of its range: an upper bound
+        of its error, which falls with the tolerance. Where tolerances decide on few steps, the sum of those of all
+        steps at least.
+    doubt
+        A sentence where it is missing, or less certain than it should be.
+    cpu_seconds
+        Processor time of all runs it took.
+    outputs
+        The outputs by the grid's step in s.
+    """
+
+    formulation: str = ""
+    solver: str = ""
+    tolerance: float = 0.0
+    uncertainty: Mapping[str, float] = field(default_factory=dict)
+    doubt: str = ""
+    cpu_seconds: float = 0.0
+    outputs: Mapping[float, Reference] = field(default_factory=dict, repr=False)
+
+    @property
+    def worst_uncertainty(self) -> float:
+        """The largest of all outputs."""
+        return max(self.uncertainty.values(), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `compare --json` writes of it."""
+        return {name: value for name, value in asdict(self).items() if name != "outputs"}
+
+    def on(self, step: float) -> Reference | None:
+        """Return the outputs on a grid that has all times of another one, whose step in s is given."""
+        return next((each for own, each in self.outputs.items() if _divides(own, step)), None)
+
+
+def tight_run(
+    model: CoupledModel, formulation: str, steps: Sequence[float], accuracy: float, monolithic: Reference
+) -> TightRun:
+    """Make runs with ever smaller tolerance until two of them agree to a hundredth of the wanted accuracy.
+
+    Parameters
+    ----------
+    model
+        What is run, as one system.
+    formulation
+        What is taken where `double-step`, which keeps loops closed, cannot be.
+    steps
+        Steps in s of the grids on which outputs are wanted.
+    accuracy
+        In shares of the outputs' ranges.
+    monolithic
+        The outputs whose ranges count, and the run's end.
+    """
+    begin, reasons = clock.process_time(), list[str]()
+    for name, solver in _candidates(formulation):
+        try:
+            made = _agreeing(model.simulation(formulation=name, solver=solver), steps, accuracy, monolithic)
+        except (InputError, SimulationError) as error:
+            reasons.append(f"{name} with {solver}: {error}")
+            continue
+        tolerance, uncertainty, outputs = made
+        doubt = _doubt(uncertainty, tolerance, accuracy)
+        return TightRun(name, solver, tolerance, uncertainty, doubt, clock.process_time() - begin, outputs)
+    doubt = f"what the step costs is not known, for no adaptive solver makes the run ({'; '.join(reasons)})"
+    return TightRun(doubt=doubt, cpu_seconds=clock.process_time() - begin)
+
+
+def _candidates(formulation: str) -> Iterator[tuple[str, str]]:
+    """Yield formulations and adaptive solvers, the best first; formulations differ by round-off only."""
+    kind = FORMULATIONS.find(formulation)
+    yield DoubleStep.name, RODAS5P.name
+    if kind.has_tangent and kind is not DoubleStep:
+        yield formulation, RODAS5P.name
+    elif kind.has_explicit_form and kind is not DoubleStep:
+        yield formulation, _EXPLICIT
+
+
+def _agreeing(
+    simulation: Simulation, steps: Sequence[float], accuracy: float, monolithic: Reference
+) -> tuple[float, dict[str, float], dict[float, Reference]]:
+    """Return the tolerance of the last run, how far it is from the one before, and its outputs by grid.
+
+    Two runs whose steps are the same, as where halts are closer than a tolerance would let steps be, agree whatever
+    their error is: smaller tolerances are taken, until they decide.
+    """
+    tolerance, before, failure = min(SHARE * accuracy, SHARE), None, ""
+    for number in range(_MOST_RUNS):
+        simulation.set_tolerance(tolerance)
+        last = number == _MOST_RUNS - 1 or tolerance <= _LEAST_TOLERANCE
+        try:
+            made = _Made({step: _recorded(simulation, step, monolithic) for step in _finest(steps)}, simulation)
+        except SimulationError as error:  # loops that drift open by the tolerance do not by a smaller one
+            before, failure = None, str(error)
+        else:
+            decided = before is not None and made.steps >= _DECIDED * before.steps
+            if before is not None and (last or decided):
+                uncertainty = _difference(made.outputs, before.outputs)
+                if last or max(uncertainty.values(), default=0.0) <= SHARE * accuracy:
+                    least = 0.0 if decided else made.steps * tolerance
+                    return tolerance, {name: max(each, least) for name, each in uncertainty.items()}, made.outputs
+            before = made
+        if last:
+            break
+        tolerance = max(FINER * tolerance, _LEAST_TOLERANCE)
+    raise SimulationError(failure)
+
+
+class _Made:
+    """A run that was made: its outputs by grid, and how many steps it took."""
+
+    def __init__(self, outputs: dict[float, Reference], simulation: Simulation) -> None:
+        self.outputs, self.steps = outputs, simulation.statistics.steps
+
+
+def _recorded(simulation: Simulation, step: float, monolithic: Reference) -> Reference:
+    result = simulation.run(float(monolithic.time[-1]), output_step=step)
+    return Reference(result.time, {name: result[name] for name in monolithic.outputs}, monolithic.scales)
+
+
+def _difference(outputs: Mapping[float, Reference], others: Mapping[float, Reference]) -> dict[str, float]:
+    """Return by how much each output of two runs differs at most, in shares of its range."""
+    result = dict[str, float]()
+    for step, reference in outputs.items():
+        for name, values in reference.outputs.items():
+            share = float(np.max(np.abs(values - others[step].outputs[name]))) / reference.scales[name]
+            result[name] = max(result.get(name, 0.0), share)
+    return result
+
+
+def _doubt(uncertainty: Mapping[str, float], tolerance: float, accuracy: float) -> str:
+    output = max(uncertainty, key=lambda name: uncertainty[name], default="")
+    if not output or uncertainty[output] <= SHARE * accuracy:
+        return ""
+    return (
+        f"the tight run itself is certain to {100 * uncertainty[output]:.2g} % only: by so much {output} differs "
+        f"between tolerances of {tolerance / FINER:.1g} and {tolerance:.1g}"
+    )
+
+
+def _finest(steps: Sequence[float]) -> list[float]:
+    """Return as many of some steps in s as it takes for every one to be a multiple of one of them."""
+    finest = list[float]()
+    for step in sorted(steps):
+        if not any(_divides(each, step) for each in finest):
+            finest.append(step)
+    return finest
+
+
+def _divides(step: float, other: float) -> bool:
+    count = round(other / step)
+    return count > 0 and abs(other - count * step) <= SAME_TIME * step

@@ -27,7 +27,7 @@ from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.motors import InertialMotor, Motor
 from hydraulics.parameters import Parameter
-from hydraulics.pumps import Pump
+from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump
 from hydraulics.quantity import Quantity
 from hydraulics.relief_valve import ReliefValve
 from hydraulics.sources import PressureSource, Tank
@@ -42,6 +42,7 @@ __all__ = [
     "CheckValve",
     "Circuit",
     "CircuitEquations",
+    "CompensatedPump",
     "Component",
     "Cylinder",
     "DataError",
@@ -51,6 +52,7 @@ __all__ = [
     "HeldPort",
     "Hose",
     "InertialMotor",
+    "LoadSensingPump",
     "Moment",
     "Motor",
     "NonNegative",
@@ -73,6 +75,7 @@ __all__ = [
     "Stage",
     "Tank",
     "Throttle",
+    "VariablePump",
     "Volume",
     "balanced",
     "catalogue_coefficient",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
     from mbsfmu.model.closure import Equation
+    from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
     from mbsfmu.model.joint import Element, Joint
     from mbsfmu.model.names import Direction, JointReference, NonNegative, PointReference, Positive, Vector
@@ -34,13 +35,18 @@ if TYPE_CHECKING:
         AppliedForce,
         AppliedMoment,
         Cylindrical,
+        Differential,
         Fixed,
         Free,
+        Gear,
         JointDrive,
         JointSpringDamper,
         Line,
+        LinearCoupling,
+        Mimic,
         Planar,
         Prismatic,
+        RackAndPinion,
         Revolute,
         Spherical,
         SpringDamper,
@@ -65,14 +71,15 @@ _HOMES = {
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
     "model.closure": "Equation",
+    "model.constraint": "Constraint",
     "model.force": "Force JointLoad PointLoad",
     "model.joint": "Element Joint",
     "model.names": "Direction JointReference NonNegative PointReference Positive Vector",
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Present",
     "part_files": "load_parts",
-    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Fixed Free JointDrive JointSpringDamper Line Planar "
-    "Prismatic Revolute Spherical SpringDamper Universal",
+    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential Fixed Free Gear JointDrive JointSpringDamper "
+    "Line LinearCoupling Mimic Planar Prismatic RackAndPinion Revolute Spherical SpringDamper Universal",
     "signals": "LinearSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -108,6 +115,7 @@ __all__ = [
     "BodyPoint",
     "Comparison",
     "ComparisonOptions",
+    "Constraint",
     "CosimulationError",
     "CosimulationResult",
     "CoupledModel",
@@ -115,6 +123,7 @@ __all__ = [
     "Cuboid",
     "Cylindrical",
     "DataError",
+    "Differential",
     "Direction",
     "Element",
     "Equation",
@@ -122,6 +131,7 @@ __all__ = [
     "Force",
     "Free",
     "Gap",
+    "Gear",
     "InputError",
     "Joint",
     "JointDrive",
@@ -130,8 +140,10 @@ __all__ = [
     "JointReference",
     "JointSpringDamper",
     "Line",
+    "LinearCoupling",
     "LinearSignal",
     "Mechanism",
+    "Mimic",
     "NonNegative",
     "Numbers",
     "Offset",
@@ -144,6 +156,7 @@ __all__ = [
     "Present",
     "Prismatic",
     "Quantity",
+    "RackAndPinion",
     "Relation",
     "Revolute",
     "RigidBody",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from mbsfmu.data import DataError, Quantity, belonging_to, in_order, meant, parameters_of
+from mbsfmu.data import DataError, Quantity, belonging_to, in_order, meant
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.kinematics import body_velocity, point_of_body
 from mbsfmu.equations.loads import Loads, Motion
-from mbsfmu.equations.properties import Properties, Slot, VectorSlot
+from mbsfmu.equations.placed_part import PlacedPart, coordinate_of
+from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
-from mbsfmu.model.force import Force, JointLoad, PointLoad, reference_fields
+from mbsfmu.model.force import Force, JointLoad, PointLoad
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference
+from mbsfmu.model.names import Reference, reference_fields
 from mbsfmu.model.present import BodyPoint, JointMotion, Present
 
 
@@ -35,15 +35,7 @@ class Given(NamedTuple):
     parameters: Array
 
 
-class JointWords(NamedTuple):
-    """What belongs to the coordinate of a joint: the word for its effort, and the units of effort and coordinate."""
-
-    effort: str
-    load: str
-    coordinate: str
-
-
-class ActingForce:
+class ActingForce(PlacedPart):
     """A force in its place.
 
     Parameters
@@ -59,10 +51,6 @@ class ActingForce:
     ----------
     force
         The force.
-    owner
-        Its type and name, for messages.
-    states, inputs, outputs
-        Its quantities, by short names.
     """
 
     def __init__(
@@ -76,35 +64,11 @@ class ActingForce:
         first_input: int,
     ) -> None:
         self.force = force
-        self.owner = f"{force.type} '{force.name}'"
         named = reference_fields(force, Reference.POINT)
         self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
         joints = reference_fields(force, Reference.JOINT)
-        self._joints = {field: _coordinate(mechanism, joint) for field, joint in joints.items()}
-        self._words = {field: _words(mechanism, joint) for field, joint in joints.items()}
-        self._slots = dict(self._registered(properties))
-        self.states, self.inputs, self.outputs = (
-            tuple(self._in_words(each) for each in quantities)
-            for quantities in (force.states(), force.inputs(), force.outputs())
-        )
-        self._first_state, self._first_input = first_state, first_input
-
-    def _in_words(self, quantity: Quantity) -> Quantity:
-        """Return a quantity with the words of its joints."""
-        name, unit, description = (
-            text.format(**self._words) if self._words else text
-            for text in (quantity.name, quantity.unit, quantity.description)
-        )
-        return replace(quantity, name=name, unit=unit, description=description)
-
-    def _registered(self, properties: Properties) -> Iterable[tuple[str, Slot | VectorSlot]]:
-        """Register the parameters; yield where they come from, by the names of the fields."""
-        slots: dict[str, list[Slot]] = {}
-        for quantity in map(self._in_words, parameters_of(self.force, self.force.name)):
-            field = quantity.name.split(".")[1]
-            slots.setdefault(field, []).append(properties.quantity(quantity))
-        for field, own in slots.items():
-            yield field, VectorSlot(tuple(own)) if len(own) > 1 else own[0]
+        self._joints = {field: coordinate_of(mechanism, joint) for field, joint in joints.items()}
+        super().__init__(force, mechanism, joints, properties, first_state=first_state, first_input=first_input)
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -112,23 +76,10 @@ class ActingForce:
         """Return what the force sees."""
         return Present(
             self.owner,
-            {**self._numbers(given.parameters), **self._live(given.states, given.inputs)},
+            {**self.numbers(given.parameters), **self.live(given.states, given.inputs)},
             {field: cache(partial(_placed, motion, *place, given.parameters)) for field, place in self._points.items()},
             {field: partial(_moved, motion, coordinate) for field, coordinate in self._joints.items()},
         )
-
-    def _numbers(self, parameters: Array) -> dict[str, Callable[[], Array]]:
-        return {field: partial(slot.of, parameters) for field, slot in self._slots.items()}
-
-    def _live(self, states: Array, inputs: Array) -> dict[str, Callable[[], Array]]:
-        numbers: dict[str, Callable[[], Array]] = {}
-        for quantities, values, first in (
-            (self.force.states(), states, self._first_state),
-            (self.force.inputs(), inputs, self._first_input),
-        ):
-            for index, quantity in enumerate(quantities, start=first):
-                numbers[quantity.name] = partial(values.__getitem__, index)
-        return numbers
 
     def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
         """Add what the force exerts."""
@@ -216,7 +167,7 @@ class ActingForce:
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its states at the start."""
-        start = self.force.initial_states(Present(self.owner, self._numbers(parameters), {}, {}))
+        start = self.force.initial_states(Present(self.owner, self.numbers(parameters), {}, {}))
         return in_order(self.force, "initial_states", self.force.states(), start)
 
 
@@ -294,16 +245,3 @@ def _placed(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> Bo
 
 def _moved(motion: Motion, coordinate: int) -> JointMotion:
     return JointMotion(motion.coordinates[coordinate], motion.velocities[coordinate])
-
-
-def _coordinate(mechanism: Mechanism, joint: str) -> int:
-    """Return the index of the coordinate of a joint of the tree that has one."""
-    body = mechanism.topology.body_of_joint(joint)
-    assert body is not None, joint  # the mechanism was checked when it was made
-    (coordinate,) = mechanism.topology.tree[body].coordinates
-    return coordinate
-
-
-def _words(mechanism: Mechanism, joint: str) -> JointWords:
-    (element,) = next(each for each in mechanism.joints if each.name == joint).elements
-    return JointWords("force", "N", "m") if element.slides else JointWords("torque", "N.m", "rad")

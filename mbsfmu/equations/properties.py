@@ -80,6 +80,10 @@ class Properties:
         self._slot_by_name[name] = slot
         return slot
 
+    def starts(self) -> Array:
+        """Return the values that parameters have in the model, shape (number of parameters until now,)."""
+        return np.array([variable.start or 0.0 for variable in self.variables])
+
     def quantity(self, quantity: Quantity) -> Slot:
         """Register a number of a part; one that may change while the mechanism works is there at zero as well."""
         return self.scalar(

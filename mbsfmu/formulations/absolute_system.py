@@ -91,7 +91,10 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self._absolute = Kinematics(floating_joints([each.centre for each in parts.masses]))
         self.turning = TurningJoints(self._absolute.joints)
         inwards = [*(each.reversed for each in constraining), *(False for _ in parts.cuts)]
-        self.bodies = ConstrainedBodies(parts.masses, self._absolute.joints, self.constraining, inwards)
+        joints_with_relations = parts.kinematics, parts.relations
+        self.bodies = ConstrainedBodies(
+            parts.masses, self._absolute.joints, self.constraining, inwards, *joints_with_relations
+        )
         self._kept: Kept[AbsoluteMotion] = Kept()
         elements = [(joint, element) for joint in self._joints for element in joint.elements]
         self._measured = [e.coordinate for joint, e in elements if e.slides or joint.reference is None]
@@ -110,8 +113,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         )
         shared = "; of least norm where constraints are redundant"
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
-        self.constraints = tuple(name for each in self.constraining for name in each.names)
-        self.constraint_units = tuple(unit for each in self.constraining for unit in each.units)
+        self.constraints, self.constraint_units = self.constraint_variables()
         self.references, self.steep = len(parts.masses), self.turning.steep
         self.correction_count = self.bodies.count
 

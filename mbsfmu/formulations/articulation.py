@@ -6,12 +6,13 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity, point_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
@@ -28,6 +29,8 @@ class Articulation:
         Of the mechanism.
     pitched
         By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+    relations
+        What holds between joint coordinates, one equation each, behind those of the cut joints.
     rows
         Indices of the loop equations in use.
 
@@ -43,6 +46,7 @@ class Articulation:
         masses: list[MassProperties],
         cuts: list[CutJoint],
         pitched: Mapping[int, CutJoint],
+        relations: Sequence[CoordinateRelation],
         rows: tuple[int, ...],
     ) -> None:
         self._kinematics = kinematics
@@ -54,14 +58,18 @@ class Articulation:
         links, count = [], 0
         for body, joint in enumerate(kinematics.joints):
             constraints = 6 - len(joint.elements)
-            links.append(Link(joint.parent, body, tuple(range(count, count + constraints))))
+            links.append(Link((joint.parent, body), tuple(range(count, count + constraints))))
             count += constraints
         self._first_cut = count
         offset = 0
         for cut in cuts:
             own = [index for index, row in enumerate(rows) if offset <= row < offset + len(cut.names)]
-            links.append(Link(cut.parent, cut.child, tuple(count + index for index in own)))
+            links.append(Link((cut.parent, cut.child), tuple(count + index for index in own)))
             offset += len(cut.names)
+        self._related = {offset + number: relation for number, relation in enumerate(relations)}
+        for index, row in enumerate(rows):
+            if (relation := self._related.get(row)) is not None:
+                links.append(Link(acted_on(kinematics, relation), (count + index,)))
         self.tree = BinaryTree(len(masses), links)
         self._assembly = DivideAndConquer(self.tree)
 
@@ -77,20 +85,20 @@ class Articulation:
         active
             Ones for loop equations that count, zeros for the others, shape (rows,); None where all count.
         """
-        on_parents, on_children = [], []
+        acting: list[list[Array]] = []
         for body, joint in enumerate(self._kinematics.joints):
-            for wrench in self._constrained(frames, body, joint, parameters):
-                on_parents.append(about(centres, joint.parent, -wrench))
-                on_children.append(about(centres, body, wrench))
+            wrenches = self._constrained(frames, body, joint, parameters)
+            acting += [[about(centres, joint.parent, -each), about(centres, body, each)] for each in wrenches]
         pairs = [pair for cut in self._cuts for pair in cut.wrenches(frames, parameters)]
         for row in self._rows:
-            parent, child = self._ends[row]
-            on_parents.append(about(centres, parent, pairs[row][0]))
-            on_children.append(about(centres, child, pairs[row][1]))
-        if not on_parents:
-            return Equations(np.zeros((0, 6)), np.zeros((0, 6)))
+            if (relation := self._related.get(row)) is not None:
+                related = relating_wrenches(self._kinematics, frames, relation, parameters)
+                acting.append([about(centres, body, wrench) for body, wrench in related.items()])
+            else:
+                ends = zip(self._ends[row], pairs[row], strict=True)
+                acting.append([about(centres, body, wrench) for body, wrench in ends])
         counting = None if active is None else np.concatenate([np.ones(self._first_cut), active])
-        return Equations(np.stack(on_parents), np.stack(on_children), counting)
+        return Equations(by_ends(acting), counting)
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
@@ -168,8 +176,11 @@ class Articulation:
         rates = self.wrench_rates(motion, parameters)
         result = []
         for row in self._rows:
-            parent, child = self._ends[row]
             value: Array = np.asarray(0.0)
+            if row in self._related:
+                result.append(value)
+                continue
+            parent, child = self._ends[row]
             for body, wrench, rate in zip((parent, child), pairs[row], rates[row], strict=True):
                 if body >= 0:
                     value = value + wrench @ accelerations[body] + rate @ motion.body_velocities[body]
@@ -181,6 +192,9 @@ class Articulation:
         pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
         result = []
         for row in self._rows:
+            if (relation := self._related.get(row)) is not None:
+                result.append(relation.rate(motion.velocities, parameters))
+                continue
             parent, child = self._ends[row]
             velocities = (body_velocity(motion.body_velocities, body) for body in (parent, child))
             on_parent, on_child = (wrench @ velocity for wrench, velocity in zip(pairs[row], velocities, strict=True))
@@ -193,9 +207,53 @@ class Articulation:
             pair for cut in self._cuts for pair in cut.wrench_rates(motion.frames, motion.body_velocities, parameters)
         ]
 
-    def ends(self, row: int) -> tuple[int, int]:
-        """Return the bodies, parent and child, that a loop equation in use acts on."""
-        return self._ends[self._rows[row]]
+    def ends(self, row: int) -> tuple[int, int] | None:
+        """Return the bodies, parent and child, of the cut joint of a loop equation in use; None where it has none."""
+        return None if self._rows[row] in self._related else self._ends[self._rows[row]]
+
+
+def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:
+    """Return the bodies between which the joints are whose coordinates a relation has, without the ground."""
+    ends = {
+        body: None
+        for outer, joint in enumerate(kinematics.joints)
+        if any(element.coordinate in relation.coordinates for element in joint.elements)
+        for body in (joint.parent, outer)
+        if body >= 0
+    }
+    return tuple(ends)
+
+
+def relating_wrenches(
+    kinematics: Kinematics, frames: Frames, relation: CoordinateRelation, parameters: Array
+) -> dict[int, Array]:
+    """Return what a unit multiplier of a relation exerts on each of the bodies that it acts on, each of shape (6,).
+
+    Parameters
+    ----------
+    kinematics, parameters
+        The joints.
+    frames
+        Where the bodies are, with the axes of the joints.
+    relation
+        What holds between coordinates.
+    """
+    result = dict.fromkeys(acted_on(kinematics, relation), np.zeros(6))
+    along = relation.along(parameters, sum(len(joint.elements) for joint in kinematics.joints))
+    for body, joint in enumerate(kinematics.joints):
+        if any(element.coordinate in relation.coordinates for element in joint.elements):
+            acting = impulse(frames, joint, along)
+            result[body] = result[body] + acting
+            if joint.parent >= 0:
+                result[joint.parent] = result[joint.parent] - acting
+    return result
+
+
+def by_ends(acting: Sequence[Sequence[Array]]) -> Array:
+    """Return wrenches by equation and end as an array by end and equation, with zeros for ends that are not there."""
+    most = max(map(len, acting), default=2)
+    filled = [[*each, *[np.zeros(6)] * (most - len(each))] for each in acting]
+    return np.stack([np.stack(each) for each in zip(*filled, strict=True)]) if filled else np.zeros((most, 0, 6))
 
 
 def centres_of_mass(masses: list[MassProperties], frames: Frames, parameters: Array) -> list[Array]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,37 +22,35 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Link:
-    """A joint as the assembly sees it.
+    """A joint, or another constraint, as the assembly sees it.
 
     Attributes
     ----------
-    parent, child
-        Indices of the bodies; -1 for the ground.
+    ends
+        Indices of the bodies that it acts on, -1 for the ground; of a joint the parent and the child.
     rows
         Indices of its constraint equations.
     """
 
-    parent: int
-    child: int
+    ends: tuple[int, ...]
     rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Elimination:
-    """The constraint equations of one joint, for all members of a group.
+    """The constraint equations of one link, for all members of a group.
 
     Attributes
     ----------
-    parent, child
-        Handles of the joined pair that the joint acts on; None for the ground.
+    ends
+        Handles of the joined pair that the link acts on, in the order of its ends; None for the ground.
     rows
         Indices of the equations, shape (members, equations).
     closes_loop
         Whether the equations may depend on those eliminated before.
     """
 
-    parent: int | None
-    child: int | None
+    ends: tuple[int | None, ...]
     rows: Indices
     closes_loop: bool
 
@@ -109,7 +108,7 @@ class BinaryTree:
     bodies
         Number of bodies.
     links
-        All joints, those of the spanning tree first and outwards.
+        All joints, those of the spanning tree first and outwards, and what else constrains bodies behind them.
 
     Attributes
     ----------
@@ -125,8 +124,8 @@ class BinaryTree:
         self._waiting = set(range(len(links)))
         self._waiting_at: dict[int, set[int]] = {body: set() for body in range(GROUND, bodies)}
         for number, link in enumerate(links):
-            self._waiting_at[link.parent].add(number)
-            self._waiting_at[link.child].add(number)
+            for body in link.ends:
+                self._waiting_at[body].add(number)
         live = [_Subassembly(frozenset({body}), (body,), depths[body], body) for body in range(bodies)]
         self.levels: list[Level] = []
         while pairs := self._pairs(live):
@@ -142,11 +141,10 @@ class BinaryTree:
         owner = {body: index for index, each in enumerate(live) for body in each.bodies}
         neighbours: dict[int, list[int]] = {index: [] for index in range(len(live))}
         for number in sorted(self._waiting):
-            link = self._links[number]
-            if GROUND not in (link.parent, link.child):
-                one, other = owner[link.parent], owner[link.child]
-                neighbours[one].append(other)
-                neighbours[other].append(one)
+            ends = self._links[number].ends
+            if GROUND not in ends:
+                for one, other in permutations((owner[body] for body in ends), 2):
+                    neighbours[one].append(other)
         taken: set[int] = set()
         pairs: list[tuple[_Subassembly, _Subassembly | None]] = []
         for index in sorted(range(len(live)), key=lambda each: -live[each].depth):
@@ -163,7 +161,7 @@ class BinaryTree:
     ) -> tuple[Level, list[_Subassembly]]:
         """Join pairs, group by group; return the level and what is there after it."""
         batches: dict[object, list[tuple[tuple[_Subassembly, ...], list[int]]]] = {}
-        shapes: dict[object, tuple[list[tuple[int | None, int | None, bool]], tuple[int, ...]]] = {}
+        shapes: dict[object, tuple[list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]] = {}
         joined: set[int] = set()
         for one, other in pairs:
             parts = (one,) if other is None else (one, other)
@@ -201,32 +199,27 @@ class BinaryTree:
 
     def _join(
         self, parts: tuple[_Subassembly, ...], *, to_ground: bool
-    ) -> tuple[list[int], list[tuple[int | None, int | None, bool]], tuple[int, ...]]:
+    ) -> tuple[list[int], list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]:
         """Take the joints inside the joined parts; return them, the handles they act on, and the handles left."""
         bodies = frozenset().union(*(part.bodies for part in parts)) | ({GROUND} if to_ground else set())
         handles = [body for part in parts for body in part.handles]
         near = set().union(*(self._waiting_at[body] for body in handles))
-        numbers = [
-            number
-            for number in sorted(near)
-            if self._links[number].parent in bodies and self._links[number].child in bodies
-        ]
+        numbers = [number for number in sorted(near) if bodies.issuperset(self._links[number].ends)]
         self._waiting -= set(numbers)
         for number in numbers:
-            self._waiting_at[self._links[number].parent].discard(number)
-            self._waiting_at[self._links[number].child].discard(number)
+            for body in self._links[number].ends:
+                self._waiting_at[body].discard(number)
         shape = []
         for order, number in enumerate(numbers):
-            link = self._links[number]
-            slots = (None if body == GROUND else handles.index(body) for body in (link.parent, link.child))
-            shape.append((*slots, order > 0))
+            slots = tuple(None if body == GROUND else handles.index(body) for body in self._links[number].ends)
+            shape.append((slots, order > 0))
         kept = tuple(slot for slot, body in enumerate(handles) if self._waiting_at[body])
         return numbers, shape, kept
 
     def _group(
         self,
         members: list[tuple[tuple[_Subassembly, ...], list[int]]],
-        shape: list[tuple[int | None, int | None, bool]],
+        shape: list[tuple[tuple[int | None, ...], bool]],
         kept: tuple[int, ...],
     ) -> Group:
         first = members[0][0]
@@ -235,8 +228,8 @@ class BinaryTree:
             for side in range(len(first))
         )
         eliminations = tuple(
-            Elimination(parent, child, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes)
-            for order, (parent, child, closes) in enumerate(shape)
+            Elimination(slots, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes)
+            for order, (slots, closes) in enumerate(shape)
         )
         return Group(parts, eliminations, kept)
 
@@ -246,9 +239,10 @@ def _depths(bodies: int, links: Sequence[Link]) -> list[int]:
     depths = [0] * bodies
     reached: set[int] = set()
     for link in links:
-        if link.child not in reached and link.child != GROUND:
-            reached.add(link.child)
-            depths[link.child] = 1 + (depths[link.parent] if link.parent != GROUND else 0)
+        inner, outer = link.ends[0], link.ends[-1]
+        if outer not in reached and outer not in (GROUND, inner):
+            reached.add(outer)
+            depths[outer] = 1 + (depths[inner] if inner != GROUND else 0)
     return depths
 
 

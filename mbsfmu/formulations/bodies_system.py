@@ -40,9 +40,17 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences):
 
     def closure(self, instant: Instant) -> Array:
         """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
-        frames = self.motion(instant).frames
-        violations = [joint.evaluate(frames, instant.parameters) for joint in self.constraining]
-        return np.concatenate(violations) if violations else np.zeros(0)
+        motion = self.motion(instant)
+        violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
+        related = stack([each.evaluate(motion.coordinates, instant.parameters) for each in self.parts.relations])
+        return np.concatenate([*violations, related])
+
+    def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names and units of the constraints, those of joints first."""
+        relations = self.parts.relations
+        names = (*(name for joint in self.constraining for name in joint.names), *(each.name for each in relations))
+        units = (*(unit for joint in self.constraining for unit in joint.units), *(each.unit for each in relations))
+        return names, units
 
     def rates(self, instant: Instant) -> Array:
         """Return the rates of the forces' states."""

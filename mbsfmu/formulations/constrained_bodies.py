@@ -17,9 +17,19 @@ import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.kinematics import Frames, JointKinematics
+from mbsfmu.equations.coordinate_relations import CoordinateRelation
+from mbsfmu.equations.joint_measurement import measure
+from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.articulation import about, centres_of_mass, dual_axes, inverse_inertias
+from mbsfmu.formulations.articulation import (
+    about,
+    acted_on,
+    by_ends,
+    centres_of_mass,
+    dual_axes,
+    inverse_inertias,
+    relating_wrenches,
+)
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, Factors
 
@@ -37,6 +47,10 @@ class ConstrainedBodies:
         The joints as constraints, those of the spanning tree first and outwards.
     reversed_joints
         For each joint, whether its child is the inner body.
+    kinematics
+        The joints of the spanning tree, whose coordinates are related.
+    relations
+        What holds between these coordinates, one equation each, behind those of the joints.
 
     Attributes
     ----------
@@ -52,6 +66,8 @@ class ConstrainedBodies:
         floating: Sequence[JointKinematics],
         constraints: Sequence[CutJoint],
         reversed_joints: Sequence[bool],
+        kinematics: Kinematics,
+        relations: Sequence[CoordinateRelation],
     ) -> None:
         self._masses = masses
         self._floating = floating
@@ -60,8 +76,10 @@ class ConstrainedBodies:
         links, count = [], 0
         for joint, is_reversed in zip(constraints, reversed_joints, strict=True):
             ends = (joint.child, joint.parent) if is_reversed else (joint.parent, joint.child)
-            links.append(Link(*ends, tuple(range(count, count + len(joint.names)))))
+            links.append(Link(ends, tuple(range(count, count + len(joint.names)))))
             count += len(joint.names)
+        self._kinematics, self._relations = kinematics, relations
+        links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
         self.tree = BinaryTree(len(masses), links)
         self.count = 9 * len(masses) + Factors.count(self.tree, len(masses))
 
@@ -118,16 +136,17 @@ class ConstrainedBodies:
 
     def _equations(self, placed: Frames, parameters: Array) -> Equations:
         centres = centres_of_mass(self._masses, placed, parameters)
-        inner: list[Array] = []
-        outer: list[Array] = []
+        acting: list[list[Array]] = []
         for joint, is_reversed in zip(self._constraints, self._reversed, strict=True):
             for on_parent, on_child in joint.wrenches(placed, parameters):
                 of_parent, of_child = about(centres, joint.parent, on_parent), about(centres, joint.child, on_child)
-                inner.append(of_child if is_reversed else of_parent)
-                outer.append(of_parent if is_reversed else of_child)
-        if not inner:
-            return Equations(np.zeros((0, 6)), np.zeros((0, 6)))
-        return Equations(np.stack(inner), np.stack(outer))
+                acting.append([of_child, of_parent] if is_reversed else [of_parent, of_child])
+        if self._relations:
+            frames = measure(self._kinematics.joints, placed, parameters).frames
+            for relation in self._relations:
+                wrenches = relating_wrenches(self._kinematics, frames, relation, parameters)
+                acting.append([about(centres, body, wrench) for body, wrench in wrenches.items()])
+        return Equations(by_ends(acting))
 
 
 def in_coordinates(turns: Array, moved: Array) -> Array:

@@ -30,18 +30,18 @@ SINGULAR = 1e-10
 
 @dataclass(frozen=True)
 class Equations:
-    """The constraint equations d_parentᵀ V_parent + d_childᵀ V_child + γ = 0 but for γ.
+    """The constraint equations Σ dᵀ V + γ = 0, summed over the bodies that each acts on, but for γ.
 
     Attributes
     ----------
-    parent, child
-        Wrenches of unit multipliers about the bodies' centres of mass, zero on the ground; shape (rows, 6).
+    wrenches
+        d: wrenches of unit multipliers about the centres of mass of the bodies, in the order of the links' ends; zero
+        on the ground, and where a link has less ends than others; shape (ends, rows, 6).
     active
         Ones, and zeros for equations that are left alone since others make up for them; shape (rows,), None for ones.
     """
 
-    parent: Array
-    child: Array
+    wrenches: Array
     active: Array | None = None
 
 
@@ -252,10 +252,10 @@ def _eliminate(
 ) -> tuple[Array, Eliminated]:
     size = matrix.shape[1]
     wrench = np.zeros((len(rows), size))
-    for slot, given in ((elimination.parent, equations.parent), (elimination.child, equations.child)):
+    for end, slot in enumerate(elimination.ends):
         if slot is not None:
             before, after = np.zeros((len(rows), 6 * slot)), np.zeros((len(rows), size - 6 * slot - 6))
-            wrench = wrench + np.concatenate([before, given[rows], after], axis=1)
+            wrench = wrench + np.concatenate([before, equations.wrenches[end][rows], after], axis=1)
     response = _times(matrix, wrench)
     pivot = (wrench * response).sum(axis=1)
     if softness is not None:

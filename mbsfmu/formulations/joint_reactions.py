@@ -19,7 +19,7 @@ from mbsfmu.formulations.system import LoopsInUse
 def tree_reactions(
     parts: MechanismParts, motion: Motion, balance: Sequence[Array], parameters: Array, loops: LoopsInUse
 ) -> Array:
-    """Return the reactions of the tree's joints, then of the cut ones, in N and N m; shape (6 joints,).
+    """Return the reactions of the tree's joints, then of the cut ones, in N and N m, then loads of relations.
 
     What moves the bodies behind a joint of the tree and is no load, drive or cut joint comes from the joint. What
     drives and springs in a joint exert is part of its reaction. Loop equations that are not in use carry nothing.
@@ -34,9 +34,10 @@ def tree_reactions(
         The loop equations in use with their multipliers.
     """
     missing, of_cuts, of_tree = list(balance), [], []
-    for cut, pulls in _pulls(parts.cuts, motion.frames, parameters, loops):
+    pulls = _relating_pulls(parts.cuts, parts, loops)
+    for cut, pulled in _pulls(parts.cuts, motion.frames, parameters, loops):
         total = np.zeros(6)
-        for (on_parent, on_child), multiplier in pulls:
+        for (on_parent, on_child), multiplier in pulled:
             total = total + on_child * multiplier
             for body, wrench in ((cut.parent, on_parent), (cut.child, on_child)):
                 if body >= 0:
@@ -54,7 +55,20 @@ def tree_reactions(
         else:
             place = motion.frames.point(body, joint.outer.of(parameters))
             of_tree.append(_moved_to(place, missing[body]))
-    return np.concatenate([*reversed(of_tree), *of_cuts, np.zeros(0)])
+    return np.concatenate([*reversed(of_tree), *of_cuts, stack(_relating_loads(parts, pulls, parameters))])
+
+
+def _relating_pulls(joints: Sequence[CutJoint], parts: MechanismParts, loops: LoopsInUse) -> list[Array]:
+    """Return −λ of each relation, zero where its equation is not in use; they stand behind those of these joints."""
+    used = {row: -loops.multipliers[index] for index, row in enumerate(loops.rows)}
+    first = sum(len(joint.names) for joint in joints)
+    return [used.get(row, np.asarray(0.0)) for row, _ in enumerate(parts.relations, start=first)]
+
+
+def _relating_loads(parts: MechanismParts, pulls: Sequence[Array], parameters: Array) -> list[Array]:
+    """Return what relations exert along each of their coordinates in N and N m, −a λ, in the order of their loads."""
+    pairs = zip(pulls, parts.relations, strict=True)
+    return [factor * pull for pull, relation in pairs for factor in relation.factors(parameters)]
 
 
 def constraint_reactions(
@@ -66,7 +80,7 @@ def constraint_reactions(
     parameters: Array,
     loops: LoopsInUse,
 ) -> Array:
-    """Return the reactions of joints that are all constraints, in N and N m; shape (6 joints,).
+    """Return the reactions of joints that are all constraints, in N and N m, then loads of relations.
 
     Parameters
     ----------
@@ -81,16 +95,23 @@ def constraint_reactions(
     loops
         The equations in use with their multipliers.
     """
-    result, loaded = [], stack(joint_loads)
-    for number, (cut, pulls) in enumerate(_pulls(constraints, motion.frames, parameters, loops)):
+    result = []
+    pulls = _relating_pulls(constraints, parts, loops)
+    related = _relating_loads(parts, pulls, parameters)
+    along = list(joint_loads)
+    coordinates = (index for relation in parts.relations for index in relation.coordinates)
+    for index, load in zip(coordinates, related, strict=True):
+        along[index] = along[index] + load
+    loaded = stack(along)
+    for number, (cut, pulled) in enumerate(_pulls(constraints, motion.frames, parameters, loops)):
         total = np.zeros(6)
-        for (_, on_child), multiplier in pulls:
+        for (_, on_child), multiplier in pulled:
             total = total + on_child * multiplier
         if number < len(hung) and parts.kinematics.joints[hung[number]].reference is None:
             load = impulse(motion.frames, parts.kinematics.joints[hung[number]], loaded)
             total = total - load if parts.topology.tree[hung[number]].reversed else total + load
         result.append(_moved_to(cut.child_place(motion.frames, parameters), total))
-    return np.concatenate([*result, np.zeros(0)])
+    return np.concatenate([*result, stack(related)])
 
 
 def _pulls(

@@ -8,6 +8,7 @@ import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given, MechanismForces
 from mbsfmu.equations.kinematics import Frames, Kinematics, point_velocity, tree_joints
 from mbsfmu.equations.loads import Loads, Motion
@@ -37,6 +38,8 @@ class MechanismParts:
         Joints that close loops.
     pitched
         By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+    relations
+        What holds between the joint coordinates.
     coordinates
         Variables of the joint coordinates and where they start.
     changeable
@@ -59,6 +62,7 @@ class MechanismParts:
             if any(element.pitch for element in joint.joint.elements)
         }
         self.forces = MechanismForces(mechanism, points, properties)
+        self.relations = [CoordinateRelation(each, mechanism, properties) for each in mechanism.constraints]
         self.coordinates = CoordinateVariables(topology, properties)
         self.changeable = [each for each in self.masses if each.may_be_impossible]
         self.parameters: tuple[Variable, ...] = tuple(properties.variables)

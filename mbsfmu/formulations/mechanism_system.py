@@ -77,13 +77,13 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
         self.inputs = starting((part_variable(each, Causality.INPUT) for each in forces.inputs), start_values)
         self.parameters = starting(parts.parameters, start_values)
-        self.constraints = tuple(name for cut in parts.cuts for name in cut.names)
-        self.constraint_units = tuple(unit for cut in parts.cuts for unit in cut.units)
+        self.constraints, self.constraint_units = self.constraint_variables()
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
         self.outputs = output_variables(topology, forces.outputs)
         driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
-        self.reactions = reaction_variables(topology, driven)
+        driven.update(joint for constraint in mechanism.constraints for joint in constraint.coupled)
+        self.reactions = reaction_variables(topology, driven, [load for each in parts.relations for load in each.loads])
         check_forces(forces, parts.kinematics, topology.references, self._trials)
         for joint in mechanism.joints:
             check_joint(joint)

@@ -202,7 +202,9 @@ def output_variables(topology: Topology, told: Iterable[Quantity]) -> tuple[Vari
     return (*lines, *turns, *centres, *energies)
 
 
-def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tuple[Variable, ...]:
+def reaction_variables(
+    topology: Topology, driven: Collection[str] = (), loads: Iterable[Quantity] = ()
+) -> tuple[Variable, ...]:
     """Name the forces and moments that the joints transmit; a free joint transmits nothing.
 
     Parameters
@@ -211,6 +213,8 @@ def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tupl
         Tree and cut joints.
     driven
         Names of the joints with springs, dampers or drives of their own.
+    loads
+        What constraints exert along joint coordinates.
     """
     joints = [*(each.joint for each in topology.tree), *topology.cuts]
     where = "on the child at its point of the joint, in the inertial frame"
@@ -221,13 +225,14 @@ def reaction_variables(topology: Topology, driven: Collection[str] = ()) -> tupl
         own = " (what springs, dampers and drives in the joint exert is part of it)" if joint.name in driven else ""
         return f"{where}{own}{least}"
 
-    return tuple(
+    transmitted = (
         Variable(f"{joint.name}.{quantity}.{axis}", unit=unit, description=f"{quantity} {described(joint)}")
         for joint in joints
         if joint.constrains
         for quantity, unit in (("force", "N"), ("moment", "N.m"))
         for axis in "xyz"
     )
+    return (*transmitted, *(part_variable(each, Causality.OUTPUT) for each in loads))
 
 
 def stack(scalars: Sequence[Array | float]) -> Array:

@@ -39,7 +39,7 @@ class TreeDynamics:
 
     def _articulation(self, rows: tuple[int, ...]) -> Articulation:
         parts = self._parts
-        return Articulation(self._kinematics, parts.masses, parts.cuts, parts.pitched, rows)
+        return Articulation(self._kinematics, parts.masses, parts.cuts, parts.pitched, parts.relations, rows)
 
     def moved(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
         """Return Ż of each body at z̈, each of shape (6,)."""
@@ -111,7 +111,8 @@ class TreeDynamics:
     def _violation(self, frames: Frames, instant: Instant, loops: LoopsInUse) -> Array:
         """Return Φ of the loop equations in use, shape (rows,)."""
         violations = [cut.evaluate(frames, instant.parameters) for cut in self._parts.cuts]
-        return np.concatenate(violations)[list(loops.rows)]
+        related = [each.evaluate(instant.coordinates, instant.parameters) for each in self._parts.relations]
+        return np.concatenate([*violations, stack(related)])[list(loops.rows)]
 
     # -- momenta --------------------------------------------------------------------------------------------
 
@@ -148,7 +149,9 @@ class TreeDynamics:
             pairs = [pair for cut in self._parts.cuts for pair in cut.wrenches(motion.frames, instant.parameters)]
             rates = articulation.wrench_rates(motion, instant.parameters)
             for index, row in enumerate(loops.rows):
-                for body, wrench, rate in zip(articulation.ends(index), pairs[row], rates[row], strict=True):
+                if (ends := articulation.ends(index)) is None:
+                    continue  # a relation's wrenches along the coordinates stay as they are
+                for body, wrench, rate in zip(ends, pairs[row], rates[row], strict=True):
                     if body >= 0:
                         forces[body] = forces[body] - rate * loops.multipliers[index]
                         momenta[body] = momenta[body] - wrench * loops.multipliers[index]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from mbsfmu.data import Array, DataError, DynamicPart, Kinds, meant, parameter_fields
-from mbsfmu.model.names import Reference, Vector, references
+from mbsfmu.model.names import Reference, Vector
 from mbsfmu.model.present import Present
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
@@ -133,12 +133,6 @@ class Force(DynamicPart, abstract=True):
 
 AnyForce = Annotated[SerializeAsAny[Force], BeforeValidator(FORCES.made)]
 """The type of a field: any force, or a dictionary with the `type` of one."""
-
-
-def reference_fields(force: Force, kind: Reference) -> dict[str, str]:
-    """Return what the fields of a force name, points or joints, by the fields' names."""
-    fields = (name for name, field in type(force).model_fields.items() if kind in field.metadata)
-    return dict(zip(fields, references(force, kind), strict=True))
 
 
 def _is_number_or_vector(annotation: Any) -> bool:

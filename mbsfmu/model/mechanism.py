@@ -14,6 +14,7 @@ from pydantic import model_validator
 from mbsfmu.data import Data, DataError, FrozenMap, meant
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
+from mbsfmu.model.constraint import AnyConstraint
 from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
@@ -35,7 +36,9 @@ class Mechanism(Data):
     ground
         Points of the fixed frame by name, in m.
     bodies, joints, forces
-        The parts; names are unique among bodies and forces, and among joints.
+        The parts; names are unique among bodies, forces and constraints, and among joints.
+    constraints
+        What holds between the coordinates of joints of the spanning tree, as gears make it.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class Mechanism(Data):
     bodies: tuple[AnyBody, ...]
     joints: tuple[AnyJoint, ...]
     forces: tuple[AnyForce, ...] = ()
+    constraints: tuple[AnyConstraint, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -64,8 +68,9 @@ class Mechanism(Data):
         return self
 
     def _check_names(self) -> None:
-        parts = [*self.bodies, *self.forces]
-        for kind, things in (("body or force", parts), ("joint", self.joints)):
+        acting = [*self.forces, *self.constraints]
+        parts = [*self.bodies, *acting]
+        for kind, things in (("body, force or constraint", parts), ("joint", self.joints)):
             names = [thing.name for thing in things]
             for name in names:
                 if names.count(name) > 1:
@@ -74,8 +79,10 @@ class Mechanism(Data):
             if part.name in RESERVED:
                 raise DataError(f"the name '{part.name}' is reserved; choose another for the {part.type}")
         for joint in self.joints:
-            if joint.name in [force.name for force in self.forces]:
-                raise DataError(f"the name '{joint.name}' is given to a joint and to a force; rename one")
+            if namesake := next((part for part in acting if part.name == joint.name), None):
+                raise DataError(
+                    f"the name '{joint.name}' is given to a joint and to a {namesake.family.family}; rename one"
+                )
 
     def _check_references(self) -> None:
         for joint in self.joints:
@@ -85,6 +92,12 @@ class Mechanism(Data):
             self._check_points(thing, force)
             for joint in references(force, Reference.JOINT):
                 self._check_joint(thing, joint)
+        for constraint in self.constraints:
+            thing, joints = f"{constraint.type} '{constraint.name}'", constraint.coupled
+            for joint in joints:
+                self._check_joint(thing, joint)
+                if joints.count(joint) > 1:
+                    raise DataError(f"{thing} names joint '{joint}' twice; it must be another one each time")
 
     def _check_points(self, thing: str, part: Data) -> None:
         points = references(part, Reference.POINT)
@@ -102,9 +115,7 @@ class Mechanism(Data):
         simple = len(joint.elements) == 1
         if not simple or self.topology.body_of_joint(name) is None:
             kind = "cut" if simple else joint.type
-            raise DataError(
-                f"{thing}: joint '{name}' is {kind}; a load needs a joint of the spanning tree with one coordinate"
-            )
+            raise DataError(f"{thing}: joint '{name}' is {kind}; it must be of the spanning tree, with one coordinate")
 
     @cached_property
     def _body_by_name(self) -> dict[str, AnyBody]:

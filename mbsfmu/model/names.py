@@ -20,6 +20,7 @@ __all__ = [
     "Positive",
     "Reference",
     "Vector",
+    "reference_fields",
     "references",
     "split_reference",
 ]
@@ -65,6 +66,12 @@ def references(part: Data, kind: Reference) -> tuple[str, ...]:
     """Return what the fields of a part name, as their types say, in the order of the fields."""
     fields = type(part).model_fields.items()
     return tuple(getattr(part, name) for name, field in fields if kind in field.metadata)
+
+
+def reference_fields(part: Data, kind: Reference) -> dict[str, str]:
+    """Return what the fields of a part name, points or joints, by the fields' names."""
+    fields = (name for name, field in type(part).model_fields.items() if kind in field.metadata)
+    return dict(zip(fields, references(part, kind), strict=True))
 
 
 def split_reference(reference: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Built-in parts of mechanisms, each a class with its data and its equations."""
 
 from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
+from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, RackAndPinion
 from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
@@ -10,13 +11,18 @@ __all__ = [
     "AppliedForce",
     "AppliedMoment",
     "Cylindrical",
+    "Differential",
     "Fixed",
     "Free",
+    "Gear",
     "JointDrive",
     "JointSpringDamper",
     "Line",
+    "LinearCoupling",
+    "Mimic",
     "Planar",
     "Prismatic",
+    "RackAndPinion",
     "Revolute",
     "Spherical",
     "SpringDamper",

@@ -22,7 +22,7 @@ def replay(bodies: int, links: list[Link]) -> list[int]:
     Nothing is taken from the tree but positions: that the handles are those of the joints' bodies is checked here.
     """
     tree = BinaryTree(bodies, links)
-    ends = {row: (link.parent, link.child) for link in links for row in link.rows}
+    ends = {row: link.ends for link in links for row in link.rows}
     pools: Pools = {1: [(body,) for body in range(bodies)]}
     eliminated: Counter[int] = Counter()
     for number, level in enumerate(tree.levels):
@@ -37,7 +37,7 @@ def replay(bodies: int, links: list[Link]) -> list[int]:
                 handles = [body for part in parts for body in part]
                 assert len(parts) == 2 or number == tree.joined, "only the ground's level has groups of one"
                 for order, elimination in enumerate(group.eliminations):
-                    slots = (elimination.parent, elimination.child)
+                    slots = elimination.ends
                     acted = tuple(GROUND if slot is None else handles[slot] for slot in slots)
                     for row in elimination.rows[member]:
                         assert ends[row] == acted
@@ -92,7 +92,7 @@ def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]]) -> None:
 def test_levels_of_branched_trees(bodies: int, seed: int) -> None:
     """Every level joins at least a pair, and no fewer levels than halving takes suffice."""
     random = np.random.default_rng(seed)
-    links = [Link(int(random.integers(-1, body)) if body else GROUND, body, (body,)) for body in range(bodies)]
-    roots = sum(link.parent == GROUND for link in links)
+    links = [Link((int(random.integers(-1, body)) if body else GROUND, body), (body,)) for body in range(bodies)]
+    roots = sum(link.ends[0] == GROUND for link in links)
     tree = BinaryTree(bodies, links)
     assert ceil(log2(bodies / roots)) <= tree.joined <= bodies - roots

@@ -20,12 +20,13 @@ from mbsfmu.formulations.workspace import Floats
 
 def dense_jacobian(bodies: int, links: list[Link], equations: Equations) -> Floats:
     """The equations' factors of all bodies' motion, shape (rows, 6 bodies)."""
-    jacobian = np.zeros((len(equations.parent), bodies + 1, 6))  # the ground is the last one
+    rows = equations.wrenches.shape[1]
+    jacobian = np.zeros((rows, bodies + 1, 6))  # the ground is the last one
     for link in links:
         for row in link.rows:
-            jacobian[row, link.parent] += equations.parent[row]
-            jacobian[row, link.child] += equations.child[row]
-    return jacobian[:, :bodies].reshape(len(equations.parent), 6 * bodies)
+            for end, body in enumerate(link.ends):
+                jacobian[row, body] += equations.wrenches[end, row]
+    return jacobian[:, :bodies].reshape(rows, 6 * bodies)
 
 
 def dense_motion(inverse: Array, free: Array, jacobian: Floats, bias: Array) -> Floats:
@@ -47,18 +48,17 @@ def problem(bodies: int, links: list[Link], random: np.random.Generator, *, redu
     a = random.normal(size=(bodies, 6, 6))
     inverse = a @ np.swapaxes(a, 1, 2) + np.eye(6)
     rows = sum(len(link.rows) for link in links)
-    parent, child = random.normal(size=(2, rows, 6))
+    wrenches = random.normal(size=(max(len(link.ends) for link in links), rows, 6))
     common = random.normal(size=(6, 6))
     for link in links:
         for column, row in enumerate(link.rows):
-            if redundant:
-                child[row] = common[column]
-                parent[row] = -common[column]
-            if link.parent < 0:
-                parent[row] = 0.0
-            if link.child < 0:
-                child[row] = 0.0
-    equations = Equations(parent, child)
+            if redundant and len(link.ends) == 2:
+                wrenches[0, row], wrenches[1, row] = -common[column], common[column]
+            for end, body in enumerate(link.ends):
+                if body < 0:
+                    wrenches[end, row] = 0.0
+            wrenches[len(link.ends) :, row] = 0.0
+    equations = Equations(wrenches)
     jacobian = dense_jacobian(bodies, links, equations)
     bias = -jacobian @ random.normal(size=6 * bodies)
     return inverse, random.normal(size=(bodies, 6)), equations, bias, jacobian
@@ -103,7 +103,7 @@ def test_random_graphs(graph: tuple[int, list[Link]], seed: int, redundant: bool
 
 def test_redundant_triangle_is_in_the_examples() -> None:
     """Three bodies in a ring of equal wrenches: the last joint adds nothing, yet its multipliers are found."""
-    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    links = [Link((-1, 0), ()), Link((0, 1), (0, 1, 2)), Link((0, 2), (3, 4, 5)), Link((1, 2), (6, 7, 8))]
     given_problem = problem(3, links, np.random.default_rng(1), redundant=True)
     assert np.linalg.matrix_rank(given_problem[-1]) == 6
     check(3, links, *given_problem)
@@ -111,10 +111,10 @@ def test_redundant_triangle_is_in_the_examples() -> None:
 
 def test_scales_of_equations_do_not_matter() -> None:
     """Equations times powers of two: the motion is the same to the last bit, multipliers are those by the factors."""
-    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    links = [Link((-1, 0), ()), Link((0, 1), (0, 1, 2)), Link((0, 2), (3, 4, 5)), Link((1, 2), (6, 7, 8))]
     inverse, free, equations, bias, _ = problem(3, links, np.random.default_rng(2), redundant=False)
     factors = 2.0 ** np.random.default_rng(3).integers(-20, 20, len(bias))
-    scaled = Equations(equations.parent * factors[:, np.newaxis], equations.child * factors[:, np.newaxis])
+    scaled = Equations(equations.wrenches * factors[:, np.newaxis])
     assembly = DivideAndConquer(BinaryTree(3, links))
     moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
     again, others = assembly.factorize(inverse, scaled).solve(free, bias * factors)
@@ -124,7 +124,7 @@ def test_scales_of_equations_do_not_matter() -> None:
 
 def test_contradicting_equations_are_not_satisfied() -> None:
     """Negative control: without a consistent bias no motion satisfies redundant equations, and none is found."""
-    links = [Link(-1, 0, ()), Link(0, 1, (0, 1, 2)), Link(0, 2, (3, 4, 5)), Link(1, 2, (6, 7, 8))]
+    links = [Link((-1, 0), ()), Link((0, 1), (0, 1, 2)), Link((0, 2), (3, 4, 5)), Link((1, 2), (6, 7, 8))]
     inverse, free, equations, bias, jacobian = problem(3, links, np.random.default_rng(1), redundant=True)
     bias = bias + np.eye(9)[7]
     moved, _ = DivideAndConquer(BinaryTree(3, links)).factorize(inverse, equations).solve(free, bias)

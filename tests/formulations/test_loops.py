@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from coupled_trees import coupled_tree
 from spatial import assembled
 from spatial_loops import LOOPS, loop_of
 
@@ -16,11 +17,14 @@ from mbsfmu.formulations.workspace import Floats
 
 CASES = [f"{name}, cut {cut}" for name, joints in LOOPS.items() for cut in range(len(joints))]
 PLANAR = ["four-bar", "quick-return", "loop-8", "double-loop-8"]
+RELATED = "coupled tree"
 # Every second cut; all kinds of joints but welds are cut in these.
 THINNED = [case if index % 2 else pytest.param(case, marks=pytest.mark.slow) for index, case in enumerate(CASES)]
 
 
 def in_motion(case: str) -> SystemFunctions:
+    if case == RELATED:
+        return assembled(coupled_tree(), np.random.default_rng(1))
     if case in PLANAR:
         model = mbsfmu.models.built_in(case)
     else:
@@ -35,7 +39,7 @@ def same(ours: Floats, theirs: Floats) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9 * np.max(np.abs(theirs)))
 
 
-@pytest.mark.parametrize("case", [*THINNED, *PLANAR])
+@pytest.mark.parametrize("case", [*THINNED, *PLANAR, RELATED])
 def test_accelerations_and_multipliers(case: str) -> None:
     functions = in_motion(case)
     expected, multipliers, _ = accelerations(functions)
@@ -45,7 +49,7 @@ def test_accelerations_and_multipliers(case: str) -> None:
     same(ours[1], multipliers)
 
 
-@pytest.mark.parametrize("case", ["R-S-U-R, cut 1", "R-U-U-C, cut 3", "R-R-U-E, cut 3", "loop-8"])
+@pytest.mark.parametrize("case", ["R-S-U-R, cut 1", "R-U-U-C, cut 3", "R-R-U-E, cut 3", "loop-8", RELATED])
 def test_stabilisation_is_baumgartes(case: str) -> None:
     """Off the constraints, accelerations satisfy Φ̈ + 2 a Φ̇ + a² Φ = 0, all by exact derivatives; without a only Φ̈."""
     functions = in_motion(case)
@@ -66,7 +70,7 @@ def test_stabilisation_is_baumgartes(case: str) -> None:
     assert max(left) < 1e-9
 
 
-@pytest.mark.parametrize("case", [*THINNED, *PLANAR])
+@pytest.mark.parametrize("case", [*THINNED, *PLANAR, RELATED])
 def test_velocities_impulses_and_rates_of_momenta(case: str) -> None:
     """M ż − Φ_zᵀ σ = p, Φ_z ż = 0, and ṗ = ∂(T − V)/∂z + Q − Φ̇_zᵀ σ with any impulses σ, by exact derivatives.
 

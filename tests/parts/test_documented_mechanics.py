@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mbsfmu.parts
-from mbsfmu import CoupledModel, Force
+from mbsfmu import Constraint, CoupledModel, Force
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mechanics.md").read_text(encoding="utf-8")
 FIRST, *BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ def test_lines_of_the_page_make_a_crane_that_keeps_its_energy(block: str) -> Non
     assert np.max(np.abs(result["energy.drift"])) < 1e-3 * max(energies)
 
 
-def test_page_names_every_force() -> None:
+def test_page_names_every_force_and_constraint() -> None:
     named = set(re.findall(r"`(\w+)`", PAGE))
-    forces = {name for name in mbsfmu.parts.__all__ if issubclass(getattr(mbsfmu.parts, name), Force)}
-    assert forces - named == set()
+    parts = {name for name in mbsfmu.parts.__all__ if issubclass(getattr(mbsfmu.parts, name), (Force, Constraint))}
+    assert parts - named == set()

@@ -130,7 +130,7 @@ def roped(**fields: str) -> Mechanism:
         ({"brake": "X"}, "test-rope 'rope': there is no joint 'X'; there are O, C, D, E"),
         (
             {"brake": "E"},
-            "test-rope 'rope': joint 'E' is cut; a load needs a joint of the spanning tree",
+            "test-rope 'rope': joint 'E' is cut; it must be of the spanning tree, with one coordinate",
         ),
     ],
 )

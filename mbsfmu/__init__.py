@@ -79,7 +79,8 @@ _HOMES = {
     "model.present": "BodyPoint JointMotion Present",
     "part_files": "load_parts",
     "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential Fixed Free Gear JointDrive "
-    "JointSpringDamper Line LinearCoupling Mimic Planar Prismatic RackAndPinion Revolute Spherical SpringDamper Universal",
+    "JointSpringDamper Line LinearCoupling Mimic Planar Prismatic RackAndPinion Revolute Spherical "
+    "SpringDamper Universal",
     "signals": "LinearSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",

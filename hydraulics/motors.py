@@ -86,7 +86,7 @@ class InertialMotor(_TwoWayMotor):
 
     def rates(self, now: Moment) -> Mapping[str, Array]:
         """Return the angular acceleration in rad/s²."""
-        return {"angular_velocity": (self._torque(now) - now["load"]) / now["inertia"]}
+        return {"angular_velocity": self._left(now) / now["inertia"]}
 
     def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
         """Return torque, flow and power."""
@@ -100,6 +100,14 @@ class InertialMotor(_TwoWayMotor):
     def energy(self, now: Moment) -> Array:
         """Return the energy of the turning inertia in J."""
         return 0.5 * now["inertia"] * now["angular_velocity"] ** 2
+
+    def energy_rate(self, now: Moment) -> Array:
+        """Return the power in W that speeds it up."""
+        return self._left(now) * now["angular_velocity"]
+
+    def _left(self, now: Moment) -> Array:
+        """Return the torque in N m that is left to speed it up."""
+        return self._torque(now) - now["load"]
 
     def work_rate(self, now: Moment) -> Array:
         """Return what the load brings in in W, minus the power given to it."""

@@ -26,9 +26,18 @@ if TYPE_CHECKING:
     from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
     from mbsfmu.model.joint import Element, Joint
-    from mbsfmu.model.names import Direction, JointReference, NonNegative, PointReference, Positive, Vector
+    from mbsfmu.model.names import (
+        Direction,
+        JointReference,
+        NonNegative,
+        PointOrNone,
+        PointReference,
+        Positive,
+        Vector,
+    )
     from mbsfmu.model.numbers import Numbers
-    from mbsfmu.model.present import BodyPoint, JointMotion, Present
+    from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
+    from mbsfmu.model.sensor import Sensor
     from mbsfmu.part_files import load_parts
     from mbsfmu.parts import (
         Actuator,
@@ -36,15 +45,19 @@ if TYPE_CHECKING:
         AppliedMoment,
         Cylindrical,
         Differential,
+        DistanceSensor,
         Fixed,
         Free,
         Gear,
         JointDrive,
+        JointSensor,
         JointSpringDamper,
         Line,
         LinearCoupling,
         Mimic,
+        OrientationSensor,
         Planar,
+        PointSensor,
         Prismatic,
         RackAndPinion,
         Revolute,
@@ -74,13 +87,14 @@ _HOMES = {
     "model.constraint": "Constraint",
     "model.force": "Force JointLoad PointLoad",
     "model.joint": "Element Joint",
-    "model.names": "Direction JointReference NonNegative PointReference Positive Vector",
+    "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
-    "model.present": "BodyPoint JointMotion Present",
+    "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
+    "model.sensor": "Sensor",
     "part_files": "load_parts",
-    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential Fixed Free Gear JointDrive "
-    "JointSpringDamper Line LinearCoupling Mimic Planar Prismatic RackAndPinion Revolute Spherical "
-    "SpringDamper Universal",
+    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential DistanceSensor Fixed Free Gear JointDrive "
+    "JointSensor JointSpringDamper Line LinearCoupling Mimic OrientationSensor Planar PointSensor Prismatic "
+    "RackAndPinion Revolute Spherical SpringDamper Universal",
     "signals": "LinearSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -126,6 +140,7 @@ __all__ = [
     "DataError",
     "Differential",
     "Direction",
+    "DistanceSensor",
     "Element",
     "Equation",
     "Fixed",
@@ -139,6 +154,7 @@ __all__ = [
     "JointLoad",
     "JointMotion",
     "JointReference",
+    "JointSensor",
     "JointSpringDamper",
     "Line",
     "LinearCoupling",
@@ -147,12 +163,17 @@ __all__ = [
     "Mimic",
     "NonNegative",
     "Numbers",
+    "Observed",
     "Offset",
+    "OrientationSensor",
     "Parameter",
     "Planar",
     "Point",
+    "PointAcceleration",
     "PointLoad",
+    "PointOrNone",
     "PointReference",
+    "PointSensor",
     "Positive",
     "Present",
     "Prismatic",
@@ -163,6 +184,7 @@ __all__ = [
     "RigidBody",
     "RunOptions",
     "SampledBlock",
+    "Sensor",
     "SimulationError",
     "Spherical",
     "SpringDamper",

@@ -72,7 +72,27 @@ class PinocchioTree:
             tensor = np.array([[jxx, jxy, jxz], [jxy, jyy, jyz], [jxz, jyz, jzz]])
             inertia = pinocchio.Inertia(body.mass, _place(mechanism, f"{body.name}.centre"), tensor)
             self._model.appendBodyToJoint(ids[body.name], inertia, frames[body.name])
+        self._bodies = {name: (ids[name], frames[name]) for name in ids}
         self._data = self._model.createData()
+
+    def point(
+        self, body: str, place: Floats, coordinates: Floats, velocities: Floats, accelerations: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return how a point of a body is and moves, in the inertial frame.
+
+        Placement, shape (4, 4), velocity, classical acceleration, and angular velocity and acceleration one behind the
+        other, shape (6,).
+        """
+        joint, frame = self._bodies[body]
+        own = frame * pinocchio.SE3(np.eye(3), place)
+        q, v, a = (self._sorted(part) for part in (coordinates, velocities, accelerations))
+        pinocchio.forwardKinematics(self._model, self._data, q, v, a)
+        given = self._model, self._data, joint, own, pinocchio.LOCAL_WORLD_ALIGNED
+        velocity = pinocchio.getFrameVelocity(*given)
+        acceleration = pinocchio.getFrameClassicalAcceleration(*given)
+        turning = np.concatenate([velocity.angular, acceleration.angular])
+        placement = (self._data.oMi[joint] * own).homogeneous
+        return placement, velocity.linear.copy(), acceleration.linear.copy(), turning
 
     @property
     def order(self) -> list[int]:

@@ -46,11 +46,14 @@ def orientation(axes: list[Array], angles: Array, reference: Array) -> Array:
 
 
 def cardan_angles(rotation: Array) -> Array:
-    """Return the angles about x, y and z, one after the other, that make a rotation matrix, shape (3,)."""
+    """Return the angles about x, y and z, one after the other, that make a rotation matrix, shape (3,).
+
+    The second one is within ±π/2; there the others are open.
+    """
     return np.stack(
         [
             np.arctan2(-rotation[1, 2], rotation[2, 2]),
-            np.arcsin(rotation[0, 2]),
+            np.arctan2(rotation[0, 2], np.hypot(rotation[0, 0], rotation[0, 1])),
             np.arctan2(-rotation[0, 1], rotation[0, 0]),
         ]
     )

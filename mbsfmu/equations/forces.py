@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache, partial
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 
-from mbsfmu.data import DataError, Quantity, belonging_to, in_order, meant
-from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
-from mbsfmu.equations.kinematics import body_velocity, point_of_body
+from mbsfmu.data import DataError, Quantity, in_order, meant
+from mbsfmu.equations.bodies import Points
 from mbsfmu.equations.loads import Loads, Motion
-from mbsfmu.equations.placed_part import PlacedPart, coordinate_of
+from mbsfmu.equations.located_part import Given, LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
 from mbsfmu.model.force import Force, JointLoad, PointLoad
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, reference_fields
-from mbsfmu.model.present import BodyPoint, JointMotion, Present
+from mbsfmu.model.present import Present
 
 
-class Given(NamedTuple):
-    """The numbers of a mechanism beside its motion, each a vector.
-
-    Attributes
-    ----------
-    states, inputs, parameters
-        Of the whole mechanism.
-    """
-
-    states: Array
-    inputs: Array
-    parameters: Array
-
-
-class ActingForce(PlacedPart):
+class ActingForce(LocatedPart):
     """A force in its place.
 
     Parameters
@@ -64,11 +46,7 @@ class ActingForce(PlacedPart):
         first_input: int,
     ) -> None:
         self.force = force
-        named = reference_fields(force, Reference.POINT)
-        self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
-        joints = reference_fields(force, Reference.JOINT)
-        self._joints = {field: coordinate_of(mechanism, joint) for field, joint in joints.items()}
-        super().__init__(force, mechanism, joints, properties, first_state=first_state, first_input=first_input)
+        super().__init__(force, mechanism, points, properties, first_state=first_state, first_input=first_input)
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -77,8 +55,8 @@ class ActingForce(PlacedPart):
         return Present(
             self.owner,
             {**self.numbers(given.parameters), **self.live(given.states, given.inputs)},
-            {field: cache(partial(_placed, motion, *place, given.parameters)) for field, place in self._points.items()},
-            {field: partial(_moved, motion, coordinate) for field, coordinate in self._joints.items()},
+            self._placed(motion, given.parameters),
+            self._moved(motion),
         )
 
     def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
@@ -201,9 +179,9 @@ class MechanismForces:
             balancing = [index for index, each in enumerate(force.inputs()) if each.name in force.balancing]
             self.acting.append(acting)
             self.balancing += tuple(len(self.inputs) + index for index in balancing)
-            self.states += _belonging(force, acting.states)
-            self.inputs += _belonging(force, acting.inputs)
-            self.outputs += _belonging(force, acting.outputs)
+            self.states += of_part(force, acting.states)
+            self.inputs += of_part(force, acting.inputs)
+            self.outputs += of_part(force, acting.outputs)
 
     def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
         """Add what they exert."""
@@ -233,15 +211,3 @@ class MechanismForces:
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return the states at the start."""
         return [state for each in self.acting for state in each.initial_states(parameters)]
-
-
-def _belonging(force: Force, quantities: Sequence[Quantity]) -> tuple[Quantity, ...]:
-    return tuple(belonging_to(force.name, quantity) for quantity in quantities)
-
-
-def _placed(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
-    return point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, slot.of(parameters))
-
-
-def _moved(motion: Motion, coordinate: int) -> JointMotion:
-    return JointMotion(motion.coordinates[coordinate], motion.velocities[coordinate])

@@ -273,6 +273,12 @@ def point_velocity(velocity: Array, point: Array) -> Array:
     return velocity[:3] + cross(velocity[3:], point)
 
 
+def point_acceleration(acceleration: Array, angular_velocity: Array, point: Array) -> Array:
+    """Return the acceleration in m/s² of the point of a body that is at `point`, shape (3,) [Jaiswal2021, eq. 7]."""
+    turning = cross(angular_velocity, cross(angular_velocity, point))
+    return acceleration[:3] + cross(acceleration[3:], point) + turning
+
+
 def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> BodyPoint:
     """Return where a body's point is and how it moves, from the body's Z; body -1 is the ground."""
     position = frames.point(body, local)
@@ -280,7 +286,7 @@ def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> B
 
 
 def body_velocity(velocities: list[Array], body: int) -> Array:
-    """Return Z of a body, zero for the ground (-1); shape (6,)."""
+    """Return Z, or Ż, of a body, zero for the ground (-1); shape (6,)."""
     return _of(velocities, body)
 
 

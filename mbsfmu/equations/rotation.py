@@ -70,6 +70,25 @@ def rotation_from_quaternion(quaternion: Array) -> Array:
     return np.stack([np.stack(row) for row in rows])
 
 
+def quaternion_from_rotation(rotation: Array) -> Array:
+    """Return the unit quaternion (w, x, y, z) with w ≥ 0 of a rotation matrix, shape (4,).
+
+    Each row of 4 q qᵀ is a multiple of it; that with the largest diagonal element has no cancellation [Shepperd1978].
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
+    rows = [
+        [1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy],
+        [zy - yz, 1.0 + xx - yy - zz, yx + xy, xz + zx],
+        [xz - zx, yx + xy, 1.0 - xx + yy - zz, zy + yz],
+        [yx - xy, xz + zx, zy + yz, 1.0 - xx - yy + zz],
+    ]
+    chosen, most = np.stack(rows[0]), rows[0][0]
+    for index, row in enumerate(rows[1:], start=1):
+        larger = row[index] > most
+        chosen, most = np.where(larger, np.stack(row), chosen), np.where(larger, row[index], most)
+    return chosen * np.where(chosen[0] < 0.0, -1.0, 1.0) / np.sqrt(chosen @ chosen)
+
+
 def quaternion_about(axis: Array, angle: Array) -> Array:
     """Return the unit quaternion (w, x, y, z) of a turn about a constant unit axis, shape (4,)."""
     half = 0.5 * angle

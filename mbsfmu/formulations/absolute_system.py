@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -267,7 +268,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         accelerations = self._joint_accelerations(motion, instant)
         positions = [motion.coordinates[index] for index in self._measured]
         rates = [motion.velocities[index] for index in self._measured]
-        told = self.parts.evaluate_outputs(motion, instant, self._turns_of(motion, instant))
+        moved = partial(self._body_accelerations, motion, instant, instant.accelerations)
+        told = self.parts.evaluate_outputs(motion, instant, self._turns_of(motion, instant), moved)
         return np.concatenate([stack([*positions, *rates, *accelerations.values()]), told])
 
     def _turns_of(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:

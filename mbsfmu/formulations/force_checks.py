@@ -1,4 +1,4 @@
-"""Checks of users' forces: they can be traced, and their power is what their energies say."""
+"""Checks of users' forces and sensors: they can be traced, and a force's power is what its energies say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import casadi as ca
 import numpy as np
 
 from hydraulics.kinds import is_built_in
-from mbsfmu.equations.forces import ActingForce, Given, MechanismForces
+from mbsfmu.equations.forces import ActingForce, MechanismForces
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.sensors import MechanismSensors, PlacedSensor, Seen
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.traced_parts import check_part
@@ -25,17 +27,21 @@ _BALANCE = 1e-8
 Moment = Callable[..., tuple[Motion, Given]]
 """Returns what forces see, from the arrays of a trial."""
 Trial = Sequence[Array]
-"""Coordinates, velocities, states, inputs and parameters of a mechanism."""
+"""Coordinates, velocities, accelerations, states, inputs and parameters of a mechanism."""
 
 
 def check_forces(
-    forces: MechanismForces, kinematics: Kinematics, references: int, trials: Callable[[], Sequence[Trial]]
+    forces: MechanismForces,
+    sensors: MechanismSensors,
+    kinematics: Kinematics,
+    references: int,
+    trials: Callable[[], Sequence[Trial]],
 ) -> None:
-    """Refuse users' forces that trace wrongly, or whose power is not what their energies say.
+    """Refuse users' forces and sensors that trace wrongly, and forces whose power is not what their energies say.
 
     Parameters
     ----------
-    forces, kinematics
+    forces, sensors, kinematics
         Of the mechanism.
     references
         Number of orientations that joints of the mechanism are described from.
@@ -45,16 +51,23 @@ def check_forces(
     Raises
     ------
     InputError
-        When a force fails.
+        When a force or a sensor fails.
     """
     no_turns = np.tile([1.0, 0.0, 0.0, 0.0], references)
 
     def moment(
-        coordinates: Array, velocities: Array, states: Array, inputs: Array, parameters: Array
+        coordinates: Array, velocities: Array, _: Array, states: Array, inputs: Array, parameters: Array
     ) -> tuple[Motion, Given]:
         frames = kinematics.frames(coordinates, no_turns, parameters)
         moving = kinematics.velocities(frames, velocities)
         return Motion(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
+
+    def seen(*trial: Array) -> Seen:
+        motion, given = moment(*trial)
+        accelerations = partial(
+            kinematics.accelerations, motion.frames, motion.body_velocities, motion.velocities, trial[2]
+        )
+        return Seen(motion, accelerations, given.parameters)
 
     for acting in forces.acting:
         kind = type(acting.force)
@@ -63,6 +76,22 @@ def check_forces(
             tried.force = with_hidden_numbers(acting.force)
             check_part(acting.owner, kind, partial(_answers, tried, moment), trials)
             _check_power(acting, moment, trials())
+    for placed in sensors.placed:
+        if not is_built_in(type(placed.sensor)):
+            told = partial(_told, _unseen_numbers(placed), seen)
+            check_part(placed.owner, type(placed.sensor), told, trials)
+
+
+def _unseen_numbers(placed: PlacedSensor) -> PlacedSensor:
+    """Return a sensor whose data tell nothing of the numbers that are parameters."""
+    tried = copy(placed)
+    tried.sensor = with_hidden_numbers(placed.sensor)
+    return tried
+
+
+def _told(placed: PlacedSensor, seen: Callable[..., Seen], *trial: Array) -> Mapping[str, Sequence[Array | float]]:
+    """Return the numbers that a sensor tells, by the name of its function."""
+    return {"evaluate_outputs": placed.evaluate_outputs(seen(*trial))}
 
 
 def _answers(acting: ActingForce, moment: Moment, *trial: Array) -> Mapping[str, Sequence[Array | float]]:
@@ -84,7 +113,7 @@ def _check_power(acting: ActingForce, moment: Moment, trials: Sequence[Trial]) -
     Energies of the mechanism would tell of an integration that is wrong.
     """
     made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(trials[0])]
-    (coordinates, _), (velocities, _), (states, _), *_ = made
+    (coordinates, _), (velocities, _), _, (states, _), *_ = made
     motion, given = moment(*(array for _, array in made))
     work, loss, energy = (
         expression(acting.scalar(name, motion, given)) for name in ("work_rate", "dissipation", "energy")

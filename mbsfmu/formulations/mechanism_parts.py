@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
-from mbsfmu.equations.forces import Given, MechanismForces
-from mbsfmu.equations.kinematics import Frames, Kinematics, point_velocity, tree_joints
+from mbsfmu.equations.forces import MechanismForces
+from mbsfmu.equations.kinematics import Frames, Kinematics, point_acceleration, point_velocity, tree_joints
 from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.equations.sensors import MechanismSensors
 from mbsfmu.formulations.mechanism_variables import CoordinateVariables, stack
 from mbsfmu.formulations.system import Instant
 from mbsfmu.model.mechanism import Mechanism
@@ -32,8 +34,8 @@ class MechanismParts:
     ----------
     topology
         The spanning tree.
-    points, masses, kinematics, forces
-        Points of the bodies; their masses; the joints of the tree; what acts but gravity.
+    points, masses, kinematics, forces, sensors
+        Points of the bodies; their masses; the joints of the tree; what acts but gravity; what is measured.
     cuts
         Joints that close loops.
     pitched
@@ -63,6 +65,7 @@ class MechanismParts:
         }
         self.forces = MechanismForces(mechanism, points, properties)
         self.relations = [CoordinateRelation(each, mechanism, properties) for each in mechanism.constraints]
+        self.sensors = MechanismSensors(mechanism, points, properties)
         self.coordinates = CoordinateVariables(topology, properties)
         self.changeable = [each for each in self.masses if each.may_be_impossible]
         self.parameters: tuple[Variable, ...] = tuple(properties.variables)
@@ -107,10 +110,7 @@ class MechanismParts:
         """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [Jaiswal2021, eqs. 9 and 10]; shape (6,)."""
         mass, inertia, centre = self.mass_of(body, motion.frames, parameters)
         angular = motion.body_velocities[body][3:]
-        linear = (
-            acceleration[:3] + cross(acceleration[3:], centre) + cross(angular, cross(angular, centre))
-        )  # acceleration of the centre of mass [eq. 7]
-        force = mass * linear
+        force = mass * point_acceleration(acceleration, angular, centre)
         moment = inertia @ acceleration[3:] + cross(angular, inertia @ angular)
         return np.concatenate([force, moment + cross(centre, force)])
 
@@ -149,8 +149,10 @@ class MechanismParts:
         kinetic, potential = self._energies(motion, instant)
         return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
 
-    def evaluate_outputs(self, motion: Motion, instant: Instant, turns: Sequence[Array]) -> Array:
-        """Return what forces tell, orientations, centres of mass and energies, in the order of `output_variables`.
+    def evaluate_outputs(
+        self, motion: Motion, instant: Instant, turns: Sequence[Array], accelerations: Callable[[], list[Array]]
+    ) -> Array:
+        """Return what forces and sensors tell, orientations, centres of mass, energies, as `output_variables` has them.
 
         Parameters
         ----------
@@ -158,8 +160,11 @@ class MechanismParts:
             Where the bodies are and how they move.
         turns
             Quaternion and angular velocity of each joint that turns freely.
+        accelerations
+            Returns Ż of each body, each of shape (6,).
         """
         told = self.forces.evaluate_outputs(motion, given(instant))
+        told += self.sensors.evaluate_outputs(motion, accelerations, instant.parameters)
         centres = [self.mass_of(body, motion.frames, instant.parameters)[2] for body in range(len(self.masses))]
         kinetic, potential = self._energies(motion, instant)
         work, loss, start = instant.integrals[0], instant.integrals[1], instant.integrals[2]

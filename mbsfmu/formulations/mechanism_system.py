@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -80,20 +81,21 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.constraints, self.constraint_units = self.constraint_variables()
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
-        self.outputs = output_variables(topology, forces.outputs)
+        self.outputs = output_variables(topology, (*forces.outputs, *parts.sensors.outputs))
         driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
         driven.update(joint for constraint in mechanism.constraints for joint in constraint.coupled)
         self.reactions = reaction_variables(topology, driven, [load for each in parts.relations for load in each.loads])
-        check_forces(forces, parts.kinematics, topology.references, self._trials)
+        check_forces(forces, parts.sensors, parts.kinematics, topology.references, self._trials)
         for joint in mechanism.joints:
             check_joint(joint)
 
     def _trials(self) -> list[tuple[Array, ...]]:
-        """Return where users' forces are tried: coordinates, velocities, states, inputs and parameters."""
+        """Return where users' parts are tried: coordinates and their two derivatives, states, inputs and parameters."""
         parameters = starts(self.parameters)
         coordinates, velocities = self.initial_coordinates(parameters)
-        groups = (coordinates, velocities, self.initial_states(parameters), starts(self.inputs))
-        variables = (self.coordinates, self.velocities, self.states, self.inputs)
+        still = np.zeros(len(coordinates))
+        groups = (coordinates, velocities, still, self.initial_states(parameters), starts(self.inputs))
+        variables = (self.coordinates, self.velocities, self.accelerations, self.states, self.inputs)
         return trial_points(parameters, *zip(groups, variables, strict=True))
 
     def motion(self, instant: Instant) -> Motion:
@@ -136,7 +138,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return self.parts.powers(self.motion(instant), instant)
 
     def evaluate_outputs(self, instant: Instant) -> Array:
-        """Return what forces tell, orientations, centres of mass and energies, in the order of `outputs`."""
+        """Return what forces and sensors tell, orientations, centres of mass, energies, in the order of `outputs`."""
         motion, turns = self.motion(instant), []
         for body, joint in enumerate(self.parts.kinematics.joints):
             if joint.reference is not None:
@@ -144,7 +146,8 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
                 relative = motion.body_velocities[body][3:] - inner[3:]
                 turns.append(quaternion_product(orientation_of(joint, instant), joint.quaternion))
                 turns.append(motion.frames.orientation(joint.parent).T @ relative)
-        return self.parts.evaluate_outputs(motion, instant, turns)
+        moved = partial(self.dynamics.moved, motion, instant, instant.accelerations)
+        return self.parts.evaluate_outputs(motion, instant, turns, moved)
 
     def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, first in the tree, then of cut ones."""

@@ -160,7 +160,7 @@ def balance_of(given: Quantity) -> tuple[Variable, str]:
 
 
 def output_variables(topology: Topology, told: Iterable[Quantity]) -> tuple[Variable, ...]:
-    """Name the outputs: what forces tell, orientations, centres of mass and energies."""
+    """Name the outputs: what forces and sensors tell, orientations, centres of mass and energies."""
     lines = [part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in told]
     turns = []
     for body, joint in zip(topology.bodies, topology.tree, strict=True):

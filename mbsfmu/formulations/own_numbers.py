@@ -25,7 +25,7 @@ def with_hidden_numbers(part: Part) -> Part:
     InputError
         When `states` takes from such a field where a state begins.
     """
-    if not part.gives("initial_states"):
+    if part.states() and not part.gives("initial_states"):
         _check_starts(part)
     hidden = copy(part)
     fields = {name: getattr(part, name) for name in type(part).model_fields}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
+from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds, meant, parameter_fields
+from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
 from mbsfmu.model.names import Reference, Vector
 from mbsfmu.model.present import Present
 
@@ -80,17 +80,11 @@ class Force(DynamicPart, abstract=True):
         super().check_class()
         if not cls.gives("loads"):
             raise DataError(f"class {cls.__name__}: a force has a function loads, which gives what acts on what")
-        named = [field for field in cls.model_fields.values() if set(field.metadata) & set(Reference)]
-        if not named:
+        if not names_place(cls):
             raise DataError(
                 f"class {cls.__name__}: a force needs a point or a joint that it acts on, as `start: PointReference`"
             )
-        for name in parameter_fields(cls):
-            if not _is_number_or_vector(cls.model_fields[name].annotation):
-                raise DataError(
-                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or three, "
-                    "as Vector"
-                )
+        check_parameters(cls)
 
     @model_validator(mode="after")
     def _balances_by_inputs(self) -> Self:
@@ -135,6 +129,24 @@ AnyForce = Annotated[SerializeAsAny[Force], BeforeValidator(FORCES.made)]
 """The type of a field: any force, or a dictionary with the `type` of one."""
 
 
-def _is_number_or_vector(annotation: Any) -> bool:
-    plain = tuple(get_args(each)[0] if get_args(each) else each for each in get_args(annotation))
-    return annotation is float or plain == get_args(Vector)
+def names_place(kind: type[Part]) -> bool:
+    """Tell whether a class of parts has a field that names a point or a joint."""
+    return any(set(field.metadata) & set(Reference) for field in kind.model_fields.values())
+
+
+def check_parameters(kind: type[Part]) -> None:
+    """Refuse a class with parameters that are neither a number nor three.
+
+    Raises
+    ------
+    DataError
+        When one is not; the sentence names it.
+    """
+    for name in parameter_fields(kind):
+        annotation = kind.model_fields[name].annotation
+        plain = tuple(get_args(each)[0] if get_args(each) else each for each in get_args(annotation))
+        if annotation is not float and plain != get_args(Vector):
+            raise DataError(
+                f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, or three, "
+                "as Vector"
+            )

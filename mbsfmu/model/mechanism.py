@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints and forces as plain validated data."""
+"""A mechanism: bodies, joints, forces and sensors as plain validated data."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mbsfmu.model.constraint import AnyConstraint
 from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
+from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.topology import Topology, work_out
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
@@ -25,7 +26,7 @@ RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 
 
 class Mechanism(Data):
-    """Bodies, the joints between them, and what acts on them, in three dimensions.
+    """Bodies, the joints between them, what acts on them, and what is measured of them, in three dimensions.
 
     Attributes
     ----------
@@ -35,8 +36,8 @@ class Mechanism(Data):
         Gravitational acceleration in m/s².
     ground
         Points of the fixed frame by name, in m.
-    bodies, joints, forces
-        The parts; names are unique among bodies, forces and constraints, and among joints.
+    bodies, joints, forces, sensors
+        The parts; names are unique among bodies, forces, sensors and constraints, and among joints.
     constraints
         What holds between the coordinates of joints of the spanning tree, as gears make it.
 
@@ -53,6 +54,7 @@ class Mechanism(Data):
     joints: tuple[AnyJoint, ...]
     forces: tuple[AnyForce, ...] = ()
     constraints: tuple[AnyConstraint, ...] = ()
+    sensors: tuple[AnySensor, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -68,9 +70,9 @@ class Mechanism(Data):
         return self
 
     def _check_names(self) -> None:
-        acting = [*self.forces, *self.constraints]
+        acting = [*self.forces, *self.constraints, *self.sensors]
         parts = [*self.bodies, *acting]
-        for kind, things in (("body, force or constraint", parts), ("joint", self.joints)):
+        for kind, things in (("body, force, constraint or sensor", parts), ("joint", self.joints)):
             names = [thing.name for thing in things]
             for name in names:
                 if names.count(name) > 1:
@@ -87,10 +89,10 @@ class Mechanism(Data):
     def _check_references(self) -> None:
         for joint in self.joints:
             self._check_points(f"joint '{joint.name}'", joint)
-        for force in self.forces:
-            thing = f"{force.type} '{force.name}'"
-            self._check_points(thing, force)
-            for joint in references(force, Reference.JOINT):
+        for part in (*self.forces, *self.sensors):
+            thing = f"{part.type} '{part.name}'"
+            self._check_points(thing, part, "joins" if part in self.forces else "measures between")
+            for joint in references(part, Reference.JOINT):
                 self._check_joint(thing, joint)
         for constraint in self.constraints:
             thing, joints = f"{constraint.type} '{constraint.name}'", constraint.coupled
@@ -99,13 +101,13 @@ class Mechanism(Data):
                 if joints.count(joint) > 1:
                     raise DataError(f"{thing} names joint '{joint}' twice; it must be another one each time")
 
-    def _check_points(self, thing: str, part: Data) -> None:
+    def _check_points(self, thing: str, part: Data, does: str = "joins") -> None:
         points = references(part, Reference.POINT)
         for reference in points:
             self.point(reference, thing)
         for one, other in pairwise(points):
             if split_reference(one)[0] == split_reference(other)[0]:
-                raise DataError(f"{thing} joins '{one}' and '{other}' of the same body")
+                raise DataError(f"{thing} {does} '{one}' and '{other}' of the same body")
 
     def _check_joint(self, thing: str, name: str) -> None:
         joints = {joint.name: joint for joint in self.joints}

@@ -16,6 +16,7 @@ __all__ = [
     "JointReference",
     "Name",
     "NonNegative",
+    "PointOrNone",
     "PointReference",
     "Positive",
     "Reference",
@@ -42,6 +43,9 @@ PointReference = Annotated[
 ]
 """A point of a body or of the ground, as `body.point`."""
 
+PointOrNone = Annotated[PointReference | None, Reference.POINT]
+"""A point as above, or None."""
+
 JointReference = Annotated[Name, Reference.JOINT]
 """A joint whose coordinate something acts on: one of the spanning tree that has one coordinate."""
 
@@ -62,16 +66,15 @@ Direction = Annotated[Vector, AfterValidator(_direction)]
 """A vector of any length but zero; only its direction counts."""
 
 
+def reference_fields(part: Data, kind: Reference) -> dict[str, str]:
+    """Return what the fields of a part name, as their types say, by the fields' names; without those that are None."""
+    fields = [name for name, field in type(part).model_fields.items() if kind in field.metadata]
+    return {name: getattr(part, name) for name in fields if getattr(part, name) is not None}
+
+
 def references(part: Data, kind: Reference) -> tuple[str, ...]:
     """Return what the fields of a part name, as their types say, in the order of the fields."""
-    fields = type(part).model_fields.items()
-    return tuple(getattr(part, name) for name, field in fields if kind in field.metadata)
-
-
-def reference_fields(part: Data, kind: Reference) -> dict[str, str]:
-    """Return what the fields of a part name, points or joints, by the fields' names."""
-    fields = (name for name, field in type(part).model_fields.items() if kind in field.metadata)
-    return dict(zip(fields, references(part, kind), strict=True))
+    return tuple(reference_fields(part, kind).values())
 
 
 def split_reference(reference: str) -> tuple[str, str]:

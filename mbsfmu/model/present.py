@@ -1,4 +1,4 @@
-"""What a force sees of the mechanism at one moment."""
+"""What a force or a sensor sees of the mechanism at one moment."""
 
 from __future__ import annotations
 
@@ -28,6 +28,21 @@ class BodyPoint(NamedTuple):
     velocity: Array
     rotation: Array
     angular_velocity: Array
+
+
+class PointAcceleration(NamedTuple):
+    """How the motion of a body's point changes, in the inertial frame.
+
+    Attributes
+    ----------
+    linear
+        Acceleration of the point, the rate of its velocity, in m/s², shape (3,).
+    angular
+        Angular acceleration of the body in rad/s², shape (3,).
+    """
+
+    linear: Array
+    angular: Array
 
 
 class JointMotion(NamedTuple):
@@ -82,3 +97,32 @@ class Present(Numbers):
         if field not in self._joints:
             raise DataError(f"{self._owner} has no joint '{field}' here; {meant(field, self._joints)}")
         return self._joints[field]()
+
+
+class Observed(Present):
+    """What a sensor sees: a present with accelerations.
+
+    Parameters
+    ----------
+    owner, numbers, points, joints
+        As there.
+    accelerations
+        Return the accelerations of the points, by the field that names them.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        numbers: Mapping[str, Callable[[], Array]],
+        points: Mapping[str, Callable[[], BodyPoint]],
+        joints: Mapping[str, Callable[[], JointMotion]],
+        accelerations: Mapping[str, Callable[[], PointAcceleration]],
+    ) -> None:
+        super().__init__(owner, numbers, points, joints)
+        self._accelerations = accelerations
+
+    def acceleration(self, field: str) -> PointAcceleration:
+        """Return the accelerations of the point that a field names, and of its body."""
+        if field not in self._accelerations:
+            raise DataError(f"{self._owner} has no point '{field}' here; {meant(field, self._accelerations)}")
+        return self._accelerations[field]()

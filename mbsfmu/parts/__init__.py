@@ -5,6 +5,7 @@ from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, Ra
 from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
+from mbsfmu.parts.sensors import DistanceSensor, JointSensor, OrientationSensor, PointSensor
 
 __all__ = [
     "Actuator",
@@ -12,15 +13,19 @@ __all__ = [
     "AppliedMoment",
     "Cylindrical",
     "Differential",
+    "DistanceSensor",
     "Fixed",
     "Free",
     "Gear",
     "JointDrive",
+    "JointSensor",
     "JointSpringDamper",
     "Line",
     "LinearCoupling",
     "Mimic",
+    "OrientationSensor",
     "Planar",
+    "PointSensor",
     "Prismatic",
     "RackAndPinion",
     "Revolute",

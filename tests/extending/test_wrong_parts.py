@@ -34,19 +34,15 @@ from mbsfmu import (
     CoupledModel,
     Force,
     InputError,
-    JointDrive,
-    JointSpringDamper,
     Mechanism,
     PointLoad,
     PointReference,
     Prismatic,
     RigidBody,
     SampledBlock,
-    SpringDamper,
 )
 from mbsfmu.data import DynamicPart
-from mbsfmu.formulations import block_system, circuit_system, force_checks
-from mbsfmu.model.force import FORCES
+from mbsfmu.formulations import circuit_system
 
 
 class Lag(Block):
@@ -208,26 +204,18 @@ def test_volumes_that_displace_what_they_grow_by_keep_their_oil() -> None:
     assert result["A.pressure"][-1] < 0.95 * result["A.pressure"][0]
 
 
-def test_built_in_parts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_built_in_components_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[type[DynamicPart]] = set()
 
     def as_of_a_user(kind: type[DynamicPart]) -> bool:
         seen.add(kind)
         return False
 
-    for module in (block_system, circuit_system, force_checks):
-        monkeypatch.setattr(module, "is_built_in", as_of_a_user)
-    forces = (
-        SpringDamper(name="spring", start="ground.side", end="mass.origin", stiffness=1e3, damping=5.0),
-        JointSpringDamper(name="hinge", joint="fall", stiffness=10.0, damping=1.0),
-        JointDrive(name="drive", joint="fall"),
-    )
+    monkeypatch.setattr(circuit_system, "is_built_in", as_of_a_user)
     for model in (
         mbsfmu.models.four_bar(),
-        CoupledModel(name="m", systems={"own": mechanism(*forces)}),
         CoupledModel(name="m", systems={"own": circuit(Volume(name="volume", node="A", volume=1e-3))}),
         CoupledModel(name="m", systems={"own": all_valves()}),
     ):
         model.simulation(compiled=False)
-    families = (*COMPONENTS.known(), *FORCES.known())
-    assert seen >= {kind for _, kind in families if is_built_in(kind)}
+    assert seen >= {kind for _, kind in COMPONENTS.known() if is_built_in(kind)}

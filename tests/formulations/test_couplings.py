@@ -112,7 +112,7 @@ def test_data_are_what_they_were_after_json() -> None:
         (Mimic(name="A", joint="A", leader="B"), "the name 'A' is given to a joint and to a constraint; rename one"),
         (
             Mimic(name="one", joint="A", leader="B"),
-            "the name 'one' is given to more than one body, force or constraint",
+            "the name 'one' is given to more than one body, force, constraint or sensor",
         ),
     ],
 )

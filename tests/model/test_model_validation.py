@@ -169,7 +169,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "doubled joint name": (changed("joints", 1, "name", "A"), ("'A'", "more than one", "joint")),
     "force named as a body": (
         changed("forces", [{"type": "actuator", "name": "rod", "start": "ground.O", "end": "rod.end"}]),
-        ("'rod'", "more than one", "body, force or constraint"),
+        ("'rod'", "more than one", "body, force, constraint or sensor"),
     ),
     "body named ground": (changed("bodies", 1, "name", "ground"), ("'ground'", "fixed frame")),
     "reserved name": (changed("bodies", 1, "name", "energy"), ("'energy'", "reserved", "beam")),

@@ -1,20 +1,57 @@
-"""A machine on which every built-in force acts, and what makes each of these a user's class, which is checked."""
+"""A machine with every built-in force and sensor, and what makes each of these a user's class, which is checked."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from mbsfmu import CoupledModel, Cylindrical, Force, Free, Mechanism, Prismatic, Revolute, RigidBody, Spherical
-from mbsfmu.parts import AppliedForce, AppliedMoment
+from mbsfmu import CoupledModel, Cylindrical, Force, Free, Mechanism, Prismatic, Revolute, RigidBody, Sensor, Spherical
+from mbsfmu.parts import (
+    Actuator,
+    AppliedForce,
+    AppliedMoment,
+    DistanceSensor,
+    JointDrive,
+    JointSensor,
+    JointSpringDamper,
+    OrientationSensor,
+    PointSensor,
+    SpringDamper,
+)
 from mbsfmu.signals import LinearSignal
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 
 FORCES: tuple[Force, ...] = (
+    Actuator(name="ram", start="trolley.origin", end="arm.centre"),
+    JointDrive(name="motor", joint="rail"),
+    SpringDamper(name="strut", start="ground.floor", end="ball.p", stiffness=20.0, damping=1.0, free_length=0.8),
+    JointSpringDamper(name="brake", joint="pivot", stiffness=5.0, damping=0.5, free_coordinate=0.2),
     AppliedForce(name="load", point="arm.tip"),
     AppliedForce(name="jet", point="ball.p", frame="body"),
     AppliedMoment(name="twist", point="ball.p"),
     AppliedMoment(name="wheel", point="arm.tip", frame="body"),
+)
+
+
+SENSORS: tuple[Sensor, ...] = (
+    PointSensor(name="eye", point="ball.p", tells=("position", "velocity", "acceleration")),
+    PointSensor(
+        name="rider", point="ball.origin", relative_to="stay.end", tells=("position", "velocity", "acceleration")
+    ),
+    OrientationSensor(
+        name="gyro",
+        point="ball.origin",
+        tells=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
+    ),
+    OrientationSensor(
+        name="camera",
+        point="ball.origin",
+        relative_to="arm.tip",
+        axes="body",
+        tells=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
+    ),
+    DistanceSensor(name="tape", start="ground.floor", end="ball.p"),
+    JointSensor(name="encoder", joint="pivot"),
 )
 
 
@@ -23,6 +60,8 @@ def ramp(*values: float) -> LinearSignal:
 
 
 SIGNALS = {
+    "ram.force": ramp(5.0, 0.0, 10.0),
+    "motor.force": ramp(0.0, 8.0, -3.0),
     "load.force.x": ramp(3.0, -2.0, 4.0),
     "load.force.y": ramp(0.0, -20.0, -20.0),
     "jet.force.z": ramp(0.0, 5.0, 1.0),
@@ -32,7 +71,7 @@ SIGNALS = {
 """What drives their inputs."""
 
 
-def mechanism(*forces: Force) -> Mechanism:
+def mechanism(*parts: Force | Sensor) -> Mechanism:
     """A trolley with an arm that carries a ball and closes a loop, and a body that floats."""
     return Mechanism(
         ground={"O": (0.0, 0.0, 0.0), "wall": (1.4, 0.3, 0.0), "floor": (0.0, -1.0, 0.0)},
@@ -65,17 +104,16 @@ def mechanism(*forces: Force) -> Mechanism:
                 velocity=(0.1, 0.4, 0.0),
             ),
         ),
-        forces=forces,
+        forces=tuple(part for part in parts if isinstance(part, Force)),
+        sensors=tuple(part for part in parts if isinstance(part, Sensor)),
     )
 
 
-def model(*forces: Force) -> CoupledModel:
-    """The machine with some forces, their inputs driven."""
-    names = [force.name for force in forces]
+def model(*parts: Force | Sensor) -> CoupledModel:
+    """The machine with some forces, their inputs driven, and sensors."""
+    names = [part.name for part in parts]
     signals = {f"machine.{name}": signal for name, signal in SIGNALS.items() if name.partition(".")[0] in names}
-    return CoupledModel(
-        name="parts", systems={"machine": mechanism(*forces)}, signals=signals, step=1e-3, stop_time=0.3
-    )
+    return CoupledModel(name="parts", systems={"machine": mechanism(*parts)}, signals=signals, step=1e-3, stop_time=0.3)
 
 
 def as_of_a_user(part: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mbsfmu.parts
-from mbsfmu import Constraint, CoupledModel, Force
+from mbsfmu import Constraint, CoupledModel, Force, Sensor
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mechanics.md").read_text(encoding="utf-8")
 FIRST, *BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -27,7 +27,8 @@ def test_lines_of_the_page_make_a_crane_that_keeps_its_energy(block: str) -> Non
     assert np.max(np.abs(result["energy.drift"])) < 1e-3 * max(energies)
 
 
-def test_page_names_every_force_and_constraint() -> None:
+def test_page_names_every_force_constraint_and_sensor() -> None:
     named = set(re.findall(r"`(\w+)`", PAGE))
-    parts = {name for name in mbsfmu.parts.__all__ if issubclass(getattr(mbsfmu.parts, name), (Force, Constraint))}
+    kinds = Force | Constraint | Sensor
+    parts = {name for name in mbsfmu.parts.__all__ if issubclass(getattr(mbsfmu.parts, name), kinds)}
     assert parts - named == set()

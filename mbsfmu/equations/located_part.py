@@ -1,0 +1,81 @@
+"""Parts of a mechanism at their points and joints there: what they see of its motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import NamedTuple
+
+from mbsfmu.data import DynamicPart, Quantity, belonging_to
+from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.kinematics import body_velocity, point_of_body
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.placed_part import PlacedPart, coordinate_of
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import Array
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import Reference, reference_fields
+from mbsfmu.model.present import BodyPoint, JointMotion
+
+
+class Given(NamedTuple):
+    """The numbers of a mechanism beside its motion, each a vector.
+
+    Attributes
+    ----------
+    states, inputs, parameters
+        Of the whole mechanism.
+    """
+
+    states: Array
+    inputs: Array
+    parameters: Array
+
+
+class LocatedPart(PlacedPart):
+    """A part that names points and joints of its mechanism.
+
+    Parameters
+    ----------
+    part, mechanism, points
+        The part, the mechanism that it is of, and the points of this.
+    properties, first_state, first_input
+        As for `PlacedPart`.
+    """
+
+    def __init__(
+        self,
+        part: DynamicPart,
+        mechanism: Mechanism,
+        points: Points,
+        properties: Properties,
+        *,
+        first_state: int = 0,
+        first_input: int = 0,
+    ) -> None:
+        named = reference_fields(part, Reference.POINT)
+        self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
+        joints = reference_fields(part, Reference.JOINT)
+        self._joints = {field: coordinate_of(mechanism, joint) for field, joint in joints.items()}
+        super().__init__(part, mechanism, joints, properties, first_state=first_state, first_input=first_input)
+
+    def _placed(self, motion: Motion, parameters: Array) -> dict[str, Callable[[], BodyPoint]]:
+        """Return where the points are, by field."""
+        return {field: cache(partial(_point, motion, *place, parameters)) for field, place in self._points.items()}
+
+    def _moved(self, motion: Motion) -> dict[str, Callable[[], JointMotion]]:
+        """Return how the joints move, by field."""
+        return {field: partial(_motion, motion, coordinate) for field, coordinate in self._joints.items()}
+
+
+def of_part(part: DynamicPart, quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
+    """Return quantities of a part under their full names."""
+    return tuple(belonging_to(part.name, quantity) for quantity in quantities)
+
+
+def _point(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
+    return point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, slot.of(parameters))
+
+
+def _motion(motion: Motion, coordinate: int) -> JointMotion:
+    return JointMotion(motion.coordinates[coordinate], motion.velocities[coordinate])

@@ -1,0 +1,114 @@
+"""The sensors of a mechanism in their places there, and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import NamedTuple
+
+from mbsfmu.data import Quantity, in_order
+from mbsfmu.equations.bodies import Points
+from mbsfmu.equations.kinematics import body_velocity, point_acceleration
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.located_part import LocatedPart, of_part
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import Array
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
+from mbsfmu.model.sensor import Sensor
+
+
+class Seen(NamedTuple):
+    """What sensors look at.
+
+    Attributes
+    ----------
+    motion
+        Where the bodies are and how they move.
+    accelerations
+        Returns Ż of each body, each of shape (6,); only what asks for it depends on accelerations.
+    parameters
+        Of the mechanism.
+    """
+
+    motion: Motion
+    accelerations: Callable[[], list[Array]]
+    parameters: Array
+
+
+class PlacedSensor(LocatedPart):
+    """A sensor in its place.
+
+    Parameters
+    ----------
+    sensor, mechanism, points
+        The sensor, the mechanism that it is on, and the points of this.
+    properties
+        Gets the sensor's parameters.
+
+    Attributes
+    ----------
+    sensor
+        The sensor.
+    """
+
+    def __init__(self, sensor: Sensor, mechanism: Mechanism, points: Points, properties: Properties) -> None:
+        super().__init__(sensor, mechanism, points, properties)
+        self.sensor = sensor
+
+    def evaluate_outputs(self, seen: Seen) -> list[Array | float]:
+        """Return its outputs."""
+        points = self._placed(seen.motion, seen.parameters)
+        now = Observed(
+            self.owner,
+            self.numbers(seen.parameters),
+            points,
+            self._moved(seen.motion),
+            self._accelerated(seen, points),
+        )
+        return in_order(self.sensor, "evaluate_outputs", self.sensor.outputs(), self.sensor.evaluate_outputs(now))
+
+    def _accelerated(
+        self, seen: Seen, points: Mapping[str, Callable[[], BodyPoint]]
+    ) -> dict[str, Callable[[], PointAcceleration]]:
+        """Return how the motion of the points changes, by field."""
+        return {field: partial(_changing, seen, body, points[field]) for field, (body, _) in self._points.items()}
+
+
+class MechanismSensors:
+    """All that is measured of a mechanism.
+
+    Parameters
+    ----------
+    mechanism, points
+        The mechanism and its points.
+    properties
+        Gets the sensors' parameters.
+
+    Attributes
+    ----------
+    placed
+        The sensors.
+    outputs
+        What they tell, under full names.
+    """
+
+    def __init__(self, mechanism: Mechanism, points: Points, properties: Properties) -> None:
+        self.placed = [PlacedSensor(sensor, mechanism, points, properties) for sensor in mechanism.sensors]
+        self.outputs: tuple[Quantity, ...] = tuple(
+            quantity for each in self.placed for quantity in of_part(each.sensor, each.outputs)
+        )
+
+    def evaluate_outputs(
+        self, motion: Motion, accelerations: Callable[[], list[Array]], parameters: Array
+    ) -> list[Array | float]:
+        """Return the outputs; arguments as in `Seen`."""
+        seen = Seen(motion, cache(accelerations), parameters)
+        return [value for each in self.placed for value in each.evaluate_outputs(seen)]
+
+
+def _changing(seen: Seen, body: int, point: Callable[[], BodyPoint]) -> PointAcceleration:
+    """Return the accelerations of a point of a body."""
+    rates = body_velocity(seen.accelerations(), body)
+    place = point()
+    return PointAcceleration(point_acceleration(rates, place.angular_velocity, place.position), rates[3:])

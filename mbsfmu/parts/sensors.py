@@ -1,0 +1,234 @@
+"""Sensors: what is measured of points, bodies and joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from mbsfmu.data import Array, Quantity
+from mbsfmu.equations.charts import cardan_angles
+from mbsfmu.equations.rotation import cross, quaternion_from_rotation
+from mbsfmu.model.names import JointReference, PointOrNone, PointReference
+from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
+from mbsfmu.model.sensor import Sensor
+from mbsfmu.parts.line_forces import Line
+
+_AT_REST = BodyPoint(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+_STAYING = PointAcceleration(np.zeros(3), np.zeros(3))
+
+
+def _once(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if words.count(word) > 1:
+            raise ValueError(f"tells has '{word}' twice")
+    return words
+
+
+class _Relative(Sensor, abstract=True):
+    """A sensor that looks at a point of a body, from the inertial frame or from a point of another body."""
+
+    point: PointReference
+    relative_to: PointOrNone = None
+
+    @property
+    def _frame(self) -> str:
+        """Whose axes components are along, in words."""
+        return "of the inertial frame" if self.relative_to is None else f"as seen from {self.relative_to}"
+
+    def _origin(self, now: Observed) -> BodyPoint:
+        """Return where it looks from."""
+        return _AT_REST if self.relative_to is None else now.point("relative_to")
+
+    def _origin_changing(self, now: Observed) -> PointAcceleration:
+        """Return how the motion of that changes."""
+        return _STAYING if self.relative_to is None else now.acceleration("relative_to")
+
+    def _components(self, what: str, unit: str, described: str, axes: str = "xyz") -> tuple[Quantity, ...]:
+        return tuple(
+            Quantity(f"{what}.{axis}", unit, description=f"{described}, {axis} {self._frame}", shared=True)
+            for axis in axes
+        )
+
+
+class PointSensor(_Relative):
+    """Position, velocity and acceleration of a point, as somebody sees it who is at rest or rides on another body.
+
+    It gives the outputs `position.x` to `.z`, `velocity.x` to `.z` and `acceleration.x` to `.z`.
+
+    Attributes
+    ----------
+    point
+        What it looks at, as `body.point`.
+    relative_to
+        From where, as `body.point`: the origin, and with the axes of that body the frame in which the point is and
+        moves. By default the inertial frame.
+    tells
+        Which outputs it has.
+    """
+
+    type: Literal["point-sensor"] = "point-sensor"
+    tells: Annotated[
+        tuple[Literal["position", "velocity", "acceleration"], ...], Field(min_length=1), AfterValidator(_once)
+    ] = ("position", "velocity")
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return what it tells."""
+        units = {"position": "m", "velocity": "m/s", "acceleration": "m/s2"}
+        return tuple(
+            each for what in self.tells for each in self._components(what, units[what], f"{what} of {self.point}")
+        )
+
+    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+        """Return what it tells: in a turning frame less what the frame's motion alone makes of it."""
+        place, origin = now.point("point"), self._origin(now)
+        turning = origin.angular_velocity
+        gap = place.position - origin.position
+        passing = place.velocity - origin.velocity - cross(turning, gap)
+        told = {"position": gap, "velocity": passing}
+        if "acceleration" in self.tells:
+            changing, carried = now.acceleration("point"), self._origin_changing(now)
+            by_frame = cross(carried.angular, gap) + cross(turning, cross(turning, gap))
+            told["acceleration"] = changing.linear - carried.linear - by_frame - 2.0 * cross(turning, passing)
+        seen = [_by_axis(what, origin.rotation.T @ told[what]) for what in self.tells]
+        return {name: value for vector in seen for name, value in vector.items()}
+
+
+class OrientationSensor(_Relative):
+    """Orientation of a body, and how it turns, as somebody sees it who is at rest or rides on another body.
+
+    It gives the outputs `quaternion.w` to `.z`, the unit quaternion with w ≥ 0 that turns the frame it looks from into
+    the body's; `cardan_angle.x` to `.z`, angles about x, then the turned y, then the turned z, that do the same, the
+    second one within ±π/2, the others within ±π; `angular_velocity.x` to `.z` and `angular_acceleration.x` to `.z`.
+    At a second angle of ±π/2 the others mean nothing.
+
+    Attributes
+    ----------
+    point
+        Any point of the body, as `body.point`.
+    relative_to
+        From where it looks, as a point of another body; by default from the inertial frame.
+    axes
+        Along which axes angular velocity and acceleration have their components: those of the frame it looks from, or
+        those of the `body`.
+    tells
+        Which outputs it has.
+    """
+
+    type: Literal["orientation-sensor"] = "orientation-sensor"
+    axes: Literal["frame", "body"] = "frame"
+    tells: Annotated[
+        tuple[Literal["quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"], ...],
+        Field(min_length=1),
+        AfterValidator(_once),
+    ] = ("quaternion", "angular_velocity")
+
+    @property
+    def _frame(self) -> str:
+        return f"{super()._frame}, along axes of the body" if self.axes == "body" else super()._frame
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return what it tells."""
+        body, seen = self.point.partition(".")[0], super()._frame
+        quaternion = tuple(
+            Quantity(
+                f"quaternion.{part}", "1", None, -1.0, 1.0, description=f"orientation of {body} {seen}", shared=True
+            )
+            for part in "wxyz"
+        )
+        angles = tuple(
+            Quantity(f"cardan_angle.{axis}", "rad", description=f"Cardan angle of {body} {seen}, {axis}", shared=True)
+            for axis in "xyz"
+        )
+        every = {
+            "quaternion": quaternion,
+            "cardan_angle": angles,
+            "angular_velocity": self._components("angular_velocity", "rad/s", f"angular velocity of {body}"),
+            "angular_acceleration": self._components(
+                "angular_acceleration", "rad/s2", f"angular acceleration of {body}"
+            ),
+        }
+        return tuple(each for what in self.tells for each in every[what])
+
+    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+        """Return what it tells."""
+        place, origin = now.point("point"), self._origin(now)
+        turned = origin.rotation.T @ place.rotation
+        axes = place.rotation if self.axes == "body" else origin.rotation
+        told: dict[str, Array] = {}
+        if "quaternion" in self.tells:
+            quaternion = quaternion_from_rotation(turned)
+            told |= {f"quaternion.{part}": quaternion[index] for index, part in enumerate("wxyz")}
+        if "cardan_angle" in self.tells:
+            told |= _by_axis("cardan_angle", cardan_angles(turned))
+        spin = place.angular_velocity - origin.angular_velocity
+        if "angular_velocity" in self.tells:
+            told |= _by_axis("angular_velocity", axes.T @ spin)
+        if "angular_acceleration" in self.tells:
+            changing = now.acceleration("point").angular - self._origin_changing(now).angular
+            told |= _by_axis("angular_acceleration", axes.T @ (changing - cross(origin.angular_velocity, spin)))
+        return told
+
+
+def _by_axis(what: str, vector: Array) -> dict[str, Array]:
+    return {f"{what}.{axis}": vector[index] for index, axis in enumerate("xyz")}
+
+
+class DistanceSensor(Sensor):
+    """Distance between two points, and its rate.
+
+    It gives the outputs `distance` and `rate`; where the points are in one place, the rate is zero.
+
+    Attributes
+    ----------
+    start, end
+        The two points, each as `body.point`.
+    """
+
+    type: Literal["distance-sensor"] = "distance-sensor"
+    start: PointReference
+    end: PointReference
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return distance and rate."""
+        between = f"distance between {self.start} and {self.end}"
+        return (
+            Quantity("distance", "m", minimum=0.0, description=between, shared=True),
+            Quantity("rate", "m/s", description=f"rate of the {between}", shared=True),
+        )
+
+    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+        """Return distance and rate."""
+        line = Line(now)
+        return {"distance": line.length, "rate": np.where(line.length > 0.0, line.velocity, 0.0)}
+
+
+class JointSensor(Sensor):
+    """The coordinate of a joint, and its rate.
+
+    It gives the outputs `coordinate` and `rate`.
+
+    Attributes
+    ----------
+    joint
+        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
+    """
+
+    type: Literal["joint-sensor"] = "joint-sensor"
+    joint: JointReference
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return coordinate and rate."""
+        return (
+            Quantity("coordinate", "{joint.coordinate}", description=f"coordinate of {self.joint}", shared=True),
+            Quantity(
+                "rate", "{joint.coordinate}/s", description=f"rate of the coordinate of {self.joint}", shared=True
+            ),
+        )
+
+    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+        """Return coordinate and rate."""
+        motion = now.joint("joint")
+        return {"coordinate": motion.coordinate, "rate": motion.rate}

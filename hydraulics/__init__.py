@@ -17,36 +17,45 @@ from hydraulics.component import (
     Space,
     Stage,
 )
+from hydraulics.counterbalance_valve import CounterbalanceValve
 from hydraulics.cylinder import Cylinder
 from hydraulics.data import DataError
 from hydraulics.directional_valve import DirectionalValve
 from hydraulics.displacement import catalogue_displacement, catalogue_leakage
+from hydraulics.edges import Edge, closed_centre, float_centre, open_centre, tandem_centre, three_way, two_way
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.motors import InertialMotor, Motor
 from hydraulics.parameters import Parameter
+from hydraulics.proportional_valve import ProportionalValve
 from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump
 from hydraulics.quantity import Quantity
-from hydraulics.relief_valve import ReliefValve
+from hydraulics.relief_valve import ReducingValve, ReliefValve
+from hydraulics.restrictors import AnnularGap, Capillary
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
+from hydraulics.variable_orifice import VariableOrifice
 from hydraulics.volumes import Hose, Volume
 
 __all__ = [
     "Actuator",
+    "AnnularGap",
     "Array",
     "Balanced",
+    "Capillary",
     "ChamberPort",
     "CheckValve",
     "Circuit",
     "CircuitEquations",
     "CompensatedPump",
     "Component",
+    "CounterbalanceValve",
     "Cylinder",
     "DataError",
     "DirectionalValve",
+    "Edge",
     "FilledPort",
     "Flow",
     "HeldPort",
@@ -66,8 +75,10 @@ __all__ = [
     "Port",
     "Positive",
     "PressureSource",
+    "ProportionalValve",
     "Pump",
     "Quantity",
+    "ReducingValve",
     "ReliefValve",
     "SensedPort",
     "ShuttleValve",
@@ -75,11 +86,18 @@ __all__ = [
     "Stage",
     "Tank",
     "Throttle",
+    "VariableOrifice",
     "VariablePump",
     "Volume",
     "balanced",
     "catalogue_coefficient",
     "catalogue_displacement",
     "catalogue_leakage",
+    "closed_centre",
+    "float_centre",
+    "open_centre",
     "orifice_flow",
+    "tandem_centre",
+    "three_way",
+    "two_way",
 ]

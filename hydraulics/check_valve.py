@@ -9,12 +9,12 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, SensedPort, Stage
-from hydraulics.flow import orifice_flow, rated_coefficient
+from hydraulics.flow import rated_orifice_flow
 from hydraulics.fluid import Array, NonNegative, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
 from hydraulics.parameters import Parameter
-from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedFlow
+from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedDrop, RatedFlow
 from hydraulics.quantity import Quantity
 
 
@@ -23,10 +23,14 @@ class Check(PoppetValve, abstract=True):
 
     Attributes
     ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
     cracking_pressure, full_pressure
         Pressure drops in Pa at which it begins to open, and at which it is open and lets the rated flow through.
     """
 
+    inlet: Port
+    outlet: Port
     cracking_pressure: Annotated[
         NonNegative, Parameter("Pa", "pressure drop at which it begins to open", tunable=True, usual=(10.0, 1e8))
     ]
@@ -117,7 +121,7 @@ class ShuttleValve(Component):
     b: Port
     outlet: Port
     rated_flow: RatedFlow
-    rated_drop: Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow", usual=(1e3, 1e8))]
+    rated_drop: RatedDrop
     shift_pressure: Annotated[
         Positive, Parameter("Pa", "difference between the inlets that seats the ball", usual=(10.0, 1e7))
     ] = 2e4
@@ -143,9 +147,10 @@ class ShuttleValve(Component):
 
     def _flows(self, now: Moment) -> dict[str, Array]:
         shift, laminar = now["shift_pressure"], now["laminar_pressure"]
-        coefficient = rated_coefficient(now["rated_flow"], now["rated_drop"], laminar)
         open_to_a = opening(now.pressure("a") - now.pressure("b"), -shift, shift)
         return {
-            port: orifice_flow(coefficient * share, now.pressure(port) - now.pressure("outlet"), laminar)
+            port: rated_orifice_flow(
+                share, now["rated_flow"], now["rated_drop"], now.pressure(port) - now.pressure("outlet"), laminar
+            )
             for port, share in (("a", open_to_a), ("b", 1.0 - open_to_a))
         }

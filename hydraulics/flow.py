@@ -32,17 +32,29 @@ def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_press
     return coefficient * pressure_drop / np.sqrt(np.maximum(np.abs(pressure_drop), laminar_pressure))
 
 
-def rated_coefficient(rated_flow: Array | float, rated_drop: Array, laminar_pressure: Array | float) -> Array:
-    """Return the flow coefficient C in m³/(s √Pa) of an orifice from its flow at a pressure drop, be that laminar too.
+def rated_orifice_flow(
+    share: Array | float,
+    rated_flow: Array | float,
+    rated_drop: Array,
+    pressure_drop: Array,
+    laminar_pressure: Array | float,
+) -> Array:
+    """Return the flow in m³/s through a share of an orifice of which a catalogue gives one point.
 
     Parameters
     ----------
-    rated_flow
-        In m³/s.
-    rated_drop, laminar_pressure
-        In Pa; positive.
+    share
+        Of its area.
+    rated_flow, rated_drop
+        The point in m³/s and Pa, turbulent or laminar; positive.
+    pressure_drop
+        In Pa, positive in the direction of the flow.
+    laminar_pressure
+        Largest pressure drop in Pa at which the flow is laminar; positive.
     """
-    return rated_flow / orifice_flow(1.0, rated_drop, laminar_pressure)
+    return orifice_flow(
+        share * (rated_flow / orifice_flow(1.0, rated_drop, laminar_pressure)), pressure_drop, laminar_pressure
+    )
 
 
 def throttle_coefficient(
@@ -59,7 +71,12 @@ def throttle_coefficient(
     density
         Density of the oil in kg/m³.
     """
-    return discharge_coefficient * (0.25 * np.pi * diameter**2) * np.sqrt(2.0 / density)
+    return area_coefficient(discharge_coefficient, 0.25 * np.pi * diameter**2, density)
+
+
+def area_coefficient(discharge_coefficient: Array | float, area: Array | float, density: Array | float) -> Array:
+    """Return C_d A √(2/ρ) in m³/(s √Pa) of a sharp-edged orifice with an area in m² [Jaiswal2021, eq. 25]."""
+    return discharge_coefficient * area * np.sqrt(2.0 / density)
 
 
 def catalogue_coefficient(flow: float, pressure_drop: float, command: float) -> float:

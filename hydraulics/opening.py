@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+from pydantic import AfterValidator
 
 from hydraulics.fluid import Array
 
 ROUNDED = 0.05
 """Share of a ramp, at each of its ends, over which its slope comes and goes."""
+
+
+def _rising(points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    if len(points) < 2:
+        raise ValueError(f"points are {len(points)}; a table has at least two")
+    for (one, _), (other, _) in pairwise(points):
+        if other <= one:
+            raise ValueError(f"points go from {one} to {other}; each must lie beyond the one before")
+    for place, share in points:
+        if share < 0.0:
+            raise ValueError(f"points have the share {share} at {place}; it must be at least 0")
+    return points
+
+
+Points = Annotated[tuple[tuple[float, float], ...], AfterValidator(_rising)]
+"""The type of a field: a table, places ascending, shares of an area not negative."""
 
 
 def opening(acting: Array, cracking: Array | float, full: Array | float) -> Array:
@@ -38,7 +55,7 @@ def _rounding(share: Array) -> Array:
     return ROUNDED * way * (way * (2.0 - way) - 1.0)
 
 
-def interpolated(place: Array, points: Sequence[tuple[float, float]]) -> Array:
+def interpolated(place: Array, points: Points) -> Array:
     """Return the value of a table at a place, by straight lines between its points and constant beyond them.
 
     Parameters
@@ -52,3 +69,10 @@ def interpolated(place: Array, points: Sequence[tuple[float, float]]) -> Array:
     for (begin, first), (end, last) in pairwise(points):
         value = value + (last - first) * np.clip((place - begin) / (end - begin), 0.0, 1.0)
     return value
+
+
+def kept_below(value: Array, most: Array | float) -> Array:
+    """Return the lesser of a value and a limit; within a twentieth of the limit about it a parabola leads over."""
+    width = ROUNDED * most
+    rest = most - value
+    return most - np.clip(rest + width, 0.0, 2.0 * width) ** 2 / (4.0 * width) - np.maximum(rest - width, 0.0)

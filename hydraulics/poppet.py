@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
-from hydraulics.component import Component, Flow, Port, Stage
-from hydraulics.flow import orifice_flow, rated_coefficient
+from hydraulics.component import Component, Flow, Stage
+from hydraulics.flow import rated_orifice_flow
 from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
@@ -25,6 +25,8 @@ Override = Annotated[
 """The type of a field: how far beyond its cracking pressure a valve is open."""
 RatedFlow = Annotated[Positive, Parameter("m3/s", "flow at the rated pressure drop when open", usual=(1e-8, 1.0))]
 """The type of a field: the flow of an open valve."""
+RatedDrop = Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow", usual=(1e3, 1e8))]
+"""The type of a field: the pressure drop of that flow."""
 
 
 class PoppetValve(Component, abstract=True):
@@ -37,8 +39,8 @@ class PoppetValve(Component, abstract=True):
 
     Attributes
     ----------
-    inlet, outlet
-        Nodes; flow from inlet to outlet counts as positive.
+    ends
+        Its ports; flow from the first to the second counts as positive.
     rated_flow
         Flow in m³/s when open, at the rated pressure drop.
     time_constant
@@ -48,8 +50,7 @@ class PoppetValve(Component, abstract=True):
     """
 
     stage: ClassVar[Stage] = Stage.CONTROL
-    inlet: Port
-    outlet: Port
+    ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
     rated_flow: RatedFlow
     time_constant: Annotated[
         OptionalPositive, Parameter("s", "time constant of the poppet", tunable=True, usual=(1e-6, 10.0))
@@ -66,8 +67,8 @@ class PoppetValve(Component, abstract=True):
     def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
         """Return what acts in Pa where it begins to open, and where it is open."""
 
-    def rated_drop(self, now: Moment) -> Array:
-        """Return the pressure drop in Pa of the rated flow; without one of its own, that at which it is open."""
+    def drop_when_rated(self, now: Moment) -> Array:
+        """Return the pressure drop in Pa of the rated flow; for most of them that at which they are open."""
         return self.cracking_and_full(now)[1]
 
     def states(self) -> tuple[Quantity, ...]:
@@ -76,12 +77,13 @@ class PoppetValve(Component, abstract=True):
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return the flow, and the lift where it is no state."""
-        flow = Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream")
+        origin, target = self.ends
+        flow = Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream")
         return (flow, _LIFT) if self.time_constant is None else (flow,)
 
     def flows(self, now: Moment) -> Iterable[Flow]:
         """Return the flow through it."""
-        return (Flow(self.flow(now), "inlet", "outlet"),)
+        return (Flow(self.flow(now), *self.ends),)
 
     def rates(self, now: Moment) -> Mapping[str, Array]:
         """Return the rate of the lift."""
@@ -97,14 +99,16 @@ class PoppetValve(Component, abstract=True):
         return {"lift": self._balance(now)} if "time_constant" in now else {}
 
     def drop(self, now: Moment) -> Array:
-        """Return the pressure drop from inlet to outlet in Pa."""
-        return now.pressure("inlet") - now.pressure("outlet")
+        """Return the pressure drop from its first end to its second in Pa."""
+        origin, target = self.ends
+        return now.pressure(origin) - now.pressure(target)
 
     def flow(self, now: Moment) -> Array:
         """Return the flow past the poppet in m³/s."""
         lift = now["lift"] if "time_constant" in now else self._balance(now)
-        coefficient = rated_coefficient(now["rated_flow"], self.rated_drop(now), now["laminar_pressure"])
-        return orifice_flow(coefficient * lift, self.drop(now), now["laminar_pressure"])
+        return rated_orifice_flow(
+            lift, now["rated_flow"], self.drop_when_rated(now), self.drop(now), now["laminar_pressure"]
+        )
 
     def _balance(self, now: Moment) -> Array:
         """Return the lift at which the spring balances the pressures."""

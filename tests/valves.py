@@ -5,7 +5,27 @@ from __future__ import annotations
 from math import copysign, sqrt
 from typing import Any
 
-from hydraulics import CheckValve, Circuit, Component, Oil, PilotCheckValve, ReliefValve, ShuttleValve, Tank, Volume
+from hydraulics import (
+    AnnularGap,
+    Capillary,
+    CheckValve,
+    Circuit,
+    Component,
+    CounterbalanceValve,
+    Oil,
+    PilotCheckValve,
+    PressureSource,
+    ProportionalValve,
+    ReducingValve,
+    ReliefValve,
+    ShuttleValve,
+    Tank,
+    VariableOrifice,
+    Volume,
+    closed_centre,
+    tandem_centre,
+    three_way,
+)
 
 LEAN = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume")
 """Oil whose flows arrive as they leave, and whose modulus is the same everywhere."""
@@ -49,17 +69,55 @@ def lift(acting: float, cracking: float, full: float) -> float:
 CHECK: dict[str, Any] = {"rated_flow": 1e-3, "cracking_pressure": 5e4, "full_pressure": 3e5}
 ANTI_CAVITATION: dict[str, Any] = {"rated_flow": 2e-3, "cracking_pressure": 2e3, "full_pressure": 2e4}
 RELIEF: dict[str, Any] = {"rated_flow": 1.5e-3, "setting": 2e7, "override": 1.5e6}
+COUNTERBALANCE: dict[str, Any] = {
+    "setting": 2.5e7,
+    "override": 5e6,
+    "pilot_ratio": 4.0,
+    "rated_flow": 1e-3,
+    "rated_drop": 2e6,
+    "check_flow": 1e-3,
+}
+
+
+REDUCED: dict[str, Any] = {"setting": 5e6, "override": 1e6, "rated_flow": 1e-3, "rated_drop": 1e6}
+EDGE: dict[str, Any] = {"rated_flow": 1e-3, "rated_drop": 5e5}
 
 
 def all_valves() -> Circuit:
     """Every kind of valve in one circuit."""
     return volumes(
+        PressureSource(name="pump", node="P", pressure=2.5e7),
         CheckValve(name="check", inlet="A", outlet="B", **CHECK),
         CheckValve(name="late_check", inlet="B", outlet="C", time_constant=5e-3, **CHECK),
         PilotCheckValve(name="hold", inlet="A", outlet="C", pilot="B", pilot_ratio=3.0, **CHECK),
         ShuttleValve(name="shuttle", a="A", b="B", outlet="D", rated_flow=1e-4, rated_drop=1e6),
         ReliefValve(name="relief", inlet="C", outlet="T", **RELIEF),
         ReliefValve(name="late_relief", inlet="A", outlet="T", time_constant=2e-3, **{**RELIEF, "setting": 1.5e7}),
+        ReducingValve(name="reducing", inlet="P", outlet="D", drain="T", **REDUCED),
+        CounterbalanceValve(name="lower", load="C", valve="B", pilot="A", time_constant=1e-2, **COUNTERBALANCE),
+        ProportionalValve(
+            name="section",
+            supply="P",
+            tank="T",
+            a="A",
+            b="B",
+            load_sense="D",
+            edges=closed_centre(0.05, b_share=0.7),
+            compensation=1e6,
+            load_check=True,
+            natural_frequency=200.0,
+            damping_ratio=0.7,
+            initial_spool=0.3,
+            **EDGE,
+        ),
+        ProportionalValve(
+            name="bypass", supply="P", tank="T", a="C", b="D", edges=tandem_centre(bypass_end=0.5), **EDGE
+        ),
+        ProportionalValve(name="late", supply="P", tank="T", a="D", edges=three_way(-0.02), time_constant=0.02, **EDGE),
+        VariableOrifice(name="bleed", inlet="D", outlet="T", area=1e-6, discharge_coefficient=0.7),
+        Capillary(name="capillary", inlet="B", outlet="T", diameter=1e-3, length=0.1, viscosity=0.04),
+        AnnularGap(name="gap", inlet="A", outlet="C", diameter=0.05, length=0.02, clearance=2e-5, viscosity=0.04),
+        oil=Oil(bulk_modulus=1.5e9, density=850.0),
         A=1.6e7,
         B=1.2e7,
         C=2.1e7,

@@ -35,9 +35,10 @@ def test_page_says_what_may_change_and_what_must_be_given(kind: str) -> None:
     found = COMPONENTS.find(kind)
     assert found is not None
     for line in SECTIONS[kind].splitlines():
-        if not re.match(r"\| `", line):
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not re.match(r"\| `", line) or len(cells) < 4:
             continue
-        names, _, default, *_ = (cell.strip() for cell in line.strip("|").split(" | "))
+        names, _, default, *_ = cells
         for name in re.findall(r"`(\w+)`", names):
             field, parameter = found.model_fields[name], parameter_fields(found).get(name)
             assert ("~" in names) == (parameter is not None and parameter.tunable), name

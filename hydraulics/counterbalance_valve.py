@@ -1,0 +1,117 @@
+"""Counterbalance valves, which hold loads and lower them under control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from hydraulics.component import Flow, Port, SensedPort
+from hydraulics.flow import rated_orifice_flow
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, NonNegative, Positive
+from hydraulics.moment import Moment
+from hydraulics.opening import opening
+from hydraulics.parameters import Parameter
+from hydraulics.poppet import Override, PoppetValve, RatedDrop, RatedFlow, Setting
+from hydraulics.quantity import Quantity
+
+
+class CounterbalanceValve(PoppetValve):
+    """A relief valve between a load and its directional valve that a pilot helps open, and a check valve past it.
+
+    What acts against the spring is p_load + R p_pilot − B p_valve, pressures above that of the atmosphere, with the
+    pilot ratio R and the back-pressure ratio B: 1 + R where the spring's chamber is joined to the port of the
+    directional valve, as in most of them; less, down to 0, in relief-balanced and vented ones [Bak, Hansen: Analysis
+    of Offshore Knuckle Boom Crane, Part One: Modeling and Parameter Identification, Modeling, Identification and
+    Control 34 (2013)].
+
+    Attributes
+    ----------
+    load, valve
+        Nodes of the load and of the directional valve; flow from load to valve counts as positive.
+    pilot
+        Node of the pilot line, from which it takes no oil.
+    setting
+        Pressure in Pa of the load at which it begins to open without pilot and back pressure; usually 1.3 times the
+        largest load's.
+    override
+        By how many Pa what acts rises until it is open.
+    pilot_ratio
+        R.
+    back_pressure_ratio
+        B; 1 + R where it is None.
+    rated_drop
+        Pressure drop in Pa of the rated flow when open.
+    check_flow, check_cracking_pressure, check_full_pressure
+        Flow in m³/s of the open check valve, and drops in Pa from the directional valve to the load at which it
+        begins to open, and at which it is open and passes that flow.
+    """
+
+    ends: ClassVar[tuple[str, str]] = ("load", "valve")
+    type: Literal["counterbalance-valve"] = "counterbalance-valve"
+    load: Port
+    valve: Port
+    pilot: SensedPort
+    setting: Setting
+    override: Override
+    pilot_ratio: Annotated[
+        NonNegative, Parameter("1", "area of the pilot piston by that of the seat", tunable=True, usual=(0.1, 100.0))
+    ]
+    back_pressure_ratio: Annotated[
+        float | None, Field(ge=0), Parameter("1", "back pressure's area by that of the seat", tunable=True)
+    ] = None
+    rated_drop: RatedDrop
+    check_flow: RatedFlow
+    check_cracking_pressure: Annotated[
+        NonNegative, Parameter("Pa", "drop at which the check valve begins to open", tunable=True, usual=(10.0, 1e8))
+    ] = 5e4
+    check_full_pressure: Annotated[
+        Positive, Parameter("Pa", "drop at which the check valve is open", tunable=True, usual=(100.0, 1e8))
+    ] = 5e5
+
+    @model_validator(mode="after")
+    def _opens(self) -> Self:
+        if self.check_full_pressure <= self.check_cracking_pressure:
+            raise ValueError(
+                f"check_full_pressure is {self.check_full_pressure}; it must be greater than the cracking pressure, "
+                f"{self.check_cracking_pressure}"
+            )
+        return self
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return that the check valve is open at more than what cracks it."""
+        return (("check_cracking_pressure", "check_full_pressure"),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the flow past the poppet, that through the check valve, and the lift where it is no state."""
+        free = Quantity("free_flow", "m3/s", description="flow through the check valve, by the volume upstream")
+        return (*super().outputs(), free)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flows past the poppet and through the check valve."""
+        return (*super().flows(now), Flow(self._free_flow(now), "valve", "load"))
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return its outputs."""
+        return {**super().evaluate_outputs(now), "free_flow": self._free_flow(now)}
+
+    def acting(self, now: Moment) -> Array:
+        """Return what load and pilot push against the spring, less what pushes back."""
+        load, pilot, back = (now.pressure(port) - ATMOSPHERIC_PRESSURE for port in ("load", "pilot", "valve"))
+        ratio = now["pilot_ratio"]
+        back_ratio = now["back_pressure_ratio"] if "back_pressure_ratio" in now else 1.0 + ratio
+        return load + ratio * pilot - back_ratio * back
+
+    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+        """Return the setting, and what is beyond it by the override."""
+        return now["setting"], now["setting"] + now["override"]
+
+    def drop_when_rated(self, now: Moment) -> Array:
+        """Return the pressure drop of the rated flow."""
+        return now["rated_drop"]
+
+    def _free_flow(self, now: Moment) -> Array:
+        drop, full = -self.drop(now), now["check_full_pressure"]
+        lift = opening(drop, now["check_cracking_pressure"], full)
+        return rated_orifice_flow(lift, now["check_flow"], full, drop, now["laminar_pressure"])

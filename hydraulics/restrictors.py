@@ -1,0 +1,105 @@
+"""Restrictors in which the flow is laminar: capillaries, and the gaps through which oil leaks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from hydraulics.component import Component, Flow, Port
+from hydraulics.fluid import Array, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class LaminarRestrictor(Component, abstract=True):
+    """What lets a flow through in proportion to the pressure drop.
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    diameter, length
+        In m.
+    viscosity
+        Dynamic viscosity of the oil in it, in Pa s.
+    """
+
+    inlet: Port
+    outlet: Port
+    diameter: Annotated[Positive, Parameter("m", "diameter", usual=(1e-5, 3.0))]
+    length: Annotated[Positive, Parameter("m", "length in the direction of the flow", usual=(1e-5, 1e3))]
+    viscosity: Annotated[Positive, Parameter("Pa.s", "dynamic viscosity of the oil", tunable=True, usual=(1e-4, 10.0))]
+
+    @abstractmethod
+    def conductance(self, now: Moment) -> Array:
+        """Return the flow by the pressure drop in m³/(s Pa)."""
+
+    @abstractmethod
+    def wetted_perimeter(self, now: Moment) -> Array:
+        """Return the wetted perimeter in m."""
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its flow and the Reynolds number."""
+        return (
+            Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),
+            Quantity("reynolds", "1", description="Reynolds number, which laminar flow keeps below some 2000"),
+        )
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow through it."""
+        return (Flow(self._flow(now), "inlet", "outlet"),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow, and the Reynolds number of its hydraulic diameter, Re = 4 ρ |Q| / (μ × perimeter)."""
+        flow = self._flow(now)
+        reynolds = 4.0 * now.oil.density * np.abs(flow) / (now["viscosity"] * self.wetted_perimeter(now))
+        return {"flow": flow, "reynolds": reynolds}
+
+    def _flow(self, now: Moment) -> Array:
+        return self.conductance(now) * (now.pressure("inlet") - now.pressure("outlet"))
+
+
+class Capillary(LaminarRestrictor):
+    """A long, narrow, round pipe, Q = π d⁴ / (128 μ l) Δp [Hagen and Poiseuille; Merritt 1967, chap. 3]."""
+
+    type: Literal["capillary"] = "capillary"
+
+    def conductance(self, now: Moment) -> Array:
+        """Return the flow by the pressure drop."""
+        return np.pi * now["diameter"] ** 4 / (128.0 * now["viscosity"] * now["length"])
+
+    def wetted_perimeter(self, now: Moment) -> Array:
+        """Return the perimeter of the bore."""
+        return np.pi * now["diameter"]
+
+
+class AnnularGap(LaminarRestrictor):
+    """The gap about a piston or a spool, Q = π d h³ / (12 μ l) (1 + 1.5 ε²) Δp [Merritt 1967, chap. 3].
+
+    Attributes
+    ----------
+    clearance
+        h, radial, where the piston is in the middle, in m.
+    eccentricity
+        ε, how far it is off the middle by the clearance: at 1 it touches, and two and a half times as much leaks.
+    """
+
+    type: Literal["annular-gap"] = "annular-gap"
+    clearance: Annotated[Positive, Parameter("m", "radial clearance", tunable=True, usual=(1e-7, 1e-3))]
+    eccentricity: Annotated[float, Field(ge=0, le=1), Parameter("1", "eccentricity by the clearance", tunable=True)] = (
+        0.0
+    )
+
+    def conductance(self, now: Moment) -> Array:
+        """Return the flow by the pressure drop."""
+        gap = np.pi * now["diameter"] * now["clearance"] ** 3 / (12.0 * now["viscosity"] * now["length"])
+        return gap * (1.0 + 1.5 * now["eccentricity"] ** 2)
+
+    def wetted_perimeter(self, now: Moment) -> Array:
+        """Return the perimeters of both walls, which are almost as long as each other."""
+        return 2.0 * np.pi * now["diameter"]

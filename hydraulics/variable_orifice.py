@@ -1,0 +1,64 @@
+"""Orifices whose area is commanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal
+
+from hydraulics.component import Component, Flow, Port, Stage
+from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
+from hydraulics.fluid import Array, Positive
+from hydraulics.moment import Moment
+from hydraulics.opening import Points, interpolated
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class VariableOrifice(Component):
+    """A sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    area
+        Largest area in m².
+    discharge_coefficient
+        Flow discharge coefficient C_d; a parameter of a run is 1, that of an ideal orifice, at most.
+    points
+        Pairs of a command and the share of the area that is open there; straight lines between, constant beyond.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    stage: ClassVar[Stage] = Stage.CONTROL
+    type: Literal["variable-orifice"] = "variable-orifice"
+    inlet: Port
+    outlet: Port
+    area: Annotated[Positive, Parameter("m2", "largest area", tunable=True, usual=(1e-10, 0.2))]
+    discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
+    points: Points = ((0.0, 0.0), (1.0, 1.0))
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the command."""
+        return (Quantity("command", "1", 0.0, description="command, by which the table gives the area"),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its flow."""
+        return (Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow through it."""
+        return (Flow(self._flow(now), "inlet", "outlet"),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow through it."""
+        return {"flow": self._flow(now)}
+
+    def _flow(self, now: Moment) -> Array:
+        area = now["area"] * interpolated(now["command"], self.points)
+        coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)
+        return orifice_flow(coefficient, now.pressure("inlet") - now.pressure("outlet"), now["laminar_pressure"])

@@ -26,6 +26,7 @@ from hydraulics import (
     tandem_centre,
     three_way,
 )
+from hydraulics.component import PortKind
 
 LEAN = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume")
 """Oil whose flows arrive as they leave, and whose modulus is the same everywhere."""
@@ -38,6 +39,12 @@ def volumes(*components: Component, oil: Oil = LEAN, volume: float = VOLUME, **p
     spaces = (Volume(name=f"volume_{node}", node=node, volume=volume) for node in pressures)
     tank = () if "T" in pressures else (Tank(name="tank", node="T"),)
     return Circuit(oil=oil, components=(*tank, *spaces, *components), initial_pressures=pressures)
+
+
+def alone(component: Component) -> Circuit:
+    """Return a circuit in which each node of a component has a volume."""
+    held = component.nodes(PortKind.HELD)
+    return volumes(component, **{node: 1e6 for node in component.nodes() if node not in held})
 
 
 def orifice(coefficient: float, drop: float, laminar: float = POPPET_LAMINAR) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
-from valves import all_valves
+from documented import documented_components
+from valves import all_valves, alone
 
 import mbsfmu
 from hydraulics import (
@@ -216,6 +217,7 @@ def test_built_in_components_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         mbsfmu.models.four_bar(),
         CoupledModel(name="m", systems={"own": circuit(Volume(name="volume", node="A", volume=1e-3))}),
         CoupledModel(name="m", systems={"own": all_valves()}),
+        *(CoupledModel(name="m", systems={"own": alone(each)}) for each in documented_components()),
     ):
         model.simulation(compiled=False)
     assert seen >= {kind for _, kind in COMPONENTS.known() if is_built_in(kind)}

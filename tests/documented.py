@@ -1,0 +1,20 @@
+"""What docs/hydraulics.md shows of components."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hydraulics
+from hydraulics import Component
+
+PAGE = (Path(__file__).parents[1] / "docs" / "hydraulics.md").read_text(encoding="utf-8")
+
+
+def documented_components() -> list[Component]:
+    """Run the code of the page, and return the components that it makes."""
+    names: dict[str, Any] = {name: getattr(hydraulics, name) for name in hydraulics.__all__}
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        exec(code, names)  # the page is ours
+    return [each for each in names.values() if isinstance(each, Component)]

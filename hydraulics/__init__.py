@@ -34,6 +34,7 @@ from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePum
 from hydraulics.quantity import Quantity
 from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
+from hydraulics.single_acting_cylinder import SingleActingCylinder
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
 from hydraulics.variable_orifice import VariableOrifice
@@ -82,6 +83,7 @@ __all__ = [
     "ReliefValve",
     "SensedPort",
     "ShuttleValve",
+    "SingleActingCylinder",
     "Space",
     "Stage",
     "Tank",

@@ -1,0 +1,247 @@
+"""What all cylinders have: chambers that a piston changes, friction, end stops, cushions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Annotated, ClassVar, NamedTuple, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from hydraulics.component import Actuator, Space
+from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
+from hydraulics.quantity import Quantity
+
+ROUND_OFF = 1e-6
+"""Share of its stroke by which a cylinder may begin beyond it."""
+
+
+class Chamber(NamedTuple):
+    """A chamber of a cylinder.
+
+    Attributes
+    ----------
+    port
+        Name of the port.
+    area
+        Area in m² that its pressure acts on.
+    side
+        1 where it grows as the cylinder extends, -1 where it shrinks.
+    """
+
+    port: str
+    area: Array
+    side: int
+
+    def room(self, extended: Array, stroke: Array) -> Array:
+        """Return its length in m, that of the way that is left to its end; beyond the end stop it is negative."""
+        return extended if self.side > 0 else stroke - extended
+
+
+class AnyCylinder(Actuator, abstract=True):
+    """What all cylinders have: friction, soft end stops, and cushions where they are given.
+
+    Attributes
+    ----------
+    stroke
+        In m.
+    retracted_length
+        Length from end to end when fully retracted, in m.
+    bulk_modulus
+        Modulus of the walls in Pa.
+    initial_length, initial_load
+        Length in m and force in N at the start, where nothing else gives them; mid-stroke without a length.
+    viscous_friction
+        In N s/m.
+    coulomb_friction, static_friction
+        Friction in motion and at breakaway in N.
+    stribeck_velocity
+        Velocity in m/s at which friction has fallen from static to Coulomb.
+    smoothing_velocity
+        Velocity in m/s within which the friction's sign changes.
+    stop_stiffness
+        Of both end stops in N/m.
+    stop_damping
+        Of both end stops in s/m, relative to their force.
+    cushion_length
+        Way before each end in m on which oil leaves the chamber through an orifice; None without cushions.
+    cushion_orifice_diameter
+        Diameter in m of that orifice at the end.
+    """
+
+    load: ClassVar[str | None] = "initial_load"
+    stroke: Annotated[Positive, Parameter("m", "stroke", usual=(1e-4, 50.0))]
+    retracted_length: Annotated[Positive, Parameter("m", "length from end to end when fully retracted")]
+    bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e7, inf))]
+    initial_length: Positive | None = None
+    initial_load: Annotated[float, Parameter("N", "force at the start")] = 0.0
+    viscous_friction: Annotated[NonNegative, Parameter("N.s/m", "viscous friction", tunable=True)] = 0.0
+    coulomb_friction: Annotated[NonNegative, Parameter("N", "friction in motion", tunable=True)] = 0.0
+    static_friction: Annotated[NonNegative, Parameter("N", "friction at breakaway", tunable=True)] = 0.0
+    stribeck_velocity: Annotated[Positive, Parameter("m/s", "velocity of the Stribeck curve", tunable=True)] = 0.01
+    smoothing_velocity: Annotated[
+        Positive, Parameter("m/s", "velocity within which friction changes its sign", tunable=True)
+    ] = 0.001
+    stop_stiffness: Annotated[NonNegative, Parameter("N/m", "stiffness of the end stops")] = 1e8
+    stop_damping: Annotated[NonNegative, Parameter("s/m", "damping of the end stops, relative to their force")] = 10.0
+    cushion_length: Annotated[OptionalPositive, Parameter("m", "length of both cushions", usual=(1e-4, 1.0))] = None
+    cushion_orifice_diameter: Annotated[
+        OptionalPositive, Parameter("m", "diameter of the orifice of a cushion", tunable=True, usual=(1e-4, 0.1))
+    ] = None
+
+    @model_validator(mode="after")
+    def _moves_within_its_stroke(self) -> Self:
+        longest = self.retracted_length + self.stroke
+        if self.initial_length is not None and not self.retracted_length <= self.initial_length <= longest:
+            raise ValueError(
+                f"initial_length is {self.initial_length}; it must be between {self.retracted_length:g}, "
+                f"fully retracted, and {longest:g}, fully extended"
+            )
+        cushion = ("cushion_length", "cushion_orifice_diameter")
+        missing = [name for name in cushion if getattr(self, name) is None]
+        if len(missing) == 1:
+            raise ValueError(f"{missing[0]} is missing; a cushion has a length and an orifice")
+        if self.cushion_length is not None and self.cushion_length > self.stroke:
+            raise ValueError(f"cushion_length is {self.cushion_length}; it must be at most the stroke, {self.stroke}")
+        return self
+
+    @model_validator(mode="after")
+    def _breaks_away(self) -> Self:
+        if self.static_friction and self.static_friction < self.coulomb_friction:
+            raise ValueError(
+                f"static_friction is {self.static_friction}; it must be at least the Coulomb friction, "
+                f"{self.coulomb_friction}"
+            )
+        if self.coulomb_friction and not self.static_friction:
+            raise ValueError("static_friction is missing; with Coulomb friction it must be given too")
+        return self
+
+    # -- what it has ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def chambers(self, now: Moment) -> tuple[Chamber, ...]:
+        """Return its chambers."""
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return its motion; where nothing moves it, it rests at the length that is given, or at mid-stroke."""
+        middle = self.retracted_length + 0.5 * self.stroke
+        start = middle if self.initial_length is None else self.initial_length
+        return (
+            Quantity("length", "m", start, 0.0, description="end to end"),
+            Quantity("velocity", "m/s", 0.0, description="rate of the length"),
+        )
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return force, pressures, friction and power, and what a cushion adds to a pressure."""
+        sides = [
+            Quantity(f"pressure_{port}", "Pa", description=f"pressure on the {port}'s side", shared=True)
+            for port in self.ports()
+        ]
+        rise = Quantity("cushion_pressure", "Pa", description="rise of the pressure in a chamber by its cushion")
+        return (
+            Quantity("force", "N", description="force that pushes the ends apart", shared=True),
+            *sides,
+            Quantity("friction", "N", description="friction, against the velocity"),
+            Quantity("power", "W", description="power given to the mechanism"),
+            *(() if self.cushion_length is None else (rise,)),
+        )
+
+    def limited(self) -> tuple[Quantity, ...]:
+        """Return its length."""
+        return (Quantity("length", "m"),)
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def displacements(self, now: Moment) -> Mapping[str, Array]:
+        """Return that the moving piston makes room on one side and takes it on the other [Jaiswal2021, eq. 28]."""
+        return {port: -side * area * now["velocity"] for port, area, side in self.chambers(now)}
+
+    def volumes(self, now: Moment) -> Iterable[Space]:
+        """Return the volumes of the chambers [Jaiswal2021, eqs. 42 and 43]; beyond the end stops they stay empty.
+
+        Eq. 43 as printed shrinks the piston's chamber when the cylinder extends, against eq. 44; with
+        l₂ = l₂₀ + |s| − s₀ and l₂₀ = s₀ − l, the chamber is as long as the cylinder is beyond fully
+        retracted.
+        """
+        for each in self.chambers(now):
+            room = each.room(self._extended(now), now["stroke"])
+            yield Space(each.port, each.area * np.maximum(room, 0.0), now["bulk_modulus"])
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return force, pressures, friction and power, and what a cushion adds to a pressure."""
+        force = self._force(now)
+        rises = self._cushions(now)
+        return {
+            "force": force,
+            **{f"pressure_{port}": now.pressure(port) for port in self.ports()},
+            "friction": self._friction(now),
+            "power": force * now["velocity"],
+            **({"cushion_pressure": sum(rises, start=np.asarray(0.0))} if rises else {}),
+        }
+
+    def energy(self, now: Moment) -> Array:
+        """Return the energy in the end stops in J."""
+        retracted, extended = pressed_in(self._extended(now), now["stroke"])
+        return 0.5 * now["stop_stiffness"] * (retracted**2 + extended**2)
+
+    def energy_rate(self, now: Moment) -> Array:
+        """Return the power in W that presses the end stops in."""
+        retracted, extended = pressed_in(self._extended(now), now["stroke"])
+        return now["stop_stiffness"] * (extended - retracted) * now["velocity"]
+
+    def start_limits(self, now: Moment) -> Mapping[str, tuple[Array, Array, Array]]:
+        """Return that it begins within its stroke, but for round-off."""
+        stroke, shortest = now["stroke"], now["retracted_length"]
+        slack = ROUND_OFF * stroke
+        return {"length": (now["length"], shortest - slack, shortest + stroke + slack)}
+
+    def pushed(self, now: Moment) -> Array:
+        """Return the force in N that pressures push the ends apart with."""
+        return sum(
+            (side * (now.pressure(port) * area) for port, area, side in self.chambers(now)), start=np.asarray(0.0)
+        )
+
+    def _extended(self, now: Moment) -> Array:
+        """Return how far it is extended in m."""
+        return now["length"] - now["retracted_length"]
+
+    def _cushions(self, now: Moment) -> list[Array]:
+        """Return the rise of the pressure in each chamber by its cushion in Pa; nothing without cushions."""
+        if "cushion_length" not in now:
+            return []
+        length, diameter = now["cushion_length"], now["cushion_orifice_diameter"]
+        return [
+            cushion_pressure(
+                each.room(self._extended(now), now["stroke"]),
+                length,
+                -each.side * each.area * now["velocity"],
+                diameter,
+                now.oil.density,
+            )
+            for each in self.chambers(now)
+        ]
+
+    def _friction(self, now: Moment) -> Array:
+        return friction(
+            now["velocity"],
+            viscous=now["viscous_friction"],
+            coulomb=now["coulomb_friction"],
+            static=now["static_friction"],
+            stribeck_velocity=now["stribeck_velocity"],
+            smoothing_velocity=now["smoothing_velocity"],
+        )
+
+    def _force(self, now: Moment) -> Array:
+        """Return the force in N [Jaiswal2021, eq. 29]."""
+        stop = end_stop_force(
+            self._extended(now), now["stroke"], now["velocity"], now["stop_stiffness"], now["stop_damping"]
+        )
+        force = self.pushed(now) - self._friction(now) + stop
+        for (_, area, side), rise in zip(self.chambers(now), self._cushions(now), strict=False):
+            force = force + side * area * rise
+        return force

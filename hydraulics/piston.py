@@ -1,0 +1,105 @@
+"""The laws of pistons: areas, friction, end stops, cushions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hydraulics.flow import throttle_coefficient
+from hydraulics.fluid import Array
+
+CUSHION_DISCHARGE = 0.61
+"""Discharge coefficient of a cushion's orifice, that of a sharp edge [Merritt: Hydraulic Control Systems, 1967]."""
+
+
+def ring(outer: Array, inner: Array | float) -> Array:
+    """Return the area in m² between two diameters in m."""
+    return 0.25 * np.pi * (outer**2 - inner**2)
+
+
+def friction(
+    velocity: Array,
+    *,
+    viscous: Array | float,
+    coulomb: Array | float,
+    static: Array | float,
+    stribeck_velocity: Array | float,
+    smoothing_velocity: Array | float,
+) -> Array:
+    """Return the friction of the seals in N, against the velocity.
+
+    Viscous friction and the Stribeck curve F_C + (F_S − F_C) exp(−(v/v_S)²), whose sign is smoothed by
+    tanh(v/v_0).
+
+    Parameters
+    ----------
+    velocity
+        v in m/s.
+    viscous
+        In N s/m.
+    coulomb, static
+        F_C and F_S in N.
+    stribeck_velocity, smoothing_velocity
+        v_S and v_0 in m/s; positive.
+    """
+    curve = coulomb + (static - coulomb) * np.exp(-((velocity / stribeck_velocity) ** 2))
+    return viscous * velocity + curve * np.tanh(velocity / smoothing_velocity)
+
+
+def end_stop_force(
+    chamber_length: Array,
+    stroke: Array | float,
+    velocity: Array,
+    stiffness: Array | float,
+    damping: Array | float,
+) -> Array:
+    """Return the force of the end stops in N, positive where it pushes the cylinder's ends apart.
+
+    A stop that is pressed in by d gives k d max(0, 1 + D ḋ): nothing at first touch, and never a pull.
+
+    Parameters
+    ----------
+    chamber_length
+        Length of the piston-side chamber in m.
+    stroke
+        In m.
+    velocity
+        Rate of the length in m/s.
+    stiffness
+        k in N/m.
+    damping
+        D in s/m.
+    """
+    retracted, extended = pressed_in(chamber_length, stroke)
+    push = stiffness * retracted * np.maximum(1.0 - damping * velocity, 0.0)
+    pull = stiffness * extended * np.maximum(1.0 + damping * velocity, 0.0)
+    return push - pull
+
+
+def pressed_in(chamber_length: Array, stroke: Array | float) -> tuple[Array, Array]:
+    """Return by how many m the end stops are pressed in, retracted and extended."""
+    return np.maximum(-chamber_length, 0.0), np.maximum(chamber_length - stroke, 0.0)
+
+
+def cushion_pressure(way: Array, length: Array, flow: Array, diameter: Array, density: Array | float) -> Array:
+    """Return by how much a cushion raises the pressure in its chamber above that at the port, in Pa.
+
+    Over its length a spear closes the way out but for an orifice with the flow coefficient C: what is left open falls
+    like C / s, s = 1 − way / length. So Δp = (s Q / C)². What flows in passes a check valve without a drop, and so does
+    what flows out before the spear enters.
+
+    Parameters
+    ----------
+    way
+        Way that is left to the end in m.
+    length
+        Length of the cushion in m; positive.
+    flow
+        Q out of the chamber in m³/s.
+    diameter
+        Diameter of the orifice in m.
+    density
+        Density of the oil in kg/m³.
+    """
+    closed = np.clip(1.0 - way / length, 0.0, 1.0)
+    coefficient = throttle_coefficient(CUSHION_DISCHARGE, diameter, density)
+    return (closed * np.maximum(flow, 0.0) / coefficient) ** 2

@@ -1,0 +1,82 @@
+"""The single-acting cylinder, which a plunger is one of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from hydraulics.any_cylinder import AnyCylinder, Chamber
+from hydraulics.component import ChamberPort
+from hydraulics.data import DataError
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, NonNegative, OptionalPositive, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.piston import ring
+
+
+class SingleActingCylinder(AnyCylinder):
+    """A cylinder that oil extends, and a load or a spring retracts; the other side is open to the atmosphere.
+
+    A plunger is one with the diameter of its rod. Its force is (p − p_a) A − F₀ − k x at x from fully retracted.
+
+    Attributes
+    ----------
+    piston
+        Node of its chamber.
+    piston_diameter
+        In m.
+    spring_stiffness
+        k in N/m; None without a spring that gets stiffer.
+    spring_preload
+        F₀ in N, fully retracted.
+    """
+
+    type: Literal["single-acting-cylinder"] = "single-acting-cylinder"
+    piston: ChamberPort
+    piston_diameter: Annotated[Positive, Parameter("m", "diameter of the piston", usual=(1e-3, 3.0))]
+    spring_stiffness: Annotated[OptionalPositive, Parameter("N/m", "stiffness of the spring")] = None
+    spring_preload: Annotated[NonNegative, Parameter("N", "force of the spring, fully retracted")] = 0.0
+
+    def chambers(self, now: Moment) -> tuple[Chamber, ...]:
+        """Return that of the piston."""
+        return (Chamber("piston", ring(now["piston_diameter"], 0.0), 1),)
+
+    def pushed(self, now: Moment) -> Array:
+        """Return the force in N that pressure, atmosphere and spring push the ends apart with."""
+        return super().pushed(now) - self._pulled(now)
+
+    def energy(self, now: Moment) -> Array:
+        """Return the energy in end stops and spring, and that of the atmosphere which it has moved away, in J."""
+        extended = self._extended(now)
+        return super().energy(now) + (self._constant(now) + 0.5 * self._stiffness(now) * extended) * extended
+
+    def energy_rate(self, now: Moment) -> Array:
+        """Return the power in W that goes into them."""
+        return super().energy_rate(now) + self._pulled(now) * now["velocity"]
+
+    def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
+        """Return the pressure at which it carries its initial load, friction left aside."""
+        if "spring_stiffness" in now:
+            raise DataError(
+                f"{self.type} '{self.name}' has a spring, whose force at the start its length decides: let the "
+                f"pressure at '{self.piston}' start at a number"
+            )
+        return (now["initial_load"] + self._constant(now)) / self.chambers(now)[0].area
+
+    def balance_advice(self, port: str, now: Moment) -> str:  # noqa: ARG002
+        """Return that oil does not pull."""
+        return (
+            f"{self.type} '{self.name}', which it balances, is pulled with {-now['initial_load']:.6g} N, "
+            "and oil only pushes"
+        )
+
+    def _pulled(self, now: Moment) -> Array:
+        """Return the force in N of atmosphere and spring, which retracts it."""
+        return self._constant(now) + self._stiffness(now) * self._extended(now)
+
+    def _constant(self, now: Moment) -> Array:
+        return ATMOSPHERIC_PRESSURE * self.chambers(now)[0].area + now["spring_preload"]
+
+    def _stiffness(self, now: Moment) -> Array | float:
+        if "spring_stiffness" not in now:
+            return 0.0
+        return now["spring_stiffness"]

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         SpringDamper,
         Universal,
     )
-    from mbsfmu.signals import LinearSignal, StepSignal
+    from mbsfmu.signals import LinearSignal, SineSignal, StepSignal
     from mbsfmu.simulation.options import RunOptions
     from mbsfmu.studies import StudyOptions, sweep
     from mbsfmu.trajectory import Trajectory
@@ -95,7 +95,7 @@ _HOMES = {
     "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential DistanceSensor Fixed Free Gear JointDrive "
     "JointSensor JointSpringDamper Line LinearCoupling Mimic OrientationSensor Planar PointSensor Prismatic "
     "RackAndPinion Revolute Spherical SpringDamper Universal",
-    "signals": "LinearSignal StepSignal",
+    "signals": "LinearSignal SineSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
     "trajectory": "Trajectory",
@@ -186,6 +186,7 @@ __all__ = [
     "SampledBlock",
     "Sensor",
     "SimulationError",
+    "SineSignal",
     "Spherical",
     "SpringDamper",
     "StepSignal",

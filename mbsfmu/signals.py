@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,6 +15,27 @@ from pydantic import Field, model_validator
 from mbsfmu.data import Data
 from mbsfmu.errors import InputError
 from mbsfmu.trajectory import Trajectory
+
+
+class SignalTable(NamedTuple):
+    """A signal as compiled code has it.
+
+    Attributes
+    ----------
+    kind
+        Its place in `SignalKind` of runtime.h.
+    times
+        Its events in s.
+    values
+        Numbers of its kind.
+    initial
+        Value before the first event, of one that jumps.
+    """
+
+    kind: int
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+    initial: float = 0.0
 
 
 class StepSignal(Data):
@@ -58,6 +80,15 @@ class StepSignal(Data):
         """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
         value = self.after(passed)
         return lambda _: value
+
+    def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
+        """Return the derivative by time, in which its jumps are not."""
+        return 0.0
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        return SignalTable(0, self.times, self.values, self.initial)
 
     def mapped(self, factor: float, offset: float) -> StepSignal:
         """Return the signal with factor · value + offset for each value."""
@@ -107,9 +138,124 @@ class LinearSignal(Data):
         """Return the signal: as it does not jump, it is the same whichever events have passed."""
         return self.after
 
+    def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
+        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        index = bisect_right(self.times, passed)
+        if index in (0, len(self.times)):
+            return 0.0
+        rise, run = (each[index] - each[index - 1] for each in (self.values, self.times))
+        return rise / run
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        return SignalTable(1, self.times, self.values)
+
     def mapped(self, factor: float, offset: float) -> LinearSignal:
         """Return the signal with factor · value + offset for each value."""
         return LinearSignal(times=self.times, values=tuple(factor * value + offset for value in self.values))
+
+    @classmethod
+    def sampled(cls, function: Callable[[float], float], times: Sequence[float]) -> LinearSignal:
+        """Return the signal that runs straight between values of a function.
+
+        Parameters
+        ----------
+        function
+            Of the time in s; it is called here, once for each time.
+        times
+            Ascending times in s.
+        """
+        return cls(times=tuple(map(float, times)), values=tuple(float(function(time)) for time in times))
+
+    @classmethod
+    def ramp(cls, begin: float, end: float, height: float, offset: float = 0.0) -> LinearSignal:
+        """Return the signal that rises by a height from one time in s to another."""
+        return cls(times=(begin, end), values=(offset, offset + height))
+
+
+class SineSignal(Data):
+    """A sine, whose frequency may change with time (a chirp).
+
+    With τ = t - begin it is offset + amplitude · sin(phase + 2π (frequency · τ + sweep_rate · τ²/2)) from `begin` to
+    `end`, and stays what it is there before and after.
+
+    Attributes
+    ----------
+    amplitude, offset
+        In the unit of the input.
+    frequency
+        In Hz.
+    phase
+        In rad.
+    begin, end
+        In s; `end` is None where it goes on.
+    sweep_rate
+        Change of the frequency with time, in Hz/s.
+    """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
+
+    type: Literal["sine"] = "sine"
+    amplitude: float
+    frequency: Annotated[float, Field(ge=0)]
+    phase: float = 0.0
+    offset: float = 0.0
+    begin: float = 0.0
+    end: float | None = None
+    sweep_rate: float = 0.0
+
+    @model_validator(mode="after")
+    def _ends_behind_its_beginning(self) -> Self:
+        if self.end is not None and self.end <= self.begin:
+            raise ValueError(f"end is {self.end:g} s; it must be after begin, {self.begin:g} s")
+        return self
+
+    @property
+    def events(self) -> tuple[float, ...]:
+        """Times at which the slope changes."""
+        return (self.begin,) if self.end is None else (self.begin, self.end)
+
+    def before(self, time: float) -> float:
+        """Return the value at a time in s."""
+        return self._value(time, bisect_right(self.events, time))
+
+    def after(self, time: float) -> float:
+        """Return the value at a time in s: it does not jump."""
+        return self.before(time)
+
+    def piece(self, passed: float) -> Callable[[float], float]:
+        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        count = bisect_right(self.events, passed)
+        return lambda time: self._value(time, count)
+
+    def slope(self, time: float, passed: float) -> float:
+        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        if bisect_right(self.events, passed) != 1:
+            return 0.0
+        elapsed = time - self.begin
+        rate = 2.0 * math.pi * (self.frequency + self.sweep_rate * elapsed)
+        return self.amplitude * rate * math.cos(self._angle(elapsed))
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        turns = (2.0 * math.pi * self.frequency, math.pi * self.sweep_rate)
+        return SignalTable(2, self.events, (self.offset, self.amplitude, self.phase, *turns))
+
+    def mapped(self, factor: float, offset: float) -> SineSignal:
+        """Return the signal with factor · value + offset for each value."""
+        changes = {"amplitude": factor * self.amplitude, "offset": factor * self.offset + offset}
+        return SineSignal.from_dict({**self.to_dict(), **changes})
+
+    def _value(self, time: float, passed: int) -> float:
+        if passed != 1:
+            time = self.begin if passed == 0 or self.end is None else self.end
+        return self.offset + self.amplitude * math.sin(self._angle(time - self.begin))
+
+    def _angle(self, elapsed: float) -> float:
+        rate, growth = 2.0 * math.pi * self.frequency, math.pi * self.sweep_rate
+        return self.phase + elapsed * (rate + growth * elapsed)
 
 
 def read_signal(text: str) -> StepSignal | LinearSignal:
@@ -141,7 +287,7 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
         raise InputError(f"{file}: {error}") from None
 
 
-AnySignal = Annotated[StepSignal | LinearSignal, Field(discriminator="type")]
+AnySignal = Annotated[StepSignal | LinearSignal | SineSignal, Field(discriminator="type")]
 
 
 def _check_table(times: tuple[float, ...], values: tuple[float, ...]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.units import IDENTITY, LinearMap
-from mbsfmu.signals import LinearSignal, StepSignal
+from mbsfmu.signals import LinearSignal, SineSignal, StepSignal
 from mbsfmu.trajectory import Trajectory
 
 
@@ -38,7 +38,7 @@ def add_outputs(result: Trajectory, graph: SystemGraph) -> None:
 def _mapped(value: Any, way: LinearMap) -> Any:
     if way == IDENTITY:
         return value
-    if isinstance(value, (StepSignal, LinearSignal)):
+    if isinstance(value, (StepSignal, LinearSignal, SineSignal)):
         return value.mapped(way.factor, way.offset)
     if callable(value):
         return _mapped_function(value, way)

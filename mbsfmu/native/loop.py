@@ -20,7 +20,7 @@ from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
-from mbsfmu.signals import AnySignal, LinearSignal
+from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.course import Course, Place
 from mbsfmu.simulation.runner import Recording, Runner
 from mbsfmu.simulation.simulation import Simulation
@@ -248,11 +248,10 @@ def _followed(signals: Mapping[int, AnySignal]) -> tuple[ctypes.Array[_Signal], 
     """Return signals as C has them, and the arrays that these point into."""
     rows, arrays = [], []
     for index, signal in signals.items():
-        times, values = np.array(signal.times, dtype=float), np.array(signal.values, dtype=float)
+        table = signal.table
+        times, values = np.array(table.times, dtype=float), np.array(table.values, dtype=float)
         arrays += [times, values]
-        linear = isinstance(signal, LinearSignal)
-        initial = 0.0 if isinstance(signal, LinearSignal) else signal.initial
-        rows.append(_Signal(index, int(linear), len(times), _pointer(times), _pointer(values), initial))
+        rows.append(_Signal(index, table.kind, len(times), _pointer(times), _pointer(values), table.initial))
     return (_Signal * len(rows))(*rows), arrays
 
 

@@ -18,7 +18,6 @@ from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
-from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
@@ -322,12 +321,10 @@ class _ModelCode:
     def _signals(self) -> Iterable[str]:
         rows = []
         for place, (index, signal) in enumerate(self._simulation.signals.items()):
-            steps = isinstance(signal, StepSignal)
-            yield f"static const double times_{place}[] = {numbers(signal.times)};"
-            yield f"static const double values_{place}[] = {numbers(signal.values)};"
-            kind = "SIGNAL_STEPS" if steps else "SIGNAL_LINEAR"
-            initial = number(signal.initial if isinstance(signal, StepSignal) else 0.0)
-            rows.append(f"{{{index}, {kind}, {len(signal.times)}, times_{place}, values_{place}, {initial}}}")
+            kind, times, values, initial = signal.table
+            yield f"static const double times_{place}[] = {numbers(times)};"
+            yield f"static const double values_{place}[] = {numbers(values)};"
+            rows.append(f"{{{index}, {kind}, {len(times)}, times_{place}, values_{place}, {number(initial)}}}")
         yield f"static const Signal signals[] = {{{', '.join(rows) or '{0, SIGNAL_STEPS, 0, NULL, NULL, 0.0}'}}};"
 
     def _energies(self) -> str:

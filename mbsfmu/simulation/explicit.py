@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -46,7 +46,7 @@ class CountedRates:
         Why that could not be made; None where it could.
     """
 
-    def __init__(self, form: ExplicitForm, inputs: Inputs, origin: float = 0.0) -> None:
+    def __init__(self, form: ExplicitForm, inputs: Callable[[float], Floats], origin: float = 0.0) -> None:
         self.form = form
         self.inputs = inputs
         self.origin = origin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,39 @@ from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.signals import AnySignal
 from mbsfmu.variables import Variable
+
+
+class InputCourse:
+    """Values of all inputs over a stretch of time without events; called with a time in s.
+
+    Parameters
+    ----------
+    values
+        What those that follow no signal are, shape (number of inputs,).
+    signals
+        Signals that are followed, by the input's index.
+    passed
+        All events up to this time in s have passed, and no other.
+    """
+
+    def __init__(self, values: Floats, signals: Mapping[int, AnySignal], passed: float) -> None:
+        self._fixed = values.copy()
+        self._signals, self._passed = signals, passed
+        self._pieces = [(index, signal.piece(passed)) for index, signal in signals.items()]
+
+    def __call__(self, time: float) -> Floats:
+        """Return the values at a time."""
+        result = self._fixed.copy()
+        for index, piece in self._pieces:
+            result[index] = piece(time)
+        return result
+
+    def slopes(self, time: float) -> Floats:
+        """Return their derivatives by time."""
+        result = np.zeros(len(self._fixed))
+        for index, signal in self._signals.items():
+            result[index] = signal.slope(time, self._passed)
+        return result
 
 
 class InputValues:
@@ -75,7 +108,7 @@ class InputValues:
             if not self.held[index] and index not in self.signals
         )
 
-    def over(self, passed: float) -> Callable[[float], Floats]:
+    def over(self, passed: float) -> InputCourse:
         """Return the values over a stretch of time without events, as a function of the time in s.
 
         Which side of a jump a step sees follows from where the step begins, and not from the times inside it: these
@@ -86,16 +119,8 @@ class InputValues:
         passed
             All events up to this time in s have passed, and no other.
         """
-        fixed = self.values.copy()
-        pieces = [(index, self.signals[index].piece(passed)) for index in self.signals if not self.held[index]]
-
-        def values(time: float) -> Floats:
-            result = fixed.copy()
-            for index, piece in pieces:
-                result[index] = piece(time)
-            return result
-
-        return values
+        followed = {index: self.signals[index] for index in self.signals if not self.held[index]}
+        return InputCourse(self.values, followed, passed)
 
     def next_event(self, begin: float, end: float, otherwise: float) -> float:
         """Return when a followed signal jumps or bends first inside (begin, end) in s; `otherwise` where none does."""

@@ -94,14 +94,13 @@ class Rosenbrock(AdaptiveSolver):
         """Yield the states at `times[1:]`, those inside steps from the method's interpolant."""
         # Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution.
         origin, whole = float(times[0]), float(times[-1] - times[0])
-        slopes = (inputs(float(times[-1])) - inputs(origin)) / whole
         waiting = (times[1:] - origin).tolist()
         elapsed = 0.0
         while waiting:
             form = self.formulation.explicit_form(state)
             flow = CountedRates(form, inputs, origin)
             try:
-                begin = Linearization(flow, elapsed, slopes)
+                begin = Linearization(flow, elapsed, inputs.slopes(origin + elapsed))
                 elapsed, reached, state = self._step(begin, whole, float(state.suggested_step[0]), waiting)
             except StageError as error:
                 raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -20,8 +20,18 @@ from mbsfmu.times import count_steps
 HALVINGS = 8
 """How often a step of fixed size that cannot be made is halved."""
 
-Inputs = Callable[[float], Floats]
-"""Values of all inputs at a time in s, inside the interval."""
+
+class Inputs(Protocol):
+    """Values of all inputs, inside the interval."""
+
+    def __call__(self, time: float, /) -> Floats:
+        """Return the values at a time in s."""
+        ...
+
+    def slopes(self, time: float) -> Floats:
+        """Return their derivatives by time there."""
+        ...
+
 
 
 def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:

@@ -87,12 +87,17 @@ def test_inputs_are_read_inside_the_interval_alone(solver: str) -> None:
     state = simulation._started()
     read: list[float] = []
 
-    def inputs(time: float) -> Floats:
-        read.append(time)
-        return np.full(1, np.sin(time))
+    class Waves:
+        def __call__(self, time: float) -> Floats:
+            read.append(time)
+            return np.full(1, np.sin(time))
+
+        def slopes(self, time: float) -> Floats:
+            read.append(time)
+            return np.full(1, np.cos(time))
 
     times = np.array([0.0, 0.1, 0.15, JUMPS[0]])
-    assert len(list(simulation.solver.advance(state, times, inputs))) == 3
+    assert len(list(simulation.solver.advance(state, times, Waves()))) == 3
     assert min(read) >= 0.0
     assert max(read) == pytest.approx(JUMPS[0], rel=1e-14)
 

@@ -22,11 +22,30 @@ static double signal_value(const Signal *signal, double time, double passed) {
         const int come = count_come(times, signal->count, passed);
         return come ? values[come - 1] : signal->initial;
     }
+    if (signal->kind == SIGNAL_SINE) {
+        const int come = count_come(times, signal->count, passed);
+        const double elapsed = (come == 1 ? time : times[come ? signal->count - 1 : 0]) - times[0];
+        return values[0] + values[1] * sin(values[2] + elapsed * (values[3] + values[4] * elapsed));
+    }
     const int come = count_come(times, signal->count, time);
     if (come == 0) return values[0];
     if (come == signal->count) return values[come - 1];
     const double slope = (values[come] - values[come - 1]) / (times[come] - times[come - 1]);
     return slope * (time - times[come - 1]) + values[come - 1];
+}
+
+/* The derivative of a signal by time. */
+static double signal_slope(const Signal *signal, double time, double passed) {
+    const double *times = signal->times, *values = signal->values;
+    const int come = count_come(times, signal->count, passed);
+    if (signal->kind == SIGNAL_SINE) {
+        if (come != 1) return 0.0;
+        const double elapsed = time - times[0];
+        const double rate = values[3] + 2.0 * values[4] * elapsed;
+        return values[1] * rate * cos(values[2] + elapsed * (values[3] + values[4] * elapsed));
+    }
+    if (signal->kind == SIGNAL_STEPS || come == 0 || come == signal->count) return 0.0;
+    return (values[come] - values[come - 1]) / (times[come] - times[come - 1]);
 }
 
 static void inputs_at(const Instance *instance, double time, double *values) {
@@ -35,6 +54,16 @@ static void inputs_at(const Instance *instance, double time, double *values) {
     for (int k = 0; k < instance->signal_count; k++) {
         const Signal *signal = &instance->signals[k];
         if (!state->held[signal->input]) values[signal->input] = signal_value(signal, time, state->passed);
+    }
+}
+
+/* The derivatives of the inputs by time. */
+static void input_slopes_at(const Instance *instance, double time, double *slopes) {
+    const State *state = &instance->state;
+    for (int i = 0; i < INPUTS; i++) slopes[i] = state->slopes[i];
+    for (int k = 0; k < instance->signal_count; k++) {
+        const Signal *signal = &instance->signals[k];
+        if (!state->held[signal->input]) slopes[signal->input] = signal_slope(signal, time, state->passed);
     }
 }
 

@@ -93,9 +93,11 @@ static void between_ends(const void *of, double share, double *y) {
     }
 }
 
-/* Where the state is: y, its rates and their derivatives; the parts hold how inputs change. */
-static int linearize(Instance *instance, Linearization *begin, double time, int drifts) {
+/* Where the state is: y, its rates and their derivatives. */
+static int linearize(Instance *instance, Linearization *begin, double time) {
     const State *state = &instance->state;
+    double *const slopes = instance->parts.input_rates;
+    int drifts = 0;
     pack(state, begin->start);
     pack_rates(state, begin->rates);
     if (!find_slope(instance, time, begin->slope)) return 0;
@@ -103,31 +105,25 @@ static int linearize(Instance *instance, Linearization *begin, double time, int 
         return fail(instance, "the derivatives of the equations are not finite");
     }
     for (int i = 0; i < SIZE; i++) begin->drift[i] = 0.0;
+    input_slopes_at(instance, time, slopes);
+    for (int i = 0; i < INPUTS; i++) drifts |= slopes[i] != 0.0;
     return !drifts || find_drift(instance, begin->drift);
 }
 
 /* Steps as large as the tolerance allows; the last ends where the interval ends. */
 static int advance(Instance *instance, double begin_time, double end) {
     State *state = &instance->state;
-    double *const slopes = instance->parts.input_rates;
-    double increments[STAGES][ROOM(SIZE)], values[ROOM(SIZE)], inputs[ROOM(INPUTS)];
+    double increments[STAGES][ROOM(SIZE)], values[ROOM(SIZE)];
     Linearization begin;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
     const Tried tried = {begin.start, values, (const double (*)[ROOM(SIZE)])increments};
     double elapsed = 0.0;
-    int drifts = 0;
-    inputs_at(instance, begin_time, inputs);
-    inputs_at(instance, end, slopes);
-    for (int i = 0; i < INPUTS; i++) {
-        slopes[i] = (slopes[i] - inputs[i]) / whole;
-        drifts |= slopes[i] != 0.0;
-    }
     while (elapsed < whole) {
         const double time = begin_time + elapsed;
         double most = MOST_FACTOR, error = HUGE_VAL;
         char reason[sizeof instance->reason] = "";
-        if (!linearize(instance, &begin, time, drifts)) {
+        if (!linearize(instance, &begin, time)) {
             memcpy(reason, instance->reason, sizeof reason);
             return fail(instance, SOLVER_NAME " fails at t = %.9g s: %.300s", time, reason);
         }

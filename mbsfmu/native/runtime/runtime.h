@@ -99,14 +99,14 @@ typedef struct {
     int drift, kinetic, potential, work, dissipated;
 } Energies;
 
-typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR } SignalKind;
+typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR, SIGNAL_SINE } SignalKind;
 
 /* The signal that an input follows until it is set. */
 typedef struct {
     int input;
     SignalKind kind;
-    int count;
-    const double *times, *values;
+    int count;                      /* of its times */
+    const double *times, *values;   /* events; values at them, or offset, amplitude, phase, and factors of t and t² */
     double initial;
 } Signal;
 

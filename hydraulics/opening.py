@@ -55,7 +55,7 @@ def _rounding(share: Array) -> Array:
     return ROUNDED * way * (way * (2.0 - way) - 1.0)
 
 
-def interpolated(place: Array, points: Points) -> Array:
+def interpolated(place: Array, points: Sequence[tuple[float, Array | float]]) -> Array:
     """Return the value of a table at a place, by straight lines between its points and constant beyond them.
 
     Parameters

@@ -26,15 +26,7 @@ if TYPE_CHECKING:
     from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
     from mbsfmu.model.joint import Element, Joint
-    from mbsfmu.model.names import (
-        Direction,
-        JointReference,
-        NonNegative,
-        PointOrNone,
-        PointReference,
-        Positive,
-        Vector,
-    )
+    from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
     from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
     from mbsfmu.model.sensor import Sensor
@@ -44,28 +36,41 @@ if TYPE_CHECKING:
         AppliedForce,
         AppliedMoment,
         Cylindrical,
+        DeadZone,
         Differential,
         DistanceSensor,
+        FirstOrder,
         Fixed,
         Free,
+        Gain,
         Gear,
+        Integrator,
         JointDrive,
         JointSensor,
         JointSpringDamper,
+        Limiter,
         Line,
         LinearCoupling,
         Mimic,
         OrientationSensor,
+        PidController,
         Planar,
         PointSensor,
         Prismatic,
         RackAndPinion,
+        RateLimiter,
         Revolute,
+        SampledPidController,
+        SecondOrder,
         Spherical,
         SpringDamper,
+        Sum,
+        Table,
+        Table2D,
+        TransferFunction,
         Universal,
     )
-    from mbsfmu.signals import LinearSignal, SineSignal, StepSignal
+    from mbsfmu.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.simulation.options import RunOptions
     from mbsfmu.studies import StudyOptions, sweep
     from mbsfmu.trajectory import Trajectory
@@ -92,10 +97,12 @@ _HOMES = {
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
     "model.sensor": "Sensor",
     "part_files": "load_parts",
-    "parts": "Actuator AppliedForce AppliedMoment Cylindrical Differential DistanceSensor Fixed Free Gear JointDrive "
-    "JointSensor JointSpringDamper Line LinearCoupling Mimic OrientationSensor Planar PointSensor Prismatic "
-    "RackAndPinion Revolute Spherical SpringDamper Universal",
-    "signals": "LinearSignal SineSignal StepSignal",
+    "parts": "Actuator AppliedForce AppliedMoment Cylindrical DeadZone Differential DistanceSensor FirstOrder "
+    "Fixed Free Gain Gear Integrator JointDrive JointSensor JointSpringDamper Limiter Line LinearCoupling "
+    "Mimic OrientationSensor PidController Planar PointSensor Prismatic RackAndPinion RateLimiter "
+    "Revolute SampledPidController SecondOrder Spherical SpringDamper Sum Table Table2D TransferFunction "
+    "Universal",
+    "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
     "trajectory": "Trajectory",
@@ -138,17 +145,21 @@ __all__ = [
     "Cuboid",
     "Cylindrical",
     "DataError",
+    "DeadZone",
     "Differential",
     "Direction",
     "DistanceSensor",
     "Element",
     "Equation",
+    "FirstOrder",
     "Fixed",
     "Force",
     "Free",
+    "Gain",
     "Gap",
     "Gear",
     "InputError",
+    "Integrator",
     "Joint",
     "JointDrive",
     "JointLoad",
@@ -156,6 +167,7 @@ __all__ = [
     "JointReference",
     "JointSensor",
     "JointSpringDamper",
+    "Limiter",
     "Line",
     "LinearCoupling",
     "LinearSignal",
@@ -167,6 +179,7 @@ __all__ = [
     "Offset",
     "OrientationSensor",
     "Parameter",
+    "PidController",
     "Planar",
     "Point",
     "PointAcceleration",
@@ -179,11 +192,14 @@ __all__ = [
     "Prismatic",
     "Quantity",
     "RackAndPinion",
+    "RateLimiter",
     "Relation",
     "Revolute",
     "RigidBody",
     "RunOptions",
     "SampledBlock",
+    "SampledPidController",
+    "SecondOrder",
     "Sensor",
     "SimulationError",
     "SineSignal",
@@ -191,7 +207,11 @@ __all__ = [
     "SpringDamper",
     "StepSignal",
     "StudyOptions",
+    "Sum",
+    "Table",
+    "Table2D",
     "Trajectory",
+    "TransferFunction",
     "Universal",
     "Vector",
     "along",
@@ -202,6 +222,7 @@ __all__ = [
     "load_parts",
     "models",
     "offsets",
+    "read_signal",
     "square",
     "sweep",
     "tilts",

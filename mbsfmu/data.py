@@ -5,6 +5,7 @@ from hydraulics.data import LARGEST, Data, DataError, Name, meant, word
 from hydraulics.fluid import Array
 from hydraulics.frozen import FrozenMap, FrozenMapping
 from hydraulics.kinds import Kinds
+from hydraulics.opening import interpolated
 from hydraulics.parameters import Parameter, parameter_fields, parameters_of
 from hydraulics.part import DynamicPart, Part
 from hydraulics.quantity import Quantity, belonging_to
@@ -24,6 +25,7 @@ __all__ = [
     "Quantity",
     "belonging_to",
     "in_order",
+    "interpolated",
     "meant",
     "parameter_fields",
     "parameters_of",

@@ -63,7 +63,7 @@ def _tables(
     yield "systems", ["system", "has", "names"], [[name, kind, ", ".join(names)] for name, kind, names in kinds]
     yield "connections", ["source", "drives"], [list(each) for each in model.connections]
     signals = [
-        [name, signal.type, ", ".join(f"{time:g}" for time in signal.times[:_MOST_TIMES])]
+        [name, signal.type, ", ".join(f"{time:g}" for time in signal.events[:_MOST_TIMES])]
         for name, signal in model.signals.items()
     ]
     yield "signals", ["input", "kind", "times [s]"], signals

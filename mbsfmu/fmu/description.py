@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.magnitudes import Scale
-from mbsfmu.fmu.physical_units import dimension
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import Origin, content_key
+from mbsfmu.model.physical_units import dimension
 from mbsfmu.variables import Causality, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"

@@ -10,7 +10,7 @@ from lxml import etree
 
 from mbsfmu.fmu.description import Capabilities, Described, UnitDescription
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
-from mbsfmu.fmu.physical_units import DISPLAY_UNITS, dimension
+from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.variables import Causality
 
 

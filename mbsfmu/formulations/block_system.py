@@ -47,7 +47,9 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
     ) -> None:
         self.name = name
         self._block = block = block.model_copy(update={"name": name})
-        self._own = tuple(replace(each, name=each.name.removeprefix(f"{name}.")) for each in parameters_of(block, name))
+        units = block.parameter_units()
+        own = [replace(each, name=each.name.removeprefix(f"{name}.")) for each in parameters_of(block, name)]
+        self._own = tuple(replace(each, unit=units.get(each.name, each.unit)) for each in own)
         self._sampled = isinstance(block, SampledBlock)
         states = (replace(each, start=None) for each in block.states())
         held = tuple(part_variable(each, Causality.LOCAL, held=self._sampled) for each in states)

@@ -11,7 +11,7 @@ from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, parameter_fi
 from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
 
-BLOCKS: Kinds[Block] = Kinds("block")
+BLOCKS: Kinds[Block] = Kinds("block", "mbsfmu.parts")
 """All kinds of blocks by their types."""
 
 
@@ -49,12 +49,19 @@ class Block(DynamicPart, abstract=True):
         if not cls.gives("outputs"):
             raise DataError(f"class {cls.__name__}: a block has outputs, and a function evaluate_outputs")
         for name in parameter_fields(cls):
-            if cls.model_fields[name].annotation is not float:
-                raise DataError(f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float")
+            if cls.model_fields[name].annotation not in (float, float | None):
+                raise DataError(
+                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
+                    "may be left out, as OptionalPositive"
+                )
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
         """Return pairs of parameters, the second of which must be greater."""
         return ()
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of parameters by name, where they follow from fields and not from the class."""
+        return {}
 
     # -- equations ------------------------------------------------------------------------------------------
 

@@ -2,34 +2,50 @@
 
 from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
 from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, RackAndPinion
+from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, SecondOrder, TransferFunction
 from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
+from mbsfmu.parts.pid_blocks import PidController, SampledPidController
 from mbsfmu.parts.sensors import DistanceSensor, JointSensor, OrientationSensor, PointSensor
+from mbsfmu.parts.static_blocks import DeadZone, Gain, Limiter, Sum, Table, Table2D
 
 __all__ = [
     "Actuator",
     "AppliedForce",
     "AppliedMoment",
     "Cylindrical",
+    "DeadZone",
     "Differential",
     "DistanceSensor",
+    "FirstOrder",
     "Fixed",
     "Free",
+    "Gain",
     "Gear",
+    "Integrator",
     "JointDrive",
     "JointSensor",
     "JointSpringDamper",
+    "Limiter",
     "Line",
     "LinearCoupling",
     "Mimic",
     "OrientationSensor",
+    "PidController",
     "Planar",
     "PointSensor",
     "Prismatic",
     "RackAndPinion",
+    "RateLimiter",
     "Revolute",
+    "SampledPidController",
+    "SecondOrder",
     "Spherical",
     "SpringDamper",
+    "Sum",
+    "Table",
+    "Table2D",
+    "TransferFunction",
     "Universal",
 ]

@@ -28,7 +28,7 @@ from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.solver import Solver, Statistics
 from mbsfmu.simulation.values import Values
-from mbsfmu.simulation.variables import VariableTable, warn_below_minimum
+from mbsfmu.simulation.variables import VariableTable, warn_below_minimum, with_unit
 from mbsfmu.times import check_run, check_step, counted, tolerance
 from mbsfmu.variables import Variable
 
@@ -312,7 +312,7 @@ class Simulation:
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
         told = ", ".join(
-            f"{name} (stays {self.get(name):g} {self._values.variable(name).unit})" for name in self.undriven
+            f"{name} (stays {with_unit(self.get(name), self._values.variable(name))})" for name in self.undriven
         )
         if told and not self._told_undriven:
             logger.warning("nothing drives %s: connect it, give it a signal, or set it before the run", told)

@@ -33,7 +33,6 @@ class Inputs(Protocol):
         ...
 
 
-
 def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
     """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
     count = int(count_steps(begin, end, most))

@@ -177,6 +177,11 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
             )
 
 
+def with_unit(number: float, variable: Variable) -> str:
+    """Return a number as it is read, with the variable's unit; a ratio has none."""
+    return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
+
+
 def check_value(variable: Variable, value: float) -> float:
     """Return the value as a float if the variable may take it.
 
@@ -189,7 +194,7 @@ def check_value(variable: Variable, value: float) -> float:
     if not np.isfinite(number):
         raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
     low, high = variable.minimum, variable.maximum
-    given = f"{variable.name} = {number:g}" + ("" if variable.unit == "1" else f" {variable.unit}")
+    given = f"{variable.name} = {with_unit(number, variable)}"
     if (low is not None and number < low) or (high is not None and number > high):
         allowed = f"at least {low:g}" if high is None else f"at most {high:g}"
         if low is not None and high is not None:

@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.errors import InputError
 from mbsfmu.fmu.description import model_identifier
-from mbsfmu.fmu.physical_units import dimension
+from mbsfmu.model.physical_units import dimension
 from mbsfmu.native.package import export_native
 
 

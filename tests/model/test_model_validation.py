@@ -464,7 +464,7 @@ def test_signal_that_drives_nothing_is_refused(target: str, words: tuple[str, ..
 
 
 def test_signal_of_unknown_type_is_refused() -> None:
-    signals = {"mechanism.motor.torque": {"type": "sine", "times": [0.0], "values": [1.0]}}
+    signals = {"mechanism.motor.torque": {"type": "square", "times": [0.0], "values": [1.0]}}
     refused(lambda: CoupledModel.from_dict(coupled(signals=signals)), "'sine'", "steps", "linear")
 
 

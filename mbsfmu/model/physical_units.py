@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from mbsfmu.errors import InputError
 
@@ -53,13 +57,60 @@ def dimension(unit: str) -> Dimension:
     InputError
         When a part of it is no SI unit.
     """
-    numerator, _, denominator = unit.partition("/")
     exponents: defaultdict[str, int] = defaultdict(int)
+    for symbol, power in _factors(unit):
+        for base, exponent in _SYMBOLS[symbol].items():
+            exponents[base] += exponent * power
+    return {base: exponent for base, exponent in exponents.items() if exponent}
+
+
+def combined(*units: tuple[str, int]) -> str:
+    """Return the product of powers of units, as `V.s/m` of ("V", 1) and ("m/s", -1).
+
+    Raises
+    ------
+    InputError
+        When a part of one is no SI unit.
+    """
+    powers: defaultdict[str, int] = defaultdict(int)
+    for unit, power in units:
+        for symbol, exponent in _factors(unit):
+            powers[symbol] += power * exponent
+    above, below = (
+        [symbol + (str(abs(each)) if abs(each) > 1 else "") for symbol, each in powers.items() if each * sign > 0]
+        for sign in (1, -1)
+    )
+    numerator, denominator = ".".join(above) or "1", ".".join(below)
+    if not below:
+        return numerator
+    return f"{numerator}/{denominator}" if len(below) == 1 else f"{numerator}/({denominator})"
+
+
+def _factors(unit: str) -> Iterator[tuple[str, int]]:
+    """Yield the symbols of a unit with their exponents, ratios apart.
+
+    Raises
+    ------
+    InputError
+        When one is no SI unit.
+    """
+    numerator, _, denominator = unit.partition("/")
     for part, sign in ((numerator, 1), (denominator.removeprefix("(").removesuffix(")"), -1)):
         for factor in filter(None, part.split(".")):
             match = re.fullmatch(r"([A-Za-z]+|1)(\d+)?", factor)
             if match is None or match[1] not in _SYMBOLS:
                 raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit")
-            for base, exponent in _SYMBOLS[match[1]].items():
-                exponents[base] += sign * exponent * int(match[2] or 1)
-    return {base: exponent for base, exponent in exponents.items() if exponent}
+            if match[1] != "1":
+                yield match[1], sign * int(match[2] or 1)
+
+
+def _known(unit: str) -> str:
+    try:
+        dimension(unit)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return unit
+
+
+Unit = Annotated[str, AfterValidator(_known)]
+"""A field with a unit in SI symbols, such as `m`, `N.m/rad` or `m3/(s.V)`; `1` of a ratio."""

@@ -1,0 +1,209 @@
+"""PID controllers: a continuous one, and one that is sampled, as in a computer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from mbsfmu.data import Array, Parameter, Quantity
+from mbsfmu.model.block import Block, SampledBlock
+from mbsfmu.model.names import NonNegative, Positive
+from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.physical_units import Unit, combined
+from mbsfmu.parts.limits import check_limits, limited, ordered_limits
+
+
+class _Pid(Block, abstract=True):
+    """What both controllers have: u = k_p (b r - y) + I + D within limits, İ = k_i (r - y).
+
+    D is k_d times the derivative of c r - y behind a filter of first order. What the command is beyond its limits draws
+    the integral part back with the tracking time (back-calculation) [Åström & Hägglund: Advanced PID Control, 2006,
+    ch. 3]. The integral part is in the command's unit, so that its gain can change without a jump.
+
+    Attributes
+    ----------
+    measured_unit, command_unit
+        Units of the inputs `setpoint` r and `measured` y, and of the output `command` u.
+    with_feedforward
+        Whether there is the input `feedforward` u_f, in the command's unit.
+    proportional, integral, derivative
+        k_p, k_i, k_d: command over measured; over s; times s.
+    setpoint_weight, derivative_weight
+        b and c: how much of the setpoint the proportional and the derivative part see.
+    minimum, maximum
+        Limits of the command; None where there is none.
+    tracking_time
+        Time constant in s by which the integral part is drawn back.
+    initial_integral
+        The integral part at the start, in the command's unit.
+    """
+
+    measured_unit: Unit = "1"
+    command_unit: Unit = "1"
+    with_feedforward: bool = False
+    proportional: Annotated[float, Parameter("1", "proportional gain", tunable=True)]
+    integral: Annotated[float, Parameter("1", "integral gain", tunable=True)] = 0.0
+    derivative: Annotated[float, Parameter("1", "derivative gain", tunable=True)] = 0.0
+    setpoint_weight: Annotated[float, Parameter("1", "setpoint's weight in the proportional part", tunable=True)] = 1.0
+    derivative_weight: Annotated[float, Parameter("1", "setpoint's weight in the derivative", tunable=True)] = 1.0
+    minimum: Annotated[float | None, Parameter("1", "least command", tunable=True)] = None
+    maximum: Annotated[float | None, Parameter("1", "greatest command", tunable=True)] = None
+    tracking_time: Annotated[Positive, Parameter("s", "time constant of the way back from limits", tunable=True)] = 0.1
+    initial_integral: Annotated[float, Parameter("1", "integral part at the start")] = 0.0
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        check_limits(self)
+        return self
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of gains, limits and starts."""
+        gain = ((self.command_unit, 1), (self.measured_unit, -1))
+        return {
+            "proportional": combined(*gain),
+            "integral": combined(*gain, ("s", -1)),
+            "derivative": combined(*gain, ("s", 1)),
+            **dict.fromkeys(("minimum", "maximum", "initial_integral"), self.command_unit),
+        }
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return the limits, where there are both."""
+        return ordered_limits(self)
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return setpoint, measured value, and what is added to the command where that is asked for."""
+        setpoint = Quantity("setpoint", self.measured_unit, 0.0, description="what the measured value is to be")
+        measured = Quantity("measured", self.measured_unit, 0.0, description="measured value")
+        added = Quantity("feedforward", self.command_unit, 0.0, description="what is added to the command")
+        return (setpoint, measured, added) if self.with_feedforward else (setpoint, measured)
+
+    def _command(self, now: Numbers, proportional: Array, integral: Array, slope: Array) -> Array:
+        """Return the command without limits, of what its three parts see."""
+        wanted = now["proportional"] * proportional + integral + now["derivative"] * slope
+        return wanted + now["feedforward"] if self.with_feedforward else wanted
+
+    def _differences(self, now: Numbers) -> tuple[Array, Array, Array]:
+        """Return what the integral, the proportional and the derivative part see."""
+        setpoint, measured = now["setpoint"], now["measured"]
+        return (
+            setpoint - measured,
+            now["setpoint_weight"] * setpoint - measured,
+            now["derivative_weight"] * setpoint - measured,
+        )
+
+
+class PidController(_Pid):
+    """A continuous PID controller with anti-windup; its derivative goes through a filter of first order.
+
+    u = k_p (b r - y) + I + k_d (e_d - f) / T_f within limits, with e_d = c r - y, T_f ḟ = e_d - f, and
+    İ = k_i (r - y) + (u - u without limits) / T_t.
+
+    Attributes
+    ----------
+    filter_time
+        T_f in s.
+    initial_filtered
+        f at the start, in the measured value's unit: where it is not c r - y, the derivative begins with a kick.
+    """
+
+    type: Literal["pid-controller"] = "pid-controller"
+    filter_time: Annotated[Positive, Parameter("s", "time constant of the derivative's filter", tunable=True)] = 0.01
+    initial_filtered: Annotated[float, Parameter("1", "what the filter starts from")] = 0.0
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of gains, limits and starts."""
+        return {**super().parameter_units(), "initial_filtered": self.measured_unit}
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return the integral part and the filter."""
+        return (
+            Quantity("integral_part", self.command_unit, description="integral part of the command"),
+            Quantity("filtered", self.measured_unit, description="what is differentiated, behind the filter"),
+        )
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the command and the error."""
+        return (
+            Quantity("command", self.command_unit, description="command"),
+            Quantity("error", self.measured_unit, description="setpoint less measured value"),
+        )
+
+    def initial_states(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the states at the start."""
+        return {"integral_part": now["initial_integral"], "filtered": now["initial_filtered"]}
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the rates of the states."""
+        wanted = self._wanted(now)
+        beyond = limited(self, now, wanted) - wanted
+        return {
+            "integral_part": now["integral"] * self._differences(now)[0] + beyond / now["tracking_time"],
+            "filtered": self._slope(now),
+        }
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the command within its limits, and the error."""
+        return {"command": limited(self, now, self._wanted(now)), "error": self._differences(now)[0]}
+
+    def _slope(self, now: Numbers) -> Array:
+        return (self._differences(now)[2] - now["filtered"]) / now["filter_time"]
+
+    def _wanted(self, now: Numbers) -> Array:
+        """Return the command without limits."""
+        return self._command(now, self._differences(now)[1], now["integral_part"], self._slope(now))
+
+
+class SampledPidController(SampledBlock, _Pid):
+    """A PID controller in a computer: at each instant it reads its inputs, and holds its command until the next one.
+
+    With the sample time h: I₊ = I + h k_i (r - y), the derivative d₊ = (T_f d + e_d - e_d before) / (T_f + h), and the
+    integral part is drawn back by h / T_t, at most all, of what the command is beyond its limits. The first instant has
+    no derivative.
+
+    Attributes
+    ----------
+    filter_time
+        T_f in s; may be zero.
+    """
+
+    type: Literal["sampled-pid-controller"] = "sampled-pid-controller"
+    filter_time: Annotated[NonNegative, Parameter("s", "time constant of the derivative's filter", tunable=True)] = 0.0
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return what is kept from one instant to the next."""
+        rate = combined((self.measured_unit, 1), ("s", -1))
+        return (
+            Quantity("integral_part", self.command_unit, description="integral part of the command"),
+            Quantity("last", self.measured_unit, description="what was differentiated at the last instant"),
+            Quantity("slope", rate, description="its derivative behind the filter"),
+            Quantity("begun", "1", description="1 behind the first instant"),
+            Quantity("held", self.command_unit, description="command until the next instant"),
+        )
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the command."""
+        return (Quantity("command", self.command_unit, description="command"),)
+
+    def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:
+        """Return the states before the first instant."""
+        start = now["initial_integral"]
+        return {"integral_part": start, "last": 0.0, "slope": 0.0, "begun": 0.0, "held": limited(self, now, start)}
+
+    def update(self, now: Numbers) -> Mapping[str, Array | float]:
+        """Return the states until the next instant."""
+        time = self.sample_time
+        error, proportional, differentiated = self._differences(now)
+        change = now["begun"] * (differentiated - now["last"])
+        slope = (now["filter_time"] * now["slope"] + change) / (now["filter_time"] + time)
+        integral = now["integral_part"] + time * now["integral"] * error
+        wanted = self._command(now, proportional, integral, slope)
+        held = limited(self, now, wanted)
+        drawn = (held - wanted) * np.minimum(time / now["tracking_time"], 1.0)
+        return {"integral_part": integral + drawn, "last": differentiated, "slope": slope, "begun": 1.0, "held": held}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the command that is held."""
+        return {"command": now["held"]}

@@ -1,0 +1,213 @@
+"""Blocks whose outputs follow from their inputs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mbsfmu.data import Array, Parameter, Quantity, interpolated, word
+from mbsfmu.model.block import Block
+from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.physical_units import Unit
+from mbsfmu.parts.one_input import OneInput, SameUnit
+
+Ascending = Annotated[tuple[float, ...], Field(min_length=2)]
+
+
+class Gain(OneInput):
+    """The output is a multiple of the input, and an offset: y = k u + y₀.
+
+    Attributes
+    ----------
+    gain
+        k, in the output's unit over the input's.
+    offset
+        y₀, in the output's unit.
+    """
+
+    type: Literal["gain"] = "gain"
+    gain: Annotated[float, Parameter("1", "gain", tunable=True)]
+    offset: Annotated[float, Parameter("1", "output without input", tunable=True)] = 0.0
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of the gain and the offset."""
+        return {"gain": self.gain_unit, "offset": self.output_unit}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the output."""
+        return {"output": now["gain"] * now["input"] + now["offset"]}
+
+
+class Sum(Block):
+    """The output is the sum of the inputs `input_1`, `input_2` and so on, some of which are subtracted.
+
+    Attributes
+    ----------
+    unit
+        Of all of them.
+    signs
+        A sign for each input, as `+-` of a difference.
+    """
+
+    type: Literal["sum"] = "sum"
+    unit: Unit = "1"
+    signs: Annotated[str, word(r"[+-]{1,99}", "signs are + and -, one for each input, as +-")] = "++"
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the inputs."""
+        return tuple(Quantity(f"input_{index + 1}", self.unit, 0.0) for index in range(len(self.signs)))
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the sum."""
+        return (Quantity("output", self.unit),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the sum."""
+        total = np.zeros(())
+        for sign, each in zip(self.signs, self.inputs(), strict=True):
+            total = total + now[each.name] if sign == "+" else total - now[each.name]
+        return {"output": total}
+
+
+class Limiter(SameUnit):
+    """The output is the input within limits.
+
+    Attributes
+    ----------
+    minimum, maximum
+        Limits.
+    """
+
+    type: Literal["limiter"] = "limiter"
+    minimum: Annotated[float, Parameter("1", "least output", tunable=True)]
+    maximum: Annotated[float, Parameter("1", "greatest output", tunable=True)]
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        _check_room(self, "minimum", "maximum")
+        return self
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of the limits."""
+        return {"minimum": self.unit, "maximum": self.unit}
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return the limits."""
+        return (("minimum", "maximum"),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the output."""
+        return {"output": np.clip(now["input"], now["minimum"], now["maximum"])}
+
+
+class DeadZone(SameUnit):
+    """The output is zero within a zone, and beyond it what the input goes beyond.
+
+    Attributes
+    ----------
+    start, end
+        Of the zone.
+    """
+
+    type: Literal["dead-zone"] = "dead-zone"
+    start: Annotated[float, Parameter("1", "begin of the zone", tunable=True)]
+    end: Annotated[float, Parameter("1", "end of the zone", tunable=True)]
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        _check_room(self, "start", "end")
+        return self
+
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the units of its ends."""
+        return {"start": self.unit, "end": self.unit}
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return its ends."""
+        return (("start", "end"),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the output."""
+        return {"output": now["input"] - np.clip(now["input"], now["start"], now["end"])}
+
+
+class Table(OneInput):
+    """The output follows from the input by a table: straight between its points, constant beyond them.
+
+    Attributes
+    ----------
+    points
+        Pairs of an input and its output, inputs ascending.
+    """
+
+    type: Literal["table"] = "table"
+    points: Annotated[tuple[tuple[float, float], ...], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        _check_ascending("points", [place for place, _ in self.points])
+        return self
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the output."""
+        return {"output": interpolated(now["input"], self.points)}
+
+
+class Table2D(Block):
+    """The output follows from two inputs by a table: bilinear between its points, constant beyond them.
+
+    Attributes
+    ----------
+    row_unit, column_unit, output_unit
+        Units of the inputs `row` and `column`, and of the output.
+    rows, columns
+        Ascending inputs.
+    values
+        An output for each row and column; one tuple a row.
+    """
+
+    type: Literal["table-2d"] = "table-2d"
+    row_unit: Unit = "1"
+    column_unit: Unit = "1"
+    output_unit: Unit = "1"
+    rows: Ascending
+    columns: Ascending
+    values: tuple[tuple[float, ...], ...]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        _check_ascending("rows", self.rows)
+        _check_ascending("columns", self.columns)
+        if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
+            raise ValueError(
+                f"values must have {len(self.rows)} rows of {len(self.columns)} numbers, as rows and columns say"
+            )
+        return self
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the inputs."""
+        return Quantity("row", self.row_unit, 0.0), Quantity("column", self.column_unit, 0.0)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the output."""
+        return (Quantity("output", self.output_unit),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        """Return the output."""
+        along = [interpolated(now["column"], list(zip(self.columns, row, strict=True))) for row in self.values]
+        return {"output": interpolated(now["row"], list(zip(self.rows, along, strict=True)))}
+
+
+def _check_room(block: Block, smaller: str, greater: str) -> None:
+    least, most = getattr(block, smaller), getattr(block, greater)
+    if not least < most:
+        raise ValueError(f"{smaller} is {least:g} and {greater} {most:g}; {greater} must be more than {smaller}")
+
+
+def _check_ascending(name: str, places: Sequence[float]) -> None:
+    if any(later <= earlier for earlier, later in pairwise(places)):
+        raise ValueError(f"{name} is for {', '.join(f'{place:g}' for place in places)}; it must ascend")

@@ -465,7 +465,7 @@ def test_signal_that_drives_nothing_is_refused(target: str, words: tuple[str, ..
 
 def test_signal_of_unknown_type_is_refused() -> None:
     signals = {"mechanism.motor.torque": {"type": "square", "times": [0.0], "values": [1.0]}}
-    refused(lambda: CoupledModel.from_dict(coupled(signals=signals)), "'sine'", "steps", "linear")
+    refused(lambda: CoupledModel.from_dict(coupled(signals=signals)), "'square'", "steps", "linear", "sine")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from hydraulics.component import PortKind
 
 LEAN = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume")
 """Oil whose flows arrive as they leave, and whose modulus is the same everywhere."""
+AIRY = Oil(bulk_modulus=1.5e9, density=850.0)
 VOLUME, MODULUS = 1e-3, 1.5e9
 POPPET_LAMINAR = 1e4
 
@@ -90,7 +91,7 @@ REDUCED: dict[str, Any] = {"setting": 5e6, "override": 1e6, "rated_flow": 1e-3, 
 EDGE: dict[str, Any] = {"rated_flow": 1e-3, "rated_drop": 5e5}
 
 
-def all_valves() -> Circuit:
+def all_valves(oil: Oil = AIRY) -> Circuit:
     """Every kind of valve in one circuit."""
     return volumes(
         PressureSource(name="pump", node="P", pressure=2.5e7),
@@ -101,7 +102,9 @@ def all_valves() -> Circuit:
         ReliefValve(name="relief", inlet="C", outlet="T", **RELIEF),
         ReliefValve(name="late_relief", inlet="A", outlet="T", time_constant=2e-3, **{**RELIEF, "setting": 1.5e7}),
         ReducingValve(name="reducing", inlet="P", outlet="D", drain="T", **REDUCED),
-        CounterbalanceValve(name="lower", load="C", valve="B", pilot="A", time_constant=1e-2, **COUNTERBALANCE),
+        CounterbalanceValve(
+            name="lower", load="C", valve="B", pilot="A", time_constant=1e-2, **{**COUNTERBALANCE, "setting": 1.5e7}
+        ),
         ProportionalValve(
             name="section",
             supply="P",
@@ -124,7 +127,7 @@ def all_valves() -> Circuit:
         VariableOrifice(name="bleed", inlet="D", outlet="T", area=1e-6, discharge_coefficient=0.7),
         Capillary(name="capillary", inlet="B", outlet="T", diameter=1e-3, length=0.1, viscosity=0.04),
         AnnularGap(name="gap", inlet="A", outlet="C", diameter=0.05, length=0.02, clearance=2e-5, viscosity=0.04),
-        oil=Oil(bulk_modulus=1.5e9, density=850.0),
+        oil=oil,
         A=1.6e7,
         B=1.2e7,
         C=2.1e7,

@@ -9,7 +9,6 @@ import pytest
 from hydraulic_bench import Bench, untimed
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 from valves import LEAN, orifice, rated, volumes
 
 from hydraulics import (
@@ -202,7 +201,7 @@ def test_spool_without_dynamics_is_where_the_command_is() -> None:
     np.testing.assert_array_equal(spool[time > 0.05], -1.0)
 
 
-# -- compensation and load sensing --------------------------------------------------------------------------
+# -- compensation -------------------------------------------------------------------------------------------
 
 COMPENSATED = bench(valve(closed_centre(), compensation=8e5, load_check=True))
 
@@ -226,44 +225,6 @@ def test_load_check_lets_nothing_back() -> None:
     into = drained(bench(valve(closed_centre())), 0.5, P=1e6, R=1e5, A=2e7, B=1e5)
     assert into["A"] < 0.0
     assert drained(COMPENSATED, 0.5, P=1e6, R=1e5, A=2e7, B=1e5)["A"] == 0.0
-
-
-def sensing(first: float, second: float) -> float:
-    """The pressure in a load-sensing line that two valves with loads share."""
-    edges = closed_centre(0.05)
-    own = {"edges": edges, "rated_flow": FLOW, "rated_drop": DROP, "supply": "P", "tank": "T", "load_sense": "LS"}
-    circuit = volumes(
-        PressureSource(name="pump", node="P", pressure=2.5e7),
-        PressureSource(name="load_1", node="A1", pressure=1.8e7),
-        PressureSource(name="load_2", node="A2", pressure=1.2e7),
-        PressureSource(name="free_1", node="B1", pressure=1e6),
-        PressureSource(name="free_2", node="B2", pressure=9e6),
-        ProportionalValve(name="valve_1", a="A1", b="B1", **own),
-        ProportionalValve(name="valve_2", a="A2", b="B2", **own),
-        Throttle(name="bleed", inlet="LS", outlet="T", orifice_diameter=2e-4, discharge_coefficient=0.7),
-        LS=1e5,
-        volume=2e-5,
-    )
-    commands = {"circuit.valve_1.command": first, "circuit.valve_2.command": second}
-    signals = {name: StepSignal(times=(0.0,), values=(value,)) for name, value in commands.items()}
-    model = CoupledModel(name="sensing", systems={"circuit": circuit}, signals=signals)
-    return float(model.simulation(step=1e-3).run(1.0)["LS.pressure"][-1])
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "load"),
-    [(0.5, 0.5, 1.8e7), (0.5, 0.0, 1.8e7), (0.0, 0.5, 1.2e7), (-0.5, 0.5, 1.2e7), (-0.5, -0.5, 9e6), (0.0, 0.0, 1e5)],
-)
-def test_load_sensing_line_has_the_highest_load_that_is_fed(first: float, second: float, load: float) -> None:
-    """But for what the bleed takes: at rest its flow goes through the sensing edge."""
-    sense, bleed = rated(2e-5, DROP, LAMINAR), 0.7 * np.pi / 4.0 * 2e-4**2 * np.sqrt(2.0 / 850.0)
-
-    def excess(line: float) -> float:
-        return orifice(sense, load - line, LAMINAR) - orifice(bleed, line - 1e5, LAMINAR)
-
-    expected = 1e5 if load == 1e5 else brentq(excess, 1e5, load, xtol=1e-3)
-    assert sensing(first, second) == pytest.approx(expected, rel=1e-6)
-    assert expected > 0.99 * load
 
 
 # -- words --------------------------------------------------------------------------------------------------

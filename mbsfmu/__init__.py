@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Gain,
         Gear,
         Integrator,
+        JointActuator,
         JointDrive,
         JointSensor,
         JointSpringDamper,
@@ -98,8 +99,8 @@ _HOMES = {
     "model.sensor": "Sensor",
     "part_files": "load_parts",
     "parts": "Actuator AppliedForce AppliedMoment Cylindrical DeadZone Differential DistanceSensor FirstOrder "
-    "Fixed Free Gain Gear Integrator JointDrive JointSensor JointSpringDamper Limiter Line LinearCoupling "
-    "Mimic OrientationSensor PidController Planar PointSensor Prismatic RackAndPinion RateLimiter "
+    "Fixed Free Gain Gear Integrator JointActuator JointDrive JointSensor JointSpringDamper Limiter Line "
+    "LinearCoupling Mimic OrientationSensor PidController Planar PointSensor Prismatic RackAndPinion RateLimiter "
     "Revolute SampledPidController SecondOrder Spherical SpringDamper Sum Table Table2D TransferFunction "
     "Universal",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
@@ -161,6 +162,7 @@ __all__ = [
     "InputError",
     "Integrator",
     "Joint",
+    "JointActuator",
     "JointDrive",
     "JointLoad",
     "JointMotion",

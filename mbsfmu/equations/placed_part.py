@@ -14,11 +14,25 @@ from mbsfmu.model.mechanism import Mechanism
 
 
 class JointWords(NamedTuple):
-    """What belongs to the coordinate of a joint: the word for its effort, and the units of effort and coordinate."""
+    """What belongs to the coordinate of a joint: words for its effort, itself and its rate, and units.
+
+    Attributes
+    ----------
+    effort, position, rate
+        What effort, coordinate and rate are called.
+    load, coordinate
+        Units of effort and coordinate.
+    """
 
     effort: str
     load: str
     coordinate: str
+    position: str
+    rate: str
+
+
+_SLIDE = JointWords("force", "N", "m", "displacement", "velocity")
+_HINGE = JointWords("torque", "N.m", "rad", "angle", "angular_velocity")
 
 
 class PlacedPart:
@@ -107,4 +121,4 @@ def coordinate_of(mechanism: Mechanism, joint: str) -> int:
 def joint_words(mechanism: Mechanism, joint: str) -> JointWords:
     """Return the words and units of a joint with one coordinate."""
     (element,) = next(each for each in mechanism.joints if each.name == joint).elements
-    return JointWords("force", "N", "m") if element.slides else JointWords("torque", "N.m", "rad")
+    return _SLIDE if element.slides else _HINGE

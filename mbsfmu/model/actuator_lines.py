@@ -86,7 +86,7 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
     if len(movers) > 1:
         raise DataError(f"{thing} has {told}; the motion must be of one thing")
     pushed = [target for source, target in connections if source == effort]
-    if pushed and not movers & {_moved_by(target, systems) for target in pushed}:
+    if pushed and not movers & {mover for target in pushed for mover in _moved_with(target, systems)}:
         drives = " and ".join(f"'{target}'" for target in pushed)
         raise DataError(f"{thing} drives {drives}, but has {told}; what it drives must be what moves it")
 
@@ -99,14 +99,14 @@ def _check_load(name: str, actuator: Actuator, balanced: bool, systems: Systems,
         return
     thing, mover, load = f"{actuator.type} '{name}'", _owner(moving), f"{name}.{actuator.load}"
     given = sources.get(load)
-    if given is not None and _owner(given) != mover:
+    if given is not None and mover not in _moved_with(given, systems):
         raise DataError(
             f"{thing} has its {actuator.load} from '{given}', but its motion from '{mover}'; both must be of one thing"
         )
     if given is None and balanced and getattr(actuator, actuator.load) == 0.0 and _is_held(mover, systems):
         raise DataError(
             f"nothing gives '{load}', with which the pressures of {thing} are balanced at the start: connect "
-            f"'{mover}.static_force' to it, or give it a value"
+            f"'{mover}.static_{actuator.effort}' to it, or give it a value"
         )
 
 
@@ -141,17 +141,17 @@ def _check_rate(thing: str, motion: Sequence[str], signals: Sequence[AnySignal],
         )
 
 
-def _moved_by(target: str, systems: Systems) -> str:
-    """Return whose motion an input changes: a force's own, or where it acts in a joint alone that of the body."""
-    system, _, name = _owner(target).partition(".")
-    data = systems[system]
+def _moved_with(reference: str, systems: Systems) -> set[str]:
+    """Return what moves with a variable's owner: that itself, and where it acts in a joint alone the joint's body."""
+    system, _, name = _owner(reference).partition(".")
+    data, found = systems[system], {_owner(reference)}
     if isinstance(data, Mechanism):
         for force in data.forces:
             joints = references(force, Reference.JOINT)
             if force.name == name and joints and not references(force, Reference.POINT):
                 body = data.topology.body_of_joint(joints[0])
-                return f"{system}.{name if body is None else data.topology.bodies[body].name}"
-    return f"{system}.{name}"
+                found |= set() if body is None else {f"{system}.{data.topology.bodies[body].name}"}
+    return found
 
 
 def _owner(reference: str) -> str:

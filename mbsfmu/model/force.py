@@ -57,7 +57,8 @@ class Force(DynamicPart, abstract=True):
     nothing written in place.
 
     Units, names and descriptions may say what those of a joint are, by the field that names it: `{joint.load}` is
-    N.m or N, `{joint.effort}` torque or force, `{joint.coordinate}` rad or m.
+    N.m or N, `{joint.effort}` torque or force, `{joint.coordinate}` rad or m, `{joint.position}` angle or displacement,
+    `{joint.rate}` angular_velocity or velocity.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
 from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, RackAndPinion
 from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, SecondOrder, TransferFunction
-from mbsfmu.parts.joint_forces import JointDrive, JointSpringDamper
+from mbsfmu.parts.joint_forces import JointActuator, JointDrive, JointSpringDamper
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
@@ -24,6 +24,7 @@ __all__ = [
     "Gain",
     "Gear",
     "Integrator",
+    "JointActuator",
     "JointDrive",
     "JointSensor",
     "JointSpringDamper",

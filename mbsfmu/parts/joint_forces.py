@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.force import Force, JointLoad
@@ -49,10 +49,8 @@ class JointSpringDamper(Force):
         return now.joint("joint").coordinate - now["free_coordinate"]
 
 
-class JointDrive(Force):
+class _JointEffort(Force, abstract=True):
     """A torque (or force, where it slides) in a joint of the spanning tree, given from outside.
-
-    It takes the input `torque` in N m, or `force` in N.
 
     Attributes
     ----------
@@ -60,7 +58,6 @@ class JointDrive(Force):
         Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
     """
 
-    type: Literal["joint-drive"] = "joint-drive"
     joint: JointReference
 
     def inputs(self) -> tuple[Quantity, ...]:
@@ -75,3 +72,35 @@ class JointDrive(Force):
     def work_rate(self, now: Present) -> Array:
         """Return load times rate in W."""
         return now["{joint.effort}"] * now.joint("joint").rate
+
+
+class JointDrive(_JointEffort):
+    """A torque (or force, where it slides) in a joint of the spanning tree, given from outside.
+
+    It takes the input `torque` in N m, or `force` in N.
+    """
+
+    type: Literal["joint-drive"] = "joint-drive"
+
+
+class JointActuator(_JointEffort):
+    """A joint of the spanning tree that something outside turns or slides: a hydraulic motor, say.
+
+    It takes the input `torque` and gives the outputs `angle` and `angular_velocity`, or where it slides `force`,
+    `displacement` and `velocity`. Its `static_torque` (or `static_force`) holds the mechanism still where it starts.
+    """
+
+    balancing: ClassVar[tuple[str, ...]] = ("{joint.effort}",)
+    type: Literal["joint-actuator"] = "joint-actuator"
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the coordinate and its rate."""
+        return (
+            Quantity("{joint.position}", "{joint.coordinate}", description="coordinate of the joint", shared=True),
+            Quantity("{joint.rate}", "{joint.coordinate}/s", description="rate of the coordinate", shared=True),
+        )
+
+    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+        """Return the coordinate and its rate."""
+        motion = now.joint("joint")
+        return {"{joint.position}": motion.coordinate, "{joint.rate}": motion.rate}

@@ -30,7 +30,7 @@ from hydraulics import (
 )
 from hydraulics.component import Component
 from hydraulics.plausibility import doubts
-from mbsfmu import CoupledModel, JointDrive, Mechanism, Revolute, RigidBody, StepSignal
+from mbsfmu import CoupledModel, JointActuator, Mechanism, Revolute, RigidBody, StepSignal
 
 LOSSES: dict[str, float] = {
     "leakage": 2e-12,
@@ -150,14 +150,14 @@ def test_a_transmission_follows_its_equations() -> None:
 INERTIA, MASS, ARM, GRAVITY, GEAR = 4.0, 30.0, 0.5, 9.81, 40.0
 
 
-def winch(a: Any, b: Any, motor: dict[str, Any]) -> CoupledModel:
+def winch(a: Any, b: Any, motor: dict[str, Any], told: bool = True) -> CoupledModel:
     """A horizontal arm on a hinge across gravity; a motor with closed ports holds it through a gear."""
     mechanism = Mechanism(
         gravity=(0.0, -GRAVITY, 0.0),
         ground={"O": (0.0, 0.0, 0.0)},
         bodies=(RigidBody(name="arm", mass=MASS, inertia=(3.0, 3.0, INERTIA), points={"hinge": (-ARM, 0.0, 0.0)}),),
         joints=(Revolute(name="hinge", parent="ground.O", child="arm.hinge"),),
-        forces=(JointDrive(name="drive", joint="hinge"),),
+        forces=(JointActuator(name="drive", joint="hinge"),),
     )
     volumes = (Volume(name=f"line_{node}", node=node, volume=5e-4) for node in "AB")
     made = circuit(Motor(name="motor", a="A", b="B", displacement=MOTOR, gear_ratio=GEAR, **motor), *volumes, A=a, B=b)
@@ -166,7 +166,8 @@ def winch(a: Any, b: Any, motor: dict[str, Any]) -> CoupledModel:
         systems={"mechanism": mechanism, "circuit": made},
         connections=(
             ("circuit.motor.torque", "mechanism.drive.torque"),
-            ("mechanism.arm.angular_velocity", "circuit.motor.angular_velocity"),
+            ("mechanism.drive.angular_velocity", "circuit.motor.angular_velocity"),
+            *((("mechanism.drive.static_torque", "circuit.motor.initial_load"),) if told else ()),
         ),
     )
 
@@ -175,15 +176,22 @@ def test_a_motor_with_closed_ports_holds_a_joint_but_for_its_leakage() -> None:
     """The arm sinks as fast as oil leaks: D i ω = −k Δp, with the drop that carries its weight less friction."""
     load = MASS * GRAVITY * ARM
     drop = load / (GEAR * MOTOR)
-    tight = winch(balanced("motor"), 2e6, {"initial_load": load})
+    tight = winch(balanced("motor"), 2e6, {})
     result = tight.simulation().run(0.3)
     np.testing.assert_allclose(result["A.pressure"], 2e6 + drop, rtol=1e-9)
     np.testing.assert_allclose(result["arm.angle"], 0.0, atol=1e-10)
-    leaking = winch(2e7, balanced("motor"), {"initial_load": load, "leakage": 1e-12, "viscous_friction": 1.0})
+    leaking = winch(2e7, balanced("motor"), {"leakage": 1e-12, "viscous_friction": 1.0})
     result = leaking.simulation().run(0.5)
     assert result["B.pressure"][0] == pytest.approx(2e7 - drop, rel=1e-12)
     held = load / GEAR / (MOTOR + 1e-12 / MOTOR)
     assert result["arm.angular_velocity"][-1] == pytest.approx(-1e-12 * held / (GEAR * MOTOR), rel=1e-4)
+
+
+def test_a_load_at_the_start_is_given_or_told() -> None:
+    with pytest.raises(DataError, match=r"connect 'mechanism\.drive\.static_torque' to it, or give it a value$"):
+        winch(balanced("motor"), 2e6, {}, told=False)
+    given = winch(balanced("motor"), 2e6, {"initial_load": 30.0}, told=False).simulation(compiled=False)
+    assert given.get("A.pressure") == pytest.approx(2e6 + 30.0 / (GEAR * MOTOR))
 
 
 def test_energy_goes_from_the_arm_into_heat_of_the_motor() -> None:

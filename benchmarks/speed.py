@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import fmpy
 import numpy as np
+from c_host import compile_host, host_command
 from exudyn_four_bar import FourBar, exu
 from fmpy.simulation import instantiate_fmu
 
@@ -58,22 +58,9 @@ Times = dict[int, float]
 """µs per step by round."""
 
 
-def compile_host(folder: Path) -> Path:
-    """Compile the host in C."""
-    host = folder / "speed_host"
-    include = Path(mbsfmu.__file__).parent / "native" / "runtime"
-    command = ["gcc", "-std=c99", "-O2", f"-I{include}", str(HERE / "speed_host.c"), "-o", str(host), "-ldl"]
-    subprocess.run(command, check=True)
-    return host
-
-
 def in_host(host: Path, unit: Path, folder: Path) -> Timed:
     """Time fmi2DoStep in the host, in µs: the median of runs that together take about as long as one of Exudyn."""
-    with zipfile.ZipFile(unit) as archive:
-        archive.extractall(folder)
-    (library,) = (folder / "binaries" / fmpy.platform).iterdir()
-    guid = str(fmpy.read_model_description(str(unit)).guid)
-    command = [str(host), str(library), guid, repr(STEP), str(STEPS), str(HOST_RUNS)]
+    command = host_command(host, unit, folder, STEP, STEPS, HOST_RUNS)
 
     def timed() -> float:
         done = subprocess.run(command, check=True, capture_output=True, text=True)

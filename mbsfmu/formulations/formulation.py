@@ -223,7 +223,7 @@ class Formulation(ABC):
         """
         found = self._consistent(state)
         history = self.history.after_jump(state, found)
-        kept = {name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step")}
+        kept = {name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step", "unconverged")}
         return replace(found, history=history, **kept)
 
     def _consistent(self, state: State) -> State:

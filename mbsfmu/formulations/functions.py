@@ -53,6 +53,8 @@ class SystemFunctions(Workspace):
         Room for one number, which solvers that choose their steps remember.
     tangent, tangent_use
         Zeros for what states keep of a tangent; empty but for implicit steps.
+    unconverged
+        Zeros for how far steps were from converged; empty but where iterations are limited.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -75,7 +77,7 @@ class SystemFunctions(Workspace):
         self.add_part("integral_rates", len(system.integrals))
         self.add_part("input_rates", len(system.inputs))
         self.suggested_step = np.zeros(1)
-        self.tangent = self.tangent_use = np.zeros(0)
+        self.tangent = self.tangent_use = self.unconverged = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 

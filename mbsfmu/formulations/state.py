@@ -40,6 +40,9 @@ class State:
     tangent, tangent_use
         Inverse of the tangent that the next implicit step begins with, and what it has been used for; zeros where none
         is kept. See `KeptTangent`.
+    unconverged
+        Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
+        where it converged, and the largest until now, shape (2,). Empty elsewhere.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -60,6 +63,7 @@ class State:
     suggested_step: Floats
     tangent: Floats
     tangent_use: Floats
+    unconverged: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -87,6 +91,7 @@ class State:
             np.zeros_like(functions.suggested_step),
             functions.tangent,
             functions.tangent_use,
+            functions.unconverged,
         )
 
     @classmethod
@@ -110,6 +115,7 @@ class State:
             np.zeros_like(functions.suggested_step),
             functions.tangent,
             functions.tangent_use,
+            functions.unconverged,
         )
 
     @property
@@ -136,6 +142,7 @@ ARRAYS = {
     "suggested_step": "suggested_step",
     "tangent": "tangent",
     "tangent_use": "tangent_use",
+    "unconverged": "unconverged",
 }
 """The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 

@@ -22,7 +22,7 @@ from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variables import NEXT_EVENT, STEP, VIOLATIONS
+from mbsfmu.simulation.variables import NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
 
 UNIT = {"steps.c": "-O2", "unit.c": "-O1", "fmi2.c": "-O1"}
@@ -84,6 +84,7 @@ class _ModelCode:
             "OUTPUT": system.outputs,
             "REACTION": system.reactions,
             "VIOLATION": VIOLATIONS,
+            "OF_SOLVER": UNCONVERGED,
             "PARAMETER": system.parameters,
             "CALCULATED": simulation.initialization.calculated,
             "STEP_SIZE": (STEP,),

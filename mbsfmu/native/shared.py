@@ -67,6 +67,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "CONTRADICTION": (projection, "STAGNATION"),
     "INSIDE": (projection, "INSIDE"),
     "NEWTON_ITERATIONS": (implicit, "MOST_ITERATIONS"),
+    "LEFT": (implicit, "UNRESOLVED"),
     "SHORT": (implicit, "SHORT"),
     "BRIEF": (implicit, "BRIEF"),
     "STAGNATING": (newton, "STAGNATION"),
@@ -188,6 +189,7 @@ _LONG_AS = {
     "suggested_step": "1",
     "tangent": "TANGENT",
     "tangent_use": "TANGENT_USE",
+    "unconverged": "UNCONVERGED",
 }
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.simulation.variables import VIOLATIONS, VariableTable
+from mbsfmu.simulation.variables import UNCONVERGED, VIOLATIONS, VariableTable
 from mbsfmu.variables import Causality, Variable
 
 Pattern = NDArray[np.bool_]
@@ -97,6 +97,7 @@ class Dependencies:
             result[variable.name] = self._own(row)
         for variable in VIOLATIONS if system.constraints else ():
             result[variable.name] = self._own(placed | closing)
+        result |= {variable.name: () for variable in UNCONVERGED if variable in self._table.continuous}
         for variable, row in zip(self._table.calculated, self._calculated, strict=True):
             result[variable.name] = self._own(row)
         inputs = self._inputs_at_start(discrete_by_inputs)

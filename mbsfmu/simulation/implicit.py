@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,11 +25,17 @@ BRIEF = 0.05
 """… and behind those below this one accelerations are found anew."""
 MOST_ITERATIONS = 10
 """Newton iterations after which a step counts as failed."""
+UNRESOLVED = 1e-3
+"""Share of the magnitudes: a step that is left farther from converged than that is told, once a run."""
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass
 class ImplicitSolver(Solver):
     """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
+
+    Where iterations are limited, the work of a step is bounded: it is never halved, and what was found is taken.
 
     Attributes
     ----------
@@ -36,18 +43,21 @@ class ImplicitSolver(Solver):
         Exact, or the paper's forward difference.
     most_iterations
         Newton iterations after which a step counts as failed.
+    iterations
+        Newton iterations after which what was found is taken as the solution; None where a step has to converge.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("jacobian", "newton_tolerance")
+    options: ClassVar[tuple[str, ...]] = ("jacobian", "newton_tolerance", "iterations")
     kind: ClassVar[StepKind] = StepKind.IMPLICIT
 
     jacobian: Jacobian = Jacobian.EXACT
     most_iterations: int = MOST_ITERATIONS
+    iterations: int | None = None
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of the rule
         """Make the solver; the formulation has its rule, and the tolerances of its iteration."""
-        return cls(formulation, step, jacobian=options["jacobian"])
+        return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
 
     @property
     def name(self) -> str:
@@ -82,10 +92,27 @@ class ImplicitSolver(Solver):
         functions = self.formulation.functions
         functions.tangent = np.zeros(self._unknowns**2)
         functions.tangent_use = np.zeros(USE)
+        functions.unconverged = np.zeros(2 if self.iterations else 0)
 
     @property
     def _unknowns(self) -> int:
         return self.formulation.step_coordinates + len(self.formulation.functions.states)
+
+    @property
+    def unresolved(self) -> float:
+        """How far from converged a step may be left, by its tolerances, before that is told."""
+        return UNRESOLVED / float(np.min(self.formulation.limits(self._unknowns).shares, initial=1.0))
+
+    def _tell_unresolved(self, begin: State, end: State, time: float) -> None:
+        if self.iterations and begin.unconverged[1] <= self.unresolved < end.unconverged[1]:
+            _LOGGER.warning(
+                "%d iterations do not solve the steps: at t = %.6g s one is left %.2g tolerances from converged, more "
+                "than %.2g of the magnitudes; allow more of them, or take smaller steps",
+                self.iterations,
+                time,
+                end.unconverged[1],
+                UNRESOLVED,
+            )
 
     def _solved(self, state: State, step: float) -> Solution:
         """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
@@ -95,7 +122,7 @@ class ImplicitSolver(Solver):
         return solve(
             lambda: formulation.problem(state, step),
             formulation.limits(self._unknowns),
-            Method(self.jacobian, self.most_iterations, renewal, formulation.remaining),
+            Method(self.jacobian, self.most_iterations, renewal, formulation.remaining, self.iterations),
             KeptTangent.of(state.tangent, state.tangent_use),
             state.history[0] if len(state.history) else 0.0,
         )
@@ -107,6 +134,9 @@ class ImplicitSolver(Solver):
             if not solution.evaluated:
                 solution.problem.land(solution.unknowns)
             end = solution.problem.finish()
+            if self.iterations:
+                most = max(solution.unconverged, float(state.unconverged[1]))
+                end = replace(end, unconverged=np.array([solution.unconverged, most]))
             if solution.kept is not None and end.partition is state.partition:
                 end = replace(end, tangent=solution.kept.numbers, tangent_use=solution.kept.use)
             end = self.formulation.settled(end)
@@ -114,11 +144,12 @@ class ImplicitSolver(Solver):
             raise error.at(time + step) from None
         except SimulationError as error:
             self.statistics.failures += 1
-            if halvings == HALVINGS:
+            if halvings == HALVINGS or self.iterations:
                 raise SimulationError(f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}") from None
             self.statistics.retries += 1
             middle = self._step(state, time, step / 2, inputs, halvings + 1)
             return self._step(middle, time + step / 2, step / 2, inputs, halvings + 1)
+        self._tell_unresolved(state, end, time + step)
         self.statistics.steps += 1
         self.statistics.newton_total += solution.iterations
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)

@@ -63,12 +63,16 @@ class Method:
     remaining
         Share of the tolerances that a solution may still be off. An increment below it is left out, which saves an
         evaluation.
+    most_increments
+        After how many increments the iteration ends wherever it is; None where it goes on until it converges. Each has
+        a tangent of its own then: the dearest step costs the same, and few increments have to come near.
     """
 
     jacobian: Jacobian
     most_tangents: int
     renewal: float
     remaining: float
+    most_increments: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Solution:
         Whether the residual was last evaluated at the solution.
     kept
         The tangent for the next step, or None.
+    unconverged
+        The increment that would come next by its tolerances, where the iteration was ended; zero where it converged.
     """
 
     problem: StepProblem
@@ -95,6 +101,7 @@ class Solution:
     tangents: int
     evaluated: bool
     kept: KeptTangent | None
+    unconverged: float
 
 
 def solve(
@@ -123,7 +130,7 @@ def solve(
         When it does not converge; the message names the unknown that moved most, and by how much.
     """
     problem = begin()
-    if kept is not None and not kept.suits(problem.step, before):
+    if kept is not None and (method.most_increments or not kept.suits(problem.step, before)):
         kept = None
     iteration = _Iteration(problem, limits, method, kept)
     wasted = 0
@@ -136,11 +143,14 @@ def solve(
         iteration = _Iteration(begin(), limits, method, None)
         evaluated = iteration.run()
     spent = wasted + iteration.evaluations + method.renewal * iteration.tangents
-    if kept is None or iteration.tangents:
+    if method.most_increments:
+        kept = None
+    elif kept is None or iteration.tangents:
         kept = KeptTangent(iteration.inverse, problem.step, before, 1, spent, iteration.rate)
     else:
         kept = kept.used(spent, iteration.rate)
-    return Solution(iteration.problem, iteration.unknowns, iteration.count, iteration.tangents, evaluated, kept)
+    counts = iteration.count, iteration.tangents
+    return Solution(iteration.problem, iteration.unknowns, *counts, evaluated, kept, iteration.unconverged)
 
 
 class _Iteration:
@@ -156,6 +166,8 @@ class _Iteration:
         The ratio by which increments by it shrink; 0 where that is not known yet.
     count, tangents, evaluations
         Increments, tangents and evaluations of the residual until now.
+    unconverged
+        As `Solution` has it.
     """
 
     inverse: Floats
@@ -165,7 +177,7 @@ class _Iteration:
         self.unknowns = problem.guess.copy()
         self.count = self.tangents = self.evaluations = 0
         self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
-        self.rate = 0.0
+        self.rate = self.unconverged = 0.0
         if kept is not None:
             self.inverse, self.rate = kept.inverse, kept.rate
 
@@ -179,12 +191,15 @@ class _Iteration:
             increment, size = self._increment()
             if size <= self._method.remaining:
                 return True
+            if self.count == self._method.most_increments:
+                self.unconverged = size
+                return True
             rate = size / before
             ends = self._is_round_off(increment, rate)
             chord = not self._own and before < np.inf
             if chord:
                 self.rate = max(rate, FADING * self.rate)
-                if not ends and self._is_dear(rate, size):
+                if not ends and (self._method.most_increments or self._is_dear(rate, size)):
                     self._refuse(increment, rate)
                     self._renew()
                     continue
@@ -247,7 +262,7 @@ class _Iteration:
         """Give up where one more tangent does not help."""
         if self.tangents == 0 and rate >= 1.0:
             raise SimulationError("the tangent of an earlier step leads nowhere")
-        if self.tangents < self._method.most_tangents:
+        if self.tangents < self._method.most_tangents or self._method.most_increments:
             return
         shares = np.abs(increment) / self._limits.at(self.unknowns)
         worst = int(np.argmax(shares))

@@ -25,6 +25,7 @@ TOLERANCE = 1e-6
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
+_ITERATIONS = Bounds("must be a whole number from 1 to 100", lambda value: 1 <= value <= 100)
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
 """How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
 
@@ -43,6 +44,7 @@ class RunKeywords(TypedDict, total=False):
     relative_tolerance: float | None
     absolute_tolerance: float | None
     newton_tolerance: float | None
+    iterations: int | None
     tolerances: Tolerances | None
     penalty: float | None
     projections: bool | None
@@ -109,6 +111,18 @@ class RunOptions(Options):
             "that exceed one; 1e-8 by default",
             bounds=_OF_NEWTON,
             called="Newton tolerance",
+            lacking="which has no Newton iteration of ours",
+        ),
+    ] = None
+    iterations: Annotated[
+        int | None,
+        Number(
+            "Newton iterations that a step of implicit solvers may take, whatever comes of them: for targets in real "
+            "time. Steps are never halved then, and the variable solver.unconverged says how far they are from "
+            "converged; none is set by default, and steps converge",
+            whole=True,
+            bounds=_ITERATIONS,
+            called="number of iterations",
             lacking="which has no Newton iteration of ours",
         ),
     ] = None

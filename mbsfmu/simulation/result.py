@@ -80,6 +80,7 @@ class Result(Trajectory):
             "wall_seconds": self.wall_seconds,
             **asdict(self.statistics),
             "newton_mean": self.statistics.newton_mean,
+            "unconverged_max": self.largest("solver.unconverged_max"),
             "energy_drift_max": self.largest("energy.drift"),
             "actuator_work_max": greatest_work,
             "actuator_work_min": least_work,

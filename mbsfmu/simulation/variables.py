@@ -27,6 +27,20 @@ VIOLATIONS = (
     Variable("constraint.velocity", unit="1", description="magnitude of their rate, m/s and rad/s"),
 )
 
+UNCONVERGED = (
+    Variable(
+        "solver.unconverged",
+        variability=Variability.DISCRETE,
+        description="by how many times its tolerance the last step's solution was off; 0 where it converged",
+    ),
+    Variable(
+        "solver.unconverged_max",
+        variability=Variability.DISCRETE,
+        description="the largest of solver.unconverged since initialization",
+    ),
+)
+"""Of solvers whose iterations are limited."""
+
 STEP = Variable(
     "solver.step",
     Causality.PARAMETER,
@@ -57,7 +71,7 @@ class VariableTable:
     ----------
     continuous
         Variables in the order of `readings`: inputs, z, ż, z̈, x, discrete states, integrals, outputs, reactions,
-        violations.
+        violations, how far the solver is from converged.
     parameters, calculated
         Parameters and calculated parameters.
     settings
@@ -94,6 +108,7 @@ class VariableTable:
             *system.outputs,
             *system.reactions,
             *(VIOLATIONS if system.constraints else ()),
+            *(UNCONVERGED if len(functions.unconverged) else ()),
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         timing = (NEXT_EVENT,) if has_events else ()
@@ -147,6 +162,7 @@ def readings(formulation: Formulation, state: State, inputs: Floats) -> Floats:
     ]
     if functions.system.constraints:
         parts.append(violations)
+    parts.append(state.unconverged)
     return np.concatenate(parts)
 
 

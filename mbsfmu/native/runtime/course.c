@@ -25,10 +25,25 @@ static void tell_inaccurate(Instance *instance, double error_before, double begi
     );
 }
 
+/* How far a step was left from converged at worst until now. */
+static double worst_left(const State *state) { return state->unconverged[MOST(UNCONVERGED, 1) - 1]; }
+
+/* Say so where a limited number of iterations has left a step far from converged, if none was before. */
+static void tell_unresolved(Instance *instance, double worst_before) {
+    const double worst = worst_left(&instance->state);
+    if (UNCONVERGED == 0 || !(worst_before <= UNRESOLVED && worst > UNRESOLVED)) return;
+    report(
+        instance, DONE_WITH_WARNING,
+        "%d iterations do not solve the steps: at t = %.6g s one is left %.2g tolerances from converged, more than %.2g of "
+        "the magnitudes; allow more of them, or take smaller steps", MOST_INCREMENTS, instance->state.time, worst, LEFT
+    );
+}
+
 /* Advance over an interval inside which no input jumps and nothing is updated. */
 static int advance_to(Instance *instance, double stop) {
     State *state = &instance->state;
     const double begin = state->time, length = stop - begin, error_before = state->error_estimate;
+    const double worst_before = worst_left(state);
     if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
         follow_rates(state, length);
     } else if (!step_functions.advance(instance, begin, stop)) {
@@ -37,6 +52,7 @@ static int advance_to(Instance *instance, double stop) {
     state->time = stop;
     instance->known = NOTHING;
     tell_inaccurate(instance, error_before, begin);
+    tell_unresolved(instance, worst_before);
     follow_rank(instance);
     if (SOLVER == IMPLICIT && length < BRIEF * state->step_size) {
         step_functions.forget_steps(state);

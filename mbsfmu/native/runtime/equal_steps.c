@@ -4,11 +4,12 @@
  * none does. */
 typedef int (*Attempt)(Instance *instance, double time, double step);
 
-/* One step; where it fails, two of half its size, up to eight times. `of` names the method for messages. */
+/* One step; where it fails, two of half its size, up to eight times unless its work is bounded. `of` names the method for
+ * messages. */
 static int make_step(Instance *instance, double time, double step, int halvings, Attempt attempt, const char *of) {
     const int made = attempt(instance, time, step);
     if (made) return made > 0;
-    if (halvings == HALVINGS) {
+    if (halvings == HALVINGS || MOST_INCREMENTS > 0) {
         char reason[sizeof instance->reason];
         memcpy(reason, instance->reason, sizeof reason);
         return fail(instance, "the step%s at t = %.9g s fails even with %.3g s: %.300s", of, time, step, reason);

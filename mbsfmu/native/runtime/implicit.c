@@ -17,7 +17,11 @@ static int try_step(Instance *instance, double step) {
     state->newton_total += iteration.count;
     state->newton_max = larger(state->newton_max, iteration.count);
     state->tangents += iteration.tangents;
-    keep_tangent(state, step, &iteration);
+#if UNCONVERGED > 0
+    state->unconverged[0] = iteration.unconverged;
+    state->unconverged[1] = larger(iteration.unconverged, state->unconverged[1]);
+#endif
+    if (MOST_INCREMENTS == 0) keep_tangent(state, step, &iteration);
     if (memcmp(problem.dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);

@@ -17,7 +17,9 @@
 #include "course.c"
 
 /* What a run hands over from call to call: fields and arrays of the state, all of them doubles. */
-enum { READINGS = INPUTS + 3 * COORDINATES + STATES + DISCRETE + INTEGRALS + OUTPUTS + REACTIONS + VIOLATIONS };
+enum {
+    READINGS = INPUTS + 3 * COORDINATES + STATES + DISCRETE + INTEGRALS + OUTPUTS + REACTIONS + VIOLATIONS + UNCONVERGED
+};
 #define READ(name, size) memcpy(&state->name, numbers, sizeof(double) * (size_t)(size)), numbers += (size);
 #define WRITE(name, size) memcpy(numbers, &state->name, sizeof(double) * (size_t)(size)), numbers += (size);
 
@@ -84,6 +86,7 @@ static void write_readings(Instance *instance, double *row) {
     PUT(instance->outputs, OUTPUTS);
     PUT(instance->reactions, REACTIONS);
     PUT(instance->violation, VIOLATIONS);
+    PUT(state->unconverged, UNCONVERGED);
 #undef PUT
 }
 

@@ -10,6 +10,7 @@ typedef struct {
     double spent;                       /* on all of it, in evaluations */
     int own;                            /* the next increment is the first of a tangent that is made where it begins */
     int evaluated;                      /* the residual was last evaluated at the solution */
+    double unconverged;                 /* the increment that would come next by its tolerances; 0 where it converged */
 } Iteration;
 
 static inline double magnitude_of(const double *unknowns, int i) { return larger(unknown_nominals[i], fabs(unknowns[i])); }
@@ -87,7 +88,7 @@ static int is_dear(const Iteration *iteration, double rate, double size) {
 static int can_renew(Instance *instance, const Iteration *iteration, double rate) {
     double moves = 0.0, allowed = 0.0;
     if (iteration->tangents == 0 && rate >= 1.0) return fail(instance, "the tangent of an earlier step leads nowhere");
-    if (iteration->tangents < NEWTON_ITERATIONS) return 1;
+    if (iteration->tangents < NEWTON_ITERATIONS || MOST_INCREMENTS > 0) return 1;
     const int worst = most_moving(iteration->unknowns, iteration->increment, &moves, &allowed);
     return fail(
         instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", iteration->tangents,
@@ -110,13 +111,17 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
         if (!(size - size == 0.0)) {
             return fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
         }
-        iteration->evaluated = size <= REMAINING;
-        if (iteration->evaluated) return 1;
+        const int spent = MOST_INCREMENTS > 0 && iteration->count == MOST_INCREMENTS;
+        iteration->evaluated = size <= REMAINING || spent;
+        if (iteration->evaluated) {
+            iteration->unconverged = size <= REMAINING ? 0.0 : size;
+            return 1;
+        }
         const int ends = is_round_off(unknowns, increment, rate, iteration->tangents);
         const int own = iteration->own, chord = !own && before < HUGE_VAL;
         if (chord) {
             iteration->rate = larger(rate, FADING * iteration->rate);
-            if (!ends && is_dear(iteration, rate, size)) {
+            if (!ends && (MOST_INCREMENTS > 0 || is_dear(iteration, rate, size))) {
                 if (!can_renew(instance, iteration, rate) || !renew(instance, iteration)) return 0;
                 continue;
             }
@@ -136,7 +141,8 @@ static void take_tangent(const State *state, double step, Iteration *iteration) 
     const double *use = state->tangent_use, before = HISTORY > 0 ? state->history[0] : 0.0;
     iteration->count = iteration->tangents = iteration->evaluations = 0;
     iteration->rate = use[4];
-    iteration->own = use[0] == 0.0 || !(fabs(step - use[0]) <= SAME_STEP * use[0])
+    iteration->unconverged = 0.0;
+    iteration->own = MOST_INCREMENTS > 0 || use[0] == 0.0 || !(fabs(step - use[0]) <= SAME_STEP * use[0])
         || !(fabs(before - use[1]) <= SAME_STEP * use[1]);
     if (iteration->own) return;
     iteration->inverse = state->tangent;

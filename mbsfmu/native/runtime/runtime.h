@@ -112,7 +112,7 @@ typedef struct {
 
 typedef enum {
     INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    STEP_SIZE, NEXT_EVENT
+    OF_SOLVER, STEP_SIZE, NEXT_EVENT
 } Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */

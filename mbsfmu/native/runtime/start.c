@@ -206,6 +206,7 @@ static int initialize(Instance *instance) {
     COPY(state->velocities, parts.velocities, COORDINATES);
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
     step_functions.forget_steps(state);
+    memset(state->unconverged, 0, sizeof state->unconverged);
     for (int i = 0; i < CONSTRAINTS; i++) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;

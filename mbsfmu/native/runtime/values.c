@@ -25,6 +25,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case OUTPUT: return instance->outputs[i];
         case REACTION: return instance->reactions[i];
         case VIOLATION: return instance->violation[i];
+        case OF_SOLVER: return state->unconverged[i];
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;

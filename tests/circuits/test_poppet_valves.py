@@ -82,6 +82,21 @@ def test_relief_valve_opens_beyond_its_setting(at: tuple[float, float, float]) -
         assert flow == 0.0
 
 
+@untimed
+@given(st.floats(2e2, 1e5), st.floats(1.0, 6.0))
+def test_check_valve_passes_its_rated_flow_also_where_that_is_laminar(full: float, beyond: float) -> None:
+    given = {"valve.full_pressure": full, "valve.cracking_pressure": 0.1 * full}
+    for drop, flow in ((full, 1e-3), (beyond * full, orifice(rated(1e-3, full), beyond * full))):
+        at = {"A__pressure": 1e5 + drop, "B__pressure": 1e5}
+        assert CHECKING.outputs(given, **at)["valve.flow"] == pytest.approx(flow, rel=1e-6)
+
+
+@pytest.mark.parametrize(("begin", "lifted"), [(1e7, 0.0), (2.11e7, lift(2.1e7, 2e7, 2.15e7)), (4e7, 1.0)])
+def test_poppet_begins_where_its_pressures_hold_it(begin: float, lifted: float) -> None:
+    late = ReliefValve(name="valve", inlet="A", outlet="T", **RELIEF, **LATE)
+    assert Bench(volumes(late, A=begin)).start()["valve.lift"] == pytest.approx(lifted, rel=1e-12)
+
+
 @pytest.mark.parametrize("setting", [5e6, 2e7, 3.5e7])
 def test_relief_valve_passes_its_rated_flow_at_any_setting(setting: float) -> None:
     set_to = {"valve.setting": setting}

@@ -356,6 +356,29 @@ def test_parameters_that_are_left_out_are_none_of_the_equations() -> None:
     refused(lambda: piloted(lag=0.0), "lag is 0.0; it must be greater than 0")
 
 
+class Gauge(Component):
+    """A gauge: it reads a pressure, and nothing flows through it."""
+
+    type: Literal["test-gauge"] = "test-gauge"
+    node: SensedPort
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("bar", "1", shared=True),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        return {"bar": now.pressure("node") / 1e5}
+
+
+def test_gauge_reads_a_pressure() -> None:
+    gauges = ({"type": "test-gauge", "name": f"gauge_{node}", "node": node} for node in "AT")
+    equations = CircuitEquations(circuit(*gauges))
+    parameters = np.array([each.start for each in equations.parameters])
+    told = equations.evaluate_outputs(np.array([3e6]), np.zeros(0), parameters)
+    read = {each.name: value for each, value in zip(equations.outputs, told, strict=True)}
+    assert (read["gauge_A.bar"], read["gauge_T.bar"]) == pytest.approx((30.0, 1.0), rel=1e-14)
+    assert equations.rates(np.array([3e6]), np.zeros(0), parameters) == pytest.approx([0.0], abs=0.0)
+
+
 def test_pilots_without_a_volume_are_refused() -> None:
     refused(lambda: piloted(pilot="X"), "node 'X' of test-piloted 'leak' has no volume")
     refused(lambda: piloted(drain="T"), "test-piloted 'leak' has two ports at the same node")

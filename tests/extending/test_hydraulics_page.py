@@ -37,7 +37,7 @@ def test_page_says_what_may_change_and_what_must_be_given(kind: str) -> None:
         defaults = cells[2].split(", ") if len(names) > 1 and ", " in cells[2] else [cells[2]] * len(names)
         for name, default in zip(names, defaults, strict=True):
             field, parameter = found.model_fields[name], parameter_fields(found).get(name)
-            assert ("~" in cells[0]) == (parameter is not None and parameter.tunable), name
+            assert (f"`{name}` ~" in cells[0]) == (parameter is not None and parameter.tunable), name
             assert (default == "required") == field.is_required(), name
             if re.match(r"-?[\d.]", default):
                 assert float(default) == field.default, name

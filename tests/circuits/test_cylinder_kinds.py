@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mbsfmu
-from hydraulics import Circuit, Cylinder, DataError, SingleActingCylinder, Volume, balanced
+from hydraulics import (
+    Circuit,
+    Cylinder,
+    DataError,
+    Oil,
+    PressureSource,
+    SingleActingCylinder,
+    Throttle,
+    Volume,
+    balanced,
+)
 from hydraulics.component import Component
 from mbsfmu import Actuator, CoupledModel, Cuboid, Mechanism, Prismatic
 from mbsfmu.simulation.result import Result
@@ -157,6 +167,43 @@ def test_a_spring_leaves_the_pressure_at_the_start_to_the_user() -> None:
         mbsfmu.InputError, match=r"'lift', which it balances, is pulled with 1962 N, and oil only pushes"
     ):
         hanging.simulation(compiled=False).run(0.01)
+
+
+def stopping(extending: bool) -> CoupledModel:
+    """A mass without weight that a pressure drives to the end of a cylinder through an orifice."""
+    ends = {"A": 100e5, "B": 1e5} if extending else {"A": 1e5, "B": 100e5}
+    parts: list[Component] = [Cylinder(**DOUBLE)]
+    for node, pressure in ends.items():
+        parts += [
+            PressureSource(name=f"source_{node}", node=f"P{node}", pressure=pressure),
+            Throttle(
+                name=f"way_{node}",
+                inlet=f"P{node}",
+                outlet=node,
+                orifice_diameter=4e-3,
+                discharge_coefficient=0.7,
+            ),
+            Volume(name=f"at_{node}", node=node, volume=2e-4),
+        ]
+    made = Circuit(
+        oil=Oil(bulk_modulus=1500e6, density=850.0), components=parts, initial_pressures={"A": 20e5, "B": 20e5}
+    )
+    lines = tuple(line for line in lifted(made, 0.7).connections if not line[1].endswith("initial_load"))
+    return lifted(made, 0.7, gravity=0.0).model_copy(update={"connections": lines})
+
+
+@pytest.mark.parametrize("extending", [True, False])
+def test_a_cylinder_that_runs_to_its_end_stops_there(extending: bool) -> None:
+    """It comes to rest on the stop, whose k d holds what the pressures push with; the stop gives no energy."""
+    result = run(stopping(extending), 1.5)
+    push = 100e5 * DISC - 1e5 * RING if extending else 1e5 * DISC - 100e5 * RING
+    end = SHORTEST + (STROKE if extending else 0.0)
+    assert result["lift.length"][-1] == pytest.approx(end + push / 1e8, abs=1e-7)
+    assert abs(result["lift.velocity"][-1]) < 1e-6
+    assert result["lift.force"][-1] == pytest.approx(0.0, abs=1.0)
+    beyond = np.abs(result["lift.length"] - end)[-1]
+    assert np.max(np.abs(result["lift.length"] - SHORTEST - 0.5 * STROKE)) < 0.5 * STROKE + 8.0 * beyond
+    assert np.min(result["A.pressure"]) > 0.0 < np.min(result["B.pressure"])
 
 
 @pytest.mark.parametrize(

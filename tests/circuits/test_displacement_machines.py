@@ -20,6 +20,7 @@ from hydraulics import (
     InertialMotor,
     Motor,
     Oil,
+    PressureSource,
     Pump,
     Tank,
     Throttle,
@@ -205,6 +206,34 @@ def test_energy_goes_from_the_arm_into_heat_of_the_motor() -> None:
     work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(result.time))])
     np.testing.assert_allclose(kinetic + potential, work, atol=2e-4 * np.max(np.abs(work)))
     assert work[-1] < -1.0
+
+
+def test_a_flywheel_drives_a_pump_until_friction_and_pressure_have_stopped_it() -> None:
+    """J ω̇ = −i (D Δp (1 + C) + T_c) − i² c ω: an exponential towards a velocity that friction never lets it reach."""
+    inertia, gear, drop = 0.8, 2.0, 150e5
+    flywheel = Mechanism(
+        gravity=(0.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(RigidBody(name="wheel", mass=10.0, inertia=(0.5, 0.5, inertia)),),
+        joints=(Revolute(name="shaft", parent="ground.O", child="wheel.origin", angular_velocity=150.0),),
+        forces=(JointActuator(name="shaft_end", joint="shaft"),),
+    )
+    pump = Pump(name="pump", inlet="T", outlet="P", displacement=PUMP, gear_ratio=gear, **LOSSES)
+    held = PressureSource(name="held", node="P", pressure=LOW + drop)
+    model = CoupledModel(
+        name="flywheel",
+        systems={"mechanism": flywheel, "circuit": circuit(pump, held)},
+        connections=(
+            ("circuit.pump.torque", "mechanism.shaft_end.torque"),
+            ("mechanism.wheel.angular_velocity", "circuit.pump.angular_velocity"),
+        ),
+    )
+    result = model.simulation(solver="rodas5p", relative_tolerance=1e-9, absolute_tolerance=1e-9).run(0.3)
+    dry, viscous = gear * (PUMP * drop * 1.05 + 1.5), gear**2 * 0.02
+    expected = (150.0 + dry / viscous) * np.exp(-viscous / inertia * result.time) - dry / viscous
+    assert expected[-1] > 10.0
+    np.testing.assert_allclose(result["wheel.angular_velocity"], expected, rtol=1e-7)
+    np.testing.assert_allclose(result["pump.flow"], PUMP * gear * expected - 2e-12 * drop, rtol=1e-7)
 
 
 @pytest.mark.parametrize(

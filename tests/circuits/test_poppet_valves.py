@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from valves import ANTI_CAVITATION, CHECK, LEAN, MODULUS, RELIEF, VOLUME, lift, orifice, rated, volumes
 
 from hydraulics import (
+    AnnularGap,
     CheckValve,
     Circuit,
     Component,
@@ -22,11 +23,13 @@ from hydraulics import (
     Oil,
     PilotCheckValve,
     PressureSource,
+    ProportionalValve,
     ReliefValve,
     ShuttleValve,
     Tank,
     Throttle,
     Volume,
+    two_way,
 )
 from hydraulics.plausibility import doubts
 from mbsfmu import CoupledModel, LinearSignal, SimulationError, StepSignal
@@ -337,11 +340,24 @@ def test_other_units_are_doubted() -> None:
     circuit = volumes(
         ReliefValve(name="bar", inlet="A", outlet="T", rated_flow=90.0, setting=200.0, override=15.0),
         CheckValve(name="good", inlet="A", outlet="T", **CHECK),
+        ProportionalValve(
+            name="hertz",
+            supply="A",
+            a="T",
+            edges=two_way(),
+            rated_flow=1e-3,
+            rated_drop=10.0,
+            natural_frequency=0.1,
+            damping_ratio=70.0,
+        ),
+        AnnularGap(name="micron", inlet="A", outlet="T", diameter=80.0, length=0.04, viscosity=46.0, clearance=20.0),
         A=1e6,
     )
     said = list(doubts(circuit))
     assert [each.split(" is ")[0] for each in said] == [
-        f"relief-valve 'bar': {field}" for field in ("rated_flow", "setting", "override")
+        *(f"relief-valve 'bar': {field}" for field in ("rated_flow", "setting", "override")),
+        *(f"proportional-valve 'hertz': {field}" for field in ("rated_drop", "natural_frequency", "damping_ratio")),
+        *(f"annular-gap 'micron': {field}" for field in ("diameter", "viscosity", "clearance")),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TypeVar
 
 from mbsfmu.equations.rotation import Array
@@ -153,6 +154,37 @@ class ConstraintCorrections(System):
     @abstractmethod
     def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
         """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
+
+
+@dataclass(frozen=True)
+class LoopSolution:
+    """An algebraic loop, solved from guesses.
+
+    Attributes
+    ----------
+    told
+        What the loop is called.
+    values
+        The solution, NaN where there is none near the guesses.
+    off
+        How far its equations stay off where there is none, else 0; shape (1,).
+    """
+
+    told: str
+    values: Array
+    off: Array
+
+
+class AlgebraicLoops(System):
+    """Has parts that determine each other at once in equations that are not linear, which `guesses` are solved for.
+
+    Where an instant is numbers, its functions solve them from the guesses there. Where it is symbols, these stand for
+    the solution: functions have the derivatives of the solution, but not its value where the symbols have another one.
+    """
+
+    @abstractmethod
+    def solved_loops(self, instant: Instant) -> list[LoopSolution]:
+        """Return all of them, solved from the guesses of an instant that is symbols."""
 
 
 def capable(system: System, capability: type[Capable]) -> Capable:

@@ -25,7 +25,7 @@ class CoordinateForm(ExplicitForm):
     """
 
     def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
-        super().__init__(state)
+        super().__init__(formulation, state)
         self._settled = formulation.settled
         self._functions = formulation.functions
         self._moving = moving
@@ -54,6 +54,7 @@ class CoordinateForm(ExplicitForm):
         functions.inputs[:] = inputs
         functions.references[:] = self.state.references
         functions.active[:] = self.state.active
+        functions.guesses[:] = self.state.guesses
         return functions.integrals.copy()
 
     @abstractmethod

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.algebraic_loops import NonlinearLoop
 from mbsfmu.formulations.capabilities import (
+    AlgebraicLoops,
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
     InertiaTensors,
     JointReactions,
+    LoopSolution,
     MovingReferences,
     SampledUpdates,
     StartLimits,
@@ -25,10 +28,12 @@ from mbsfmu.formulations.capabilities import (
 )
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.kept import Kept
+from mbsfmu.formulations.levels import At
 from mbsfmu.formulations.part_names import PartNames
 from mbsfmu.formulations.system import SIZES, Instant, LoopsInUse, Sampling, System
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.wiring import Wiring
+from mbsfmu.tracing import expression, symbolic_array
 from mbsfmu.variables import Causality, Variable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -80,6 +85,7 @@ def _joined(
 
 
 class CoupledSystem(
+    AlgebraicLoops,
     SampledUpdates,
     InertiaTensors,
     StartLimits,
@@ -117,7 +123,7 @@ class CoupledSystem(
     ------
     DataError
         When a connection names what is not there, drives something twice, joins different units, or closes an
-        algebraic loop that is not linear.
+        algebraic loop that nothing determines.
     """
 
     def __init__(
@@ -135,6 +141,7 @@ class CoupledSystem(
         self._inputs = self._wiring.free
         self.feeds = self._wiring.feeds
         self._levels = self._wiring.levels(traces or Traces())
+        self.guesses = tuple(guess for level in self._levels for guess in level.guesses)
         self._kept: Kept[list[Instant]] = Kept()
         self._names = names = PartNames(parts, self._inputs)
         self.coordinates = names.every("coordinates")
@@ -244,6 +251,8 @@ class CoupledSystem(
             return self._instants(given)
         if kind == "loops":
             return self._loops(given)
+        if kind == "guesses":  # loops are between the parts
+            return [given[:0]] * len(self.parts)
         owners = [part.start_system for part in self.parts] if kind == "start_coordinates" else self.parts
         return _cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
 
@@ -268,7 +277,10 @@ class CoupledSystem(
         given = [getattr(instant, part.name) for part in fields(instant)]
         return self._kept.of(given, lambda: self._connected(instant))
 
-    def _connected(self, instant: Instant) -> list[Instant]:
+    def _connected(
+        self, instant: Instant, solve: Callable[[NonlinearLoop, At, Array], Array] | None = None
+    ) -> list[Instant]:
+        """Return the same; loops that are not linear are solved by what is given, where symbols do not stand for it."""
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
@@ -278,10 +290,27 @@ class CoupledSystem(
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
             return Instant(inputs=inputs, **{each: shares[part] for each, shares in cut.items()})
 
+        first = 0
         for level in self._levels:
-            for wire, value in level.values(self.parts, at):
+            guesses = instant.guesses[first : first + len(level.guesses)]
+            if isinstance(level, NonlinearLoop) and solve is not None:
+                guesses = solve(level, at, guesses)
+            for wire, value in level.values(self.parts, at, guesses):
                 entries[wire.target][wire.input] = value
+            first += len(level.guesses)
         return [at(part) for part in range(len(self.parts))]
+
+    def solved_loops(self, instant: Instant) -> list[LoopSolution]:
+        """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
+        found: list[LoopSolution] = []
+
+        def solve(loop: NonlinearLoop, at: At, guesses: Array) -> Array:
+            values, off = map(symbolic_array, loop.solution(at, expression(guesses)))
+            found.append(LoopSolution(loop.told, values, off))
+            return values
+
+        self._connected(instant, solve)
+        return found
 
     # -- functions ------------------------------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ class DoubleStepForm(DifferentiableForm):
     """
 
     def __init__(self, formulation: DoubleStep, state: State) -> None:
-        super().__init__(state)
+        super().__init__(formulation, state)
         assert state.partition is not None
         self._formulation = formulation
         self._functions = formulation.functions
@@ -210,6 +210,7 @@ class DoubleStepForm(DifferentiableForm):
         functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
         functions.inputs[:] = inputs
         functions.references[:] = self.state.references
+        functions.guesses[:] = self.state.guesses
         # The estimate comes from the last step and not from the last evaluation: f is a function of t and y alone.
         coordinates = self.state.coordinates.copy()
         coordinates[self._partition.independent] = values[:free]

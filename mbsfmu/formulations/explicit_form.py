@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
+
+if TYPE_CHECKING:
+    from mbsfmu.formulations.formulation import Formulation
 
 
 class ExplicitForm(ABC):
@@ -13,14 +17,15 @@ class ExplicitForm(ABC):
 
     Parameters
     ----------
-    state
-        Where it begins.
+    formulation, state
+        The formulation, and where it begins.
     """
 
     corrects = False
     """Whether an accepted y is changed before the next step."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, formulation: Formulation, state: State) -> None:
+        self.with_loops, self.check_loops = formulation.with_loops, formulation.check_loops
         self.state = state
         """The last accepted state."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import casadi as ca
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import (
+    AlgebraicLoops,
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
     InertiaTensors,
     JointReactions,
+    LoopSolution,
     MovingReferences,
     SampledUpdates,
     StartLimits,
@@ -23,6 +26,7 @@ from mbsfmu.formulations.capabilities import (
     capable,
 )
 from mbsfmu.formulations.loop_equations import LoopEquations
+from mbsfmu.formulations.solved_loops import SolvedLoops
 from mbsfmu.formulations.system import SIZES, LoopsInUse, System
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
@@ -63,6 +67,10 @@ class SystemExpressions:
         self.rows = tuple(range(len(system.constraints))) if loops is None else loops.rows
         self.symbol_by_part: dict[str, ca.SX] = {}
         self._instant = system.instant(self._symbol)
+        self._solved = SolvedLoops()
+        if system.guesses:
+            solved = self._solved.add(len(system.guesses), self._loop_solution)
+            self._instant = replace(self._instant, guesses=symbolic_array(solved))
         multipliers = self._symbol("multipliers", len(self.rows))
         self.multipliers = self.symbol_by_part["multipliers"]
         redundant = loops is not None and loops.rank < len(loops.rows)
@@ -78,13 +86,46 @@ class SystemExpressions:
         return ca.horzcat(*(ca.jacobian(value, self.symbol_by_part[part]) for part in parts))
 
     def at(self, values: Sequence[ca.SX], symbol_values: dict[str, ca.SX]) -> list[ca.SX]:
-        """Return expressions with other expressions in place of parts."""
+        """Return expressions with other expressions in place of parts, there with the algebraic loops solved there."""
         if not symbol_values:
             return list(values)
-        function = ca.Function("values", list(self.symbol_by_part.values()), list(values))
-        arguments = (symbol_values.get(part, symbol) for part, symbol in self.symbol_by_part.items())
-        result = function.call(list(arguments), True, False)
+        symbols_of = self.symbol_by_part
+        changed = ca.veccat(
+            *(symbol for part, symbol in symbols_of.items() if symbol_values.get(part, symbol) is not symbol)
+        )
+        solved = self._solved.within(values)
+        moved = [self._solved.moved(each, changed, lambda value: self.at([value], symbol_values)[0]) for each in solved]
+        function = ca.Function("values", [*symbols_of.values(), *(each.symbol for each in solved)], list(values))
+        arguments = [symbol_values.get(part, symbol) for part, symbol in symbols_of.items()]
+        result = function.call([*arguments, *moved], True, False)
         return list(result)
+
+    def closed(self, values: Sequence[ca.SX]) -> list[ca.SX]:
+        """Return expressions as functions need them: with the solutions of algebraic loops, found from guesses."""
+        return self._solved.inserted(values)
+
+    def _loop_solution(self) -> ca.SX:
+        return ca.vertcat(*(expression(each.values) for each in self._loops_from_guesses))
+
+    @cached_property
+    def _loops_from_guesses(self) -> list[LoopSolution]:
+        guesses = symbolic_array(self.symbol_by_part["guesses"])
+        return capable(self.system, AlgebraicLoops).solved_loops(replace(self._instant, guesses=guesses))
+
+    @property
+    def loop_solutions(self) -> tuple[ca.SX, ca.SX]:
+        """How far each loop that is not linear stays off, 0 where it is solved, and what all are solved for."""
+        return ca.vertcat(*(expression(each.off) for each in self._loops_from_guesses)), self._loop_solution()
+
+    @cached_property
+    def unsolved(self) -> tuple[tuple[str, int], ...]:
+        """What to say of each loop that is not linear where it is not solved, and the index of its first guess."""
+        every = self._loops_from_guesses if self.system.guesses else []
+        first = np.cumsum([0, *(len(each.values) for each in every)]).tolist()
+        return tuple(
+            (f"no solution of {each.told} is found from {self.system.guesses[index].name}", index)
+            for each, index in zip(every, first, strict=False)
+        )
 
     residual = _vector(System, System.residual)
     """M z̈ − Q."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from mbsfmu.equations.charts import STEEP
-from mbsfmu.errors import LoopsOpenError
+from mbsfmu.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import SystemFunctions
@@ -222,6 +223,8 @@ class Formulation(ABC):
         Where an input jumps, these jump too, and with them what the rule remembers.
         """
         found = self._consistent(state)
+        with suppress(SimulationError):  # what depends on a loop without a solution is not finite
+            found = self.with_loops(found)
         history = self.history.after_jump(state, found)
         kept = {name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step", "unconverged")}
         return replace(found, history=history, **kept)
@@ -269,6 +272,7 @@ class Formulation(ABC):
         functions.integrals[:] = state.integrals
         functions.references[:] = state.references
         functions.active[:] = state.active
+        functions.guesses[:] = state.guesses
 
     def fitting_motion(self) -> tuple[Floats, Floats, Floats]:
         """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold."""
@@ -308,6 +312,29 @@ class Formulation(ABC):
                 gap = f"{gaps[worst]:.3g} {functions.system.constraint_units[row]}"
                 raise LoopsOpenError.of(functions.system.constraints[row], gap, self.remedy)
         return self.recentred(state)
+
+    def with_loops(self, state: State) -> State:
+        """Return the state where the functions are with the solutions of algebraic loops, to go on from.
+
+        Raises
+        ------
+        SimulationError
+            When one of them is not solved.
+        """
+        if not len(self.functions.guesses):
+            return state
+        self.functions.follow_loops()
+        return replace(state, guesses=self.functions.guesses.copy())
+
+    def check_loops(self) -> None:
+        """Look whether it is for an algebraic loop that numbers are not finite where the functions are.
+
+        Raises
+        ------
+        SimulationError
+            When one is not solved.
+        """
+        self.functions.follow_loops()
 
     def recentred(self, state: State) -> State:
         """Return the same motion with the references of orientations moved along, where an angle has become large."""

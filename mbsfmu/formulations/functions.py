@@ -8,9 +8,10 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.system import Instant, System
+from mbsfmu.formulations.system import Instant, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
 
@@ -45,6 +46,8 @@ class SystemFunctions(Workspace):
         violations are large by.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
         The parts of an `Instant`; references are no rotation at first.
+    guesses
+        Those of algebraic loops in the instant, at first their start values.
     multipliers
         λ, shape (number of rows,).
     rates, momentum_rates
@@ -69,7 +72,8 @@ class SystemFunctions(Workspace):
         self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
-        self.references, self.momenta, self.discrete = (self._memory[part] for part in PARTS[7:])
+        self.references, self.momenta, self.discrete, self.guesses = (self._memory[part] for part in PARTS[7:])
+        self.guesses[:] = starts(system.guesses)
         self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
@@ -113,6 +117,30 @@ class SystemFunctions(Workspace):
         """Return a function that was traced before, or trace it; arguments as for `traced`, expressions when wanted."""
         function = self.traces.function(name, lambda: self._function(name, results()))
         return TracedFunction(function, self._memory, matrices, into)
+
+    def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
+        return super()._function(name, self.expressions.closed(results))
+
+    @cached_property
+    def loop_solutions(self) -> TracedFunction:
+        """How far each algebraic loop that is not linear stays off, 0 where it is solved, and the solutions."""
+        return self.kept("loop_solutions", lambda: self.expressions.loop_solutions)
+
+    def follow_loops(self) -> None:
+        """Solve the algebraic loops where the arrays are, and take what is found as guesses.
+
+        Raises
+        ------
+        SimulationError
+            When one of them is not solved.
+        """
+        if not len(self.guesses):
+            return
+        off, found = self.loop_solutions()
+        for (told, first), left in zip(self.expressions.unsolved, off.tolist(), strict=True):
+            if left != 0.0:
+                raise SimulationError(f"{told} = {self.guesses[first]:.6g} on: it stays off by {left:.3g}")
+        self.guesses[:] = found
 
     def numeric_instant(self) -> Instant:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""

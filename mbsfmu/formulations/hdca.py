@@ -127,6 +127,12 @@ class Hdca(FirstOrder):
         self.initial_momenta()
         return replace(state, momenta=self.functions.momenta.copy())
 
+    def check_loops(self) -> None:
+        """Look whether it is for an algebraic loop that numbers are not finite, at velocities that fit the momenta."""
+        if len(self.functions.guesses):
+            self.motion()
+            super().check_loops()
+
     def settled(self, state: State) -> State:
         """Return the state to go on from after a step, with momenta started anew where impulses outweigh them."""
         moved = super().settled(state)

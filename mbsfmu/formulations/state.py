@@ -35,6 +35,8 @@ class State:
         formulation does not choose.
     history
         What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
+    guesses
+        Solutions of algebraic loops where the last step ended, from which the next ones are found; shape (g,).
     suggested_step
         What a solver with step control tries next in s, shape (1,); zero where it does not know.
     tangent, tangent_use
@@ -60,6 +62,7 @@ class State:
     references: Floats
     active: Floats
     history: Floats
+    guesses: Floats
     suggested_step: Floats
     tangent: Floats
     tangent_use: Floats
@@ -88,6 +91,7 @@ class State:
             functions.references.copy(),
             np.ones(len(functions.rows)),
             np.zeros_like(functions.history),
+            functions.guesses.copy(),
             np.zeros_like(functions.suggested_step),
             functions.tangent,
             functions.tangent_use,
@@ -112,6 +116,7 @@ class State:
             functions.references.copy(),
             functions.active.copy(),
             np.zeros_like(functions.history),
+            functions.guesses.copy(),
             np.zeros_like(functions.suggested_step),
             functions.tangent,
             functions.tangent_use,
@@ -139,6 +144,7 @@ ARRAYS = {
     "references": "references",
     "active": "rows",
     "history": "history",
+    "guesses": "guesses",
     "suggested_step": "suggested_step",
     "tangent": "tangent",
     "tangent_use": "tangent_use",

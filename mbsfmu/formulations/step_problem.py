@@ -35,10 +35,12 @@ class StepProblem(ABC):
     def __init__(self, formulation: Formulation, state: State, step: float) -> None:
         self.functions = functions = formulation.functions
         self.history = formulation.history
+        self.check_loops = formulation.check_loops
         self.state = state
         self.step = step
         functions.references[:] = state.references
         functions.active[:] = state.active
+        functions.guesses[:] = state.guesses
         self._predicted_coordinates = state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
         self._predicted_states = state.states + step * state.rates
 

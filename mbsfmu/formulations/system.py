@@ -35,6 +35,8 @@ class Instant:
         Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
     discrete
         Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
+    guesses
+        Values near the solutions of algebraic loops that are not linear, shape (g,).
     """
 
     coordinates: Array
@@ -47,6 +49,7 @@ class Instant:
     references: Array
     momenta: Array
     discrete: Array
+    guesses: Array = field(default_factory=lambda: np.zeros(0))
 
 
 SIZES = {
@@ -60,6 +63,7 @@ SIZES = {
     "references": "references",
     "momenta": "coordinates",
     "discrete": "discrete",
+    "guesses": "guesses",
 }
 """The parts of an `Instant` in their order, each with what of a system it has one number for."""
 
@@ -159,6 +163,8 @@ class System(ABC):
         Variables that must lie between limits where the system starts.
     references
         Number r of orientations that are described from a reference.
+    guesses
+        What algebraic loops between its parts are solved for by iteration, with the values to begin with.
     steep
         Indices of the coordinates for which a reference must be moved before they get large.
     correction_count
@@ -184,6 +190,7 @@ class System(ABC):
     tensors: tuple[Tensor, ...] = ()
     limited: tuple[Variable, ...] = ()
     references: int = 0
+    guesses: tuple[Variable, ...] = ()
     steep: tuple[int, ...] = ()
     correction_count: int = 0
 

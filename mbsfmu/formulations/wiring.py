@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.data import DataError, meant
+from mbsfmu.formulations.algebraic_loops import solved
 from mbsfmu.formulations.expressions import SystemExpressions
-from mbsfmu.formulations.levels import AlgebraicLoop, Level, Wire
+from mbsfmu.formulations.levels import Level, Wire
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.variables import Variable
@@ -118,11 +119,11 @@ class Wiring:
         Raises
         ------
         DataError
-            When an output that drives an input depends on accelerations, or a loop cannot be solved.
+            When an output that drives an input depends on accelerations, or nothing determines a loop.
         """
         traced = [SystemExpressions(part) for part in self._parts]
         needs = np.array(traces.fact("needs of wires", lambda: self._needs(traced)), dtype=bool)
-        needs = needs.reshape(len(self.wires), len(self.wires))
+        direct = needs = needs.reshape(len(self.wires), len(self.wires))
         for _ in range(len(self.wires).bit_length()):
             needs = needs | (needs.astype(int) @ needs.astype(int)).astype(bool)
         mutual = needs & needs.T
@@ -135,7 +136,10 @@ class Wiring:
             there = np.flatnonzero(depth == level).tolist()
             result.append(Level([self.wires[index] for index in there if not mutual[index, index]]))
             loops = dict.fromkeys(tuple(np.flatnonzero(mutual[index]).tolist()) for index in there)
-            result += [AlgebraicLoop([self.wires[index] for index in loop], traced) for loop in loops if loop]
+            result += [
+                solved([self.wires[index] for index in loop], traced, direct[np.ix_(loop, loop)])
+                for loop in filter(None, loops)
+            ]
         return result
 
     def _needs(self, traced: Sequence[SystemExpressions]) -> list[list[bool]]:

@@ -97,6 +97,8 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "DISCRETE": len(system.discrete),
         "SAMPLINGS": len(system.samplings),
         "REFERENCES": 4 * system.references,
+        "GUESSES": len(system.guesses),
+        "ALGEBRAIC_LOOPS": len(functions.expressions.unsolved),
         "HISTORY": layout.size,
         "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,
         "MOTION_HISTORY": sum(layout.rule.remembered_motion),

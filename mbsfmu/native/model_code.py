@@ -146,6 +146,8 @@ class _ModelCode:
         yield from (functions.closure, functions.integral_rates, functions.outputs)
         if functions.rows and not self._needs.closes_loops:
             yield functions.gap
+        if len(functions.guesses):
+            yield functions.loop_solutions
         yield from self._needs.in_steps
         if self._system.references:
             yield functions.recentred
@@ -256,6 +258,11 @@ class _ModelCode:
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
                 chosen = strings(texts[row] for row in simulation.functions.rows)
                 yield f"static const char *const loop_{what}[] = {chosen};"
+        if system.guesses:
+            unsolved = self._functions.expressions.unsolved
+            yield f"static const char *const unsolved_loops[] = {strings(told for told, _ in unsolved)};"
+            firsts = ", ".join(str(first) for _, first in unsolved)
+            yield f"static const int first_guesses[] = {{{firsts}}};"
         if system.references:
             steep = ", ".join(str(index) for index in system.steep)
             yield f"static const int steep_coordinates[] = {{{steep}}};"
@@ -296,6 +303,7 @@ class _ModelCode:
         system, simulation = self._system, self._simulation
         given = self._functions.expressions
         accelerated = given.depends(given.outputs, "accelerations")
+        yield f"static const double guess_starts[] = {numbers(each.start or 0.0 for each in system.guesses)};"
         yield f"static const char *const parameter_names[] = {strings(each.name for each in system.parameters)};"
         yield f"static const double parameter_starts[] = {numbers(each.start or 0.0 for each in system.parameters)};"
         needs = ", ".join(str(int(any(each))) for each in accelerated.tolist())

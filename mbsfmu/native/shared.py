@@ -17,6 +17,7 @@ from mbsfmu.formulations import (
     hdca,
     kept_tangent,
     loop_equations,
+    loop_solver,
     partition,
     projection,
 )
@@ -77,6 +78,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FADING": (newton, "FADING"),
     "FRESH": (newton, "FRESH"),
     "SAME_STEP": (kept_tangent, "SAME_STEP"),
+    "LOOP_SMALL": (loop_solver, "SMALL"),
+    "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),
+    "LOOP_TRIALS": (loop_solver, "MOST_TRIALS"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
     "RK45_ORDER": (explicit, "RK45_ORDER"),
@@ -136,6 +140,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "references": ("REFERENCES",),
     "momenta": ("COORDINATES",),
     "discrete": ("DISCRETE",),
+    "guesses": ("GUESSES",),
     # what goes with it
     "multipliers": ("CONSTRAINTS",),
     "active": ("CONSTRAINTS",),
@@ -186,6 +191,7 @@ _LONG_AS = {
     "integrals": "INTEGRALS",
     "references": "REFERENCES",
     "history": "HISTORY",
+    "guesses": "GUESSES",
     "suggested_step": "1",
     "tangent": "TANGENT",
     "tangent_use": "TANGENT_USE",

@@ -6,13 +6,18 @@ hand over what they still need in an array.
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 
 import casadi as ca
 
+from mbsfmu.formulations.loop_solver import TRIAL
 from mbsfmu.formulations.workspace import TracedFunction
 
 _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re.DOTALL)
+_NAMED = re.compile(r"^/\* (\w+):\(.*?\*/\nstatic int (casadi_f\d+)\(", re.MULTILINE)
+_CALL = re.compile(r"if \((casadi_f\d+)\(arg\+(\d+), res\+(\d+), iw, w(?:\+\d+)?, 0\)\) return 1;")
 _ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\d+\]\[(\d+)\] : 0")
 _RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\d+\]\[(\d+)\]=")
 _HELPER = re.compile(r"^casadi_real (casadi_\w+)\(.*?\) \{.*?\}$", re.DOTALL | re.MULTILINE)
@@ -26,6 +31,9 @@ _WORDS = {
 """What is called otherwise here than in CasADi's C."""
 _LOCAL = re.compile(r"\ba\d+\b")
 _DECLARATION = re.compile(r"^  double a\d+[^=]*;$")
+_HANDED = ("arg", "res", "between")
+"""Arrays in which numbers are handed over to functions that are called."""
+_TYPES = {"p": "const Parts *", "arg": "const double **", "res": "double **"}
 _LONG = 5000  # statements from which on a function is cut
 _PIECE = 400  # statements
 
@@ -42,37 +50,90 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
     prefix
         Of its name.
     """
+    own = traced.function.n_out() - len(traced.into)
+    sources = [f"p->{name}" for name in traced.function.name_in()]
+    targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)]
+    body, handed = _body(traced.function, sources, targets, helpers)
+    unused = [name for name in ("p", *targets[:own]) if not re.search(rf"\b{name}\b", body + handed)]
+    before = "".join(f"  (void){name};\n" for name in unused) + handed
+    name, arguments = f"{prefix}{traced.function.name()}", ["p", *targets[:own]]
+    if body.count("\n") > _LONG:
+        return _in_pieces(name, arguments, body, before)
+    return f"static void {name}({_declared(arguments)}) {{\n{before}{body}}}"
+
+
+def _body(
+    function: ca.Function, sources: Sequence[str], targets: Sequence[str], helpers: dict[str, str]
+) -> tuple[str, str]:
+    """Return the statements of a function, and the arrays that it hands numbers over in to those that it calls.
+
+    Parameters
+    ----------
+    function
+        The function.
+    sources, targets
+        The arrays of its arguments and results.
+    helpers
+        Gets what it calls.
+    """
     generator = ca.CodeGenerator("unit", {"casadi_int": "int", "with_header": False})
-    generator.add(traced.function)
+    generator.add(function)
     code = generator.dump()
     match = _BODY.search(code)
-    assert match is not None, traced.function.name()
-    names = traced.function.name_in()
-    own = traced.function.n_out() - len(traced.into)
-    targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)]
-    body = _ARGUMENT.sub(lambda found: f"p->{names[int(found[1])]}[{found[2]}]", match[1])
+    assert match is not None, function.name()
+    body = _ARGUMENT.sub(lambda found: f"{sources[int(found[1])]}[{found[2]}]", match[1])
     body = _RESULT.sub(lambda found: f"{targets[int(found[1])]}[{found[2]}]=", body)
     for word, own_word in _WORDS.items():
         body = body.replace(word, own_word)
     for found in _HELPER.finditer(code):
         if f"{found[1]}(" in body:
             helpers[found[1]] = "static " + found[0].replace("casadi_real", "double")
-    unused = [name for name in ("p", *targets[:own]) if not re.search(rf"\b{name}\b", body)]
-    ignored = "".join(f"  (void){name};\n" for name in unused)
-    name, arguments = f"{prefix}{traced.function.name()}", ["p", *targets[:own]]
-    if body.count("\n") > _LONG:
-        return _in_pieces(name, arguments, body, ignored)
-    return f"static void {name}({_declared(arguments)}) {{\n{ignored}{body}}}"
+    named = {found[2]: found[1] for found in _NAMED.finditer(code)}
+    solvers = {
+        own: _solver(function.get_function(named[own]), helpers) for own in {found[1] for found in _CALL.finditer(body)}
+    }
+    if not solvers:
+        return body, ""
+    body = _CALL.sub(lambda found: _call(solvers[found[1]], int(found[2]), int(found[3])), body)
+    body = re.sub(r"\bw(?=[\[+])", "between", body)
+    first, last = ", ".join(sources), ", ".join(targets)
+    handed = (
+        f"  const double *arg[{function.sz_arg()}] = {{{first}}};\n  double *res[{function.sz_res()}] = {{{last}}};\n"
+    )
+    return body, f"{handed}  double between[{function.sz_w()}];\n"
+
+
+def _call(solver: str, first: int, last: int) -> str:
+    return f"{solver}(arg[{first}], arg[{first + 1}], res[{last}], res[{last + 1}]);"
+
+
+def _solver(function: ca.Function, helpers: dict[str, str]) -> str:
+    """Write what solves an algebraic loop, with its trials as a function; return its name."""
+    trial = function.find_function(TRIAL)
+    body, _ = _body(trial, ["state", "numbers"], ["next"], helpers)
+    ignored = "" if re.search(r"\bnumbers\b", body) else "  (void)numbers;\n"
+    name = f"{function.name()}_{hashlib.sha256(body.encode()).hexdigest()[:12]}"
+    size, state = function.numel_in(0), trial.numel_in(0)
+    helpers[name] = (
+        f"static void trial_of_{name}(const double *state, const double *numbers, double *next) {{\n"
+        f"{ignored}{body}}}\n\n"
+        f"static void {name}(const double *guess, const double *numbers, double *found, double *off) {{\n"
+        f"  double room[{2 * state}];\n"
+        f"  solve_loop({size}, trial_of_{name}, guess, numbers, room, found, off);\n}}"
+    )
+    return name
 
 
 def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
     """Write a function as a sequence of functions that share what is still needed of their local variables."""
+    outer = arguments
     lines = [line for line in body.splitlines() if not _DECLARATION.match(line)]
     pieces = [lines[start : start + _PIECE] for start in range(0, len(lines), _PIECE)]
     needed: list[set[str]] = [set()]  # before each piece, from the last to the first
     for piece in reversed(pieces):
         needed.append(_needed(piece, needed[-1]))
     needed.reverse()
+    arguments = [*arguments, *(each for each in _HANDED if re.search(rf"\b{each}\b", body))]
     shared = sorted(set().union(*needed))
     place = {variable: index for index, variable in enumerate(shared)}
     functions, calls = [], []
@@ -87,7 +148,7 @@ def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
         text = "\n".join([f"  double {', '.join(declared)};" if declared else "", *piece, *stored])
         functions.append(f"static PIECE void {name}_{number}({_declared([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
         calls.append(f"  {name}_{number}({', '.join([*own, 'w'])});\n")
-    whole = f"static void {name}({_declared(arguments)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
+    whole = f"static void {name}({_declared(outer)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
     return "\n".join(functions) + whole + "".join(calls) + "}"
 
 
@@ -104,4 +165,4 @@ def _needed(piece: list[str], after: set[str]) -> set[str]:
 
 
 def _declared(arguments: list[str]) -> str:
-    return ", ".join("const Parts *p" if argument == "p" else f"double *{argument}" for argument in arguments)
+    return ", ".join(f"{_TYPES.get(argument, 'double *')}{argument}" for argument in arguments)

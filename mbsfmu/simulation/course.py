@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.errors import InputError
+from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.change_points import RankWatch
 from mbsfmu.formulations.initialization import Start, check_limits
 from mbsfmu.formulations.state import State
@@ -116,6 +116,7 @@ class Course:
         self.calculated = np.array(list(start.calculated.values()))
         functions.place(start.coordinates, start.velocities)
         functions.states[:] = start.states
+        functions.guesses[:] = starts(functions.system.guesses)
         state = State.begun(functions, functions.initial_integrals()[0].copy())
         self.sampler.check(time)
         functions.discrete[:] = functions.initial_discrete()[0]
@@ -127,12 +128,20 @@ class Course:
         check_limits(functions)
         state = self.formulation.consistent(self.formulation.prepared(state))
         if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
+            self._refuse_open_loops()
             raise InputError("the start is not finite; check the parameters")
+        self._refuse_open_loops()
         self.state = state
         self.stepped = False
         self._row = None
         self.sample()
         self.rank_watch.begin(time, self.present)
+
+    def _refuse_open_loops(self) -> None:
+        try:
+            self.formulation.check_loops()
+        except SimulationError as error:
+            raise InputError(f"at the start {error}") from None
 
     # -- going on -------------------------------------------------------------------------------------------
 

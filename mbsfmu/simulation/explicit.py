@@ -66,6 +66,7 @@ class CountedRates:
         with self._at(time):
             rates = self.form.rates(values, self.inputs(self.origin + time))
             if not np.isfinite(rates).all():
+                self.form.check_loops()
                 raise SimulationError(f"the equations are not finite at t = {self.origin + time:.9g} s")
         return rates
 
@@ -83,6 +84,8 @@ class CountedRates:
     def accept(self, time: float, values: Floats, step: float | None = None) -> State:
         """Take a step's end; return the state to go on from. Errors as for `state_at`."""
         state = self.state_at(time, values, step)
+        with self._at(time):
+            state = self.form.with_loops(state)
         try:
             return self.form.accept(state)
         except LoopsOpenError as error:

@@ -133,7 +133,7 @@ class ImplicitSolver(Solver):
             solution = self._solved(state, step)
             if not solution.evaluated:
                 solution.problem.land(solution.unknowns)
-            end = solution.problem.finish()
+            end = self.formulation.with_loops(solution.problem.finish())
             if self.iterations:
                 most = max(solution.unconverged, float(state.unconverged[1]))
                 end = replace(end, unconverged=np.array([solution.unconverged, most]))

@@ -232,6 +232,7 @@ class _Iteration:
         increment = self.inverse @ -self._residual
         size = float(np.max(np.abs(increment) / self._limits.at(self.unknowns), initial=0.0))
         if not np.isfinite(size):
+            self.problem.check_loops()
             raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
         return increment, size
 

@@ -1,68 +1,20 @@
-"""Systems that determine each other at once: what is linear is solved at every instant as by hand, the rest refused."""
+"""Systems that determine each other at once in linear equations, which are solved at every instant as by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
 
 import fmpy
 import numpy as np
 import pytest
+from looping import GAIN, GIVEN, SLOPE, Brake, Gain, Motor, Tank
 from oscillator_in_closed_form import DAMPING, MASS, START, STIFFNESS, oscillator
 from scipy.integrate import solve_ivp
 
 import mbsfmu
-from mbsfmu import Array, Block, CoupledModel, DataError, Numbers, Parameter, Present, Quantity, SimulationError
+from mbsfmu import CoupledModel, DataError, SimulationError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.system import starts
-from mbsfmu.parts import JointDrive
-
-GAIN, SLOPE, GIVEN = -3.0, 0.5, 2.0
-
-
-class Tank(Block):
-    """ẋ = u, y = x + slope · u."""
-
-    type: Literal["tank"] = "tank"
-    slope: Annotated[float, Parameter("1", "direct feed-through", tunable=True)] = SLOPE
-
-    def states(self) -> tuple[Quantity, ...]:
-        return (Quantity("x", "1"),)
-
-    def inputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("u", "1", 0.0),)
-
-    def outputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("y", "1"),)
-
-    def rates(self, now: Numbers) -> Mapping[str, Array]:
-        return {"x": now["u"]}
-
-    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        return {"y": now["x"] + now["slope"] * now["u"]}
-
-    def initial_states(self, now: Numbers) -> Mapping[str, float]:
-        return {"x": 0.0}
-
-
-class Gain(Block):
-    """told = given + gain · measured, or a step or the square of it."""
-
-    type: Literal["gain"] = "gain"
-    gain: Annotated[float, Parameter("1", "gain", tunable=True)] = GAIN
-    how: Literal["plain", "step", "square"] = "plain"
-
-    def inputs(self) -> tuple[Quantity, ...]:
-        return Quantity("given", "1", GIVEN), Quantity("measured", "1", 0.0)
-
-    def outputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("told", "1"),)
-
-    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        told = now["gain"] * now["measured"]
-        shaped = {"plain": told, "step": np.sign(told), "square": told * now["measured"]}
-        return {"told": now["given"] + shaped[self.how]}
 
 
 def ring(**changed: float | str) -> CoupledModel:
@@ -129,34 +81,6 @@ def test_rings_that_share_blocks_are_solved_together_and_what_reads_them_after()
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-class Motor(JointDrive):
-    """A drive that tells its power."""
-
-    type: Literal["motor"] = "motor"
-
-    def outputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("power", "W", shared=True),)
-
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
-        return {"power": self.work_rate(now)}
-
-
-class Brake(Block):
-    """A force that yields to the power it brings in."""
-
-    type: Literal["brake"] = "brake"
-    free: Annotated[float, Parameter("N", "force without power")] = 5.0
-
-    def inputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("power", "W", 0.0),)
-
-    def outputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("force", "N"),)
-
-    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        return {"force": now["free"] - 0.8 * now["power"]}
-
-
 def braked(free: float = 5.0) -> CoupledModel:
     plain = oscillator(driven=False).systems["mechanism"]
     mechanism = plain.model_copy(update={"forces": (plain.forces[0], Motor(name="motor", joint="rail"))})
@@ -188,13 +112,6 @@ def test_a_run_does_not_step_over_where_a_loop_determines_nothing(solver: str, c
     simulation = braked(-5.0).simulation(solver=solver, step=1e-3, compiled=compiled)
     with pytest.raises(SimulationError, match="t = 0"):
         simulation.run(1.0)
-
-
-@pytest.mark.parametrize("how", ["step", "square"])
-def test_what_is_not_linear_is_refused_by_name(how: str) -> None:
-    """The slope of a step is zero wherever there is one: it would count as a constant."""
-    with pytest.raises(DataError, match=r"an algebraic loop of y, told; it can be solved .* and 'told' is not: let"):
-        ring(how=how).system()
 
 
 def test_a_loop_that_determines_nothing_is_refused_by_name() -> None:

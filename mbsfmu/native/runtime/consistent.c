@@ -29,6 +29,7 @@ static void make_consistent(Instance *instance) {
     find_motion(parts, parts->rates);
 #endif
     step_functions.integral_rates(parts, parts->integral_rates);
+    (void)step_functions.follow_loops(instance); /* where one is not solved, what depends on it is not finite */
     step_functions.let_history_jump(instance);
     keep(instance);
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);

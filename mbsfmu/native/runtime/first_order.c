@@ -140,6 +140,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->references, instance->state.references, REFERENCES);
+    COPY(parts->guesses, instance->state.guesses, GUESSES);
     COPY(parts->active, instance->state.active, CONSTRAINTS);
     inputs_at(instance, time, parts->inputs);
 }
@@ -148,7 +149,7 @@ static void load_y(Instance *instance, double time, const double *y) {
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {
     load_y(instance, time, y);
     first_order_rates(&instance->parts, rates);
-    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    if (!all_finite(rates, SIZE)) return loops_hold(instance) && fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;
 }
 
@@ -177,8 +178,9 @@ static int commit(Instance *instance, double time, double step, const double *y)
     integral_rates(parts, parts->integral_rates);
     if (!all_finite(parts->MOVING_RATES, COORDINATES) || !all_finite(parts->rates, STATES)
         || !all_finite(parts->velocities, COORDINATES) || !all_finite(parts->integral_rates, INTEGRALS)) {
-        return fail(instance, "the equations are not finite at t = %.9g s", time);
+        return loops_hold(instance) && fail(instance, "the equations are not finite at t = %.9g s", time);
     }
+    if (!follow_loops(instance)) return 0;
     keep(instance);
     COPY(state->integrals, y + UNKNOWNS, INTEGRALS);
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);

@@ -9,10 +9,11 @@ static int try_step(Instance *instance, double step) {
     double integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->active, state->active, CONSTRAINTS);
+    COPY(parts->guesses, state->guesses, GUESSES);
     COPY(parts->integrals, state->integrals, INTEGRALS);
     if (!newton(instance, &problem, step, &iteration)) return 0;
     if (!iteration.evaluated && !land(instance, &problem, iteration.unknowns)) return 0;
-    if (!finish(instance, &problem)) return 0;
+    if (!finish(instance, &problem) || !follow_loops(instance)) return 0;
     state->steps += 1.0;
     state->newton_total += iteration.count;
     state->newton_max = larger(state->newton_max, iteration.count);

@@ -109,7 +109,8 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
         for (int i = 0; i < UNKNOWNS; i++) increment[i] = -increment[i];
         const double size = size_of(unknowns, increment), rate = size / before;
         if (!(size - size == 0.0)) {
-            return fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
+            return loops_hold(instance)
+                && fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
         }
         const int spent = MOST_INCREMENTS > 0 && iteration->count == MOST_INCREMENTS;
         iteration->evaluated = size <= REMAINING || spent;

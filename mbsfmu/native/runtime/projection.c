@@ -115,6 +115,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
+    COPY(parts->guesses, instance->state.guesses, GUESSES);
     inputs_at(instance, time, parts->inputs);
 }
 
@@ -126,7 +127,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(rates, y + COORDINATES, COORDINATES);
     COPY(rates + COORDINATES, parts->accelerations, COORDINATES);
     flow_rates(parts, rates + 2 * COORDINATES);
-    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    if (!all_finite(rates, SIZE)) return loops_hold(instance) && fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;
 }
 
@@ -152,7 +153,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
     double rates[ROOM(STATES + INTEGRALS)];
     (void)step;
     load_y(instance, time, y);
-    if (!settle(instance)) return 0;
+    if (!settle(instance) || !follow_loops(instance)) return 0;
     flow_rates(parts, rates);
     COPY(parts->rates, rates, STATES);
     keep(instance);

@@ -14,6 +14,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
         if (!state->dependent[j]) coordinates[j] = y[k++];
     }
     COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->guesses, state->guesses, GUESSES);
     if (!place(instance, state->dependent, coordinates)) return 0;
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);
@@ -28,7 +29,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(rates + FREEDOM, load, FREEDOM);
     COPY(rates + 2 * FREEDOM, parts->rates, STATES);
     integral_rates(parts, rates + 2 * FREEDOM + STATES);
-    if (!all_finite(rates, SIZE)) return fail(instance, "the equations are not finite at t = %.9g s", time);
+    if (!all_finite(rates, SIZE)) return loops_hold(instance) && fail(instance, "the equations are not finite at t = %.9g s", time);
     return 1;
 }
 
@@ -79,6 +80,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
     double rates[ROOM(SIZE)];
     if (!rates_of(instance, time, y, rates)) return 0;
     if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
+    if (!follow_loops(instance)) return 0;
     keep(instance);
     COPY(state->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
     COPY(state->integral_rates, rates + 2 * FREEDOM + STATES, INTEGRALS);
@@ -112,6 +114,7 @@ static int find_slope(Instance *instance, double time, double *slope) {
     double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM * COLUMNS)], rates[ROOM((ROWS - FREEDOM) * COLUMNS)];
     int pivots[ROOM(FREEDOM)];
     COPY(parts->references, state->references, REFERENCES);
+    COPY(parts->guesses, state->guesses, GUESSES);
     if (!place(instance, state->dependent, state->coordinates)) return 0;
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->accelerations, state->accelerations, COORDINATES);

@@ -31,6 +31,8 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 /* The same of sizes that a compiler must know. */
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
+#include "loop_solver.h"
+
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 

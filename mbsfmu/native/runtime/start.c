@@ -211,6 +211,7 @@ static int initialize(Instance *instance) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;
     }
+    COPY(state->guesses, guess_starts, GUESSES);
     start_discrete(instance);
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
@@ -219,8 +220,9 @@ static int initialize(Instance *instance) {
     if (!step_functions.prepare(instance)) return 0;
     make_consistent(instance);
     if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {
-        return fail(instance, "the start is not finite; check the parameters");
+        return step_functions.follow_loops(instance) ? fail(instance, "the start is not finite; check the parameters") : 0;
     }
+    if (!step_functions.follow_loops(instance)) return 0;
     if (!sample(instance, state->passed)) return 0;
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->evaluations = state->repartitions = state->error_estimate = 0.0;

@@ -11,6 +11,7 @@
 #include "inputs.c"
 #include "history.c"
 #include "recentre.c"
+#include "follow_loops.c"
 #include FORMULATION_FILE
 #if !CONTINUOUS
 #include "equal_steps.c"
@@ -34,6 +35,7 @@ const StepFunctions step_functions = {
     outputs,
     let_history_jump,
     forget_steps,
+    follow_loops,
     prepare,
 #if OWN_MOTION
     motion,

@@ -23,6 +23,8 @@ typedef struct {
     /* Let what the rule remembers jump from the state's rates to those of the arguments; forget it. */
     void (*let_history_jump)(Instance *);
     void (*forget_steps)(State *);
+    /* Solve algebraic loops where the arguments are, and begin there the next time; returns 0 with a reason. */
+    int (*follow_loops)(Instance *);
     /* Find what the formulation itself has to remember at the start of a run, where the arguments are; returns 0 with a
      * reason where it cannot start there. */
     int (*prepare)(Instance *);

@@ -1,0 +1,93 @@
+"""Blocks and a drive that close algebraic loops, for several tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+
+from mbsfmu import Array, Block, Numbers, Parameter, Present, Quantity
+from mbsfmu.parts import JointDrive
+
+GAIN, SLOPE, GIVEN = -3.0, 0.5, 2.0
+
+
+class Tank(Block):
+    """ẋ = u, y = x + slope · u."""
+
+    type: Literal["tank"] = "tank"
+    slope: Annotated[float, Parameter("1", "direct feed-through", tunable=True)] = SLOPE
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("x", "1"),)
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("u", "1", 0.0),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("y", "1"),)
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        return {"x": now["u"]}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        return {"y": now["x"] + now["slope"] * now["u"]}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, float]:
+        return {"x": 0.0}
+
+
+class Gain(Block):
+    """told = given + gain · measured, or a step, the square or the saturation of it."""
+
+    type: Literal["gain"] = "gain"
+    gain: Annotated[float, Parameter("1", "gain", tunable=True)] = GAIN
+    how: Literal["plain", "step", "square", "saturated"] = "plain"
+    begin: float = 0.0
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return Quantity("given", "1", GIVEN), Quantity("measured", "1", self.begin)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("told", "1"),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        told = now["gain"] * now["measured"]
+        shaped = {
+            "plain": told,
+            "step": np.sign(told),
+            "square": told * now["measured"],
+            "saturated": np.clip(told, -1, 1),
+        }
+        return {"told": now["given"] + shaped[self.how]}
+
+
+class Motor(JointDrive):
+    """A drive that tells its power."""
+
+    type: Literal["motor"] = "motor"
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("power", "W", shared=True),)
+
+    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+        return {"power": self.work_rate(now)}
+
+
+class Brake(Block):
+    """A force that yields to the power it brings in."""
+
+    type: Literal["brake"] = "brake"
+    free: Annotated[float, Parameter("N", "force without power")] = 5.0
+    bends: bool = False
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("power", "W", 0.0),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("force", "N"),)
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        power = 0.8 * now["power"]
+        return {"force": now["free"] - (0.5 * np.tanh(power) if self.bends else power)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import logging
 import os
 import sys
 import threading
@@ -39,7 +40,9 @@ class _Defined(NamedTuple):
 
 
 _loaded: dict[tuple[str, str], _Defined] = {}
+_loaded_rules: dict[str, str] = {}  # where the rules are defined that names mean since the last call for users
 _lock = threading.RLock()
+logger = logging.getLogger(__name__)
 
 
 class Parts:
@@ -154,7 +157,9 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
     """Load files in which parts are defined: classes of components, for example.
 
     `with load_parts(["relief_valve.py"]).given():` data mean what they define; `CoupledModel.from_file` takes the
-    files as they are. A file that was imported, and has not changed since, is not run again.
+    files as they are. A file that was imported, and has not changed since, is not run again. Of two contexts, one in
+    the other, the inner one says what is meant; rules have no context: names mean those that were loaded last, and
+    where another file had one of that name, the log says so.
 
     Raises
     ------
@@ -165,7 +170,15 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
     if isinstance(paths, (str, os.PathLike)):
         raise InputError(f"files of parts are given in a list, as [{os.fspath(paths)!r}]")
     files = [read_part_file(path) for path in paths]
-    return Parts(files, _kinds_together([_imported_from(file) or _defined_by(file) for file in files]))
+    defined = [_imported_from(file) or _defined_by(file) for file in files]
+    before = dict(_loaded_rules)
+    parts = Parts(files, _kinds_together(defined))
+    for name, rule in {name: rule for each in defined for name, rule in each.rules.items()}.items():
+        place, last = sys.modules[rule.__module__].__file__, before.get(name)
+        _loaded_rules[name] = str(place)
+        if last is not None and last != place:
+            logger.warning("the rule '%s' is from now on that of %s, no longer that of %s", name, place, last)
+    return parts
 
 
 def read_part_file(path: str | os.PathLike[str]) -> PartFile:

@@ -46,7 +46,12 @@ class _LogForwarder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass a record on."""
-        self._slave.log(record.getMessage(), Fmi2Status.warning)
+        sentence = record.getMessage()
+        if self._slave.starting:
+            if sentence in self._slave.told_at_start:
+                return
+            self._slave.told_at_start.add(sentence)
+        self._slave.log(sentence, Fmi2Status.warning)
 
 
 class SavedSlave(Data):
@@ -105,6 +110,8 @@ class UnitSlave(Fmi2Slave):
             for variable in self.unit.variables
             if variable.causality is Causality.PARAMETER and variable.variability is Variability.FIXED
         }
+        self.starting = False
+        self.told_at_start: set[str] = set()
         self._refused: dict[str, str] = {}
         self._refused_state: str | None = None
         self._initializing = False
@@ -226,7 +233,12 @@ class UnitSlave(Fmi2Slave):
         return self.unit.get(name)
 
     def _initialize(self) -> None:
-        self.unit.initialize(self._start_time)
+        """Find the start, as often as values are set and read before it; each sentence on it is told once."""
+        self.starting = True
+        try:
+            self.unit.initialize(self._start_time)
+        finally:
+            self.starting = False
         self._fresh = True
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
@@ -262,7 +274,8 @@ class UnitSlave(Fmi2Slave):
     def _start(self) -> None:
         for reason in self._refused.values():
             raise InputError(f"initialization is refused: {reason}")
-        self._initialize()
+        if not self._fresh:
+            self._initialize()
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         """Advance; a step that cannot be made is discarded with its reason in the log."""

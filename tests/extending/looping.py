@@ -39,11 +39,11 @@ class Tank(Block):
 
 
 class Gain(Block):
-    """told = given + gain · measured, or a step, the square or the saturation of it."""
+    """told = given + gain · measured, or a step, the square, the saturation or a wave of it."""
 
     type: Literal["gain"] = "gain"
     gain: Annotated[float, Parameter("1", "gain", tunable=True)] = GAIN
-    how: Literal["plain", "step", "square", "saturated"] = "plain"
+    how: Literal["plain", "step", "square", "saturated", "wave"] = "plain"
     begin: float = 0.0
 
     def inputs(self) -> tuple[Quantity, ...]:
@@ -59,6 +59,7 @@ class Gain(Block):
             "step": np.sign(told),
             "square": told * now["measured"],
             "saturated": np.clip(told, -1, 1),
+            "wave": now["gain"] * np.sin(now["measured"]),
         }
         return {"told": now["given"] + shaped[self.how]}
 

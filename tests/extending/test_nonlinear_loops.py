@@ -25,8 +25,8 @@ BLOCKS = [str(Path(__file__).parent / "looping.py")]
 SQUARE = -0.5  # gain of the square: y = x + slope (given + gain y²)
 
 
-def ring(**changed: float | str) -> CoupledModel:
-    systems = {"tank": Tank(), "gain": Gain(**changed)}
+def ring(slope: float = SLOPE, **changed: float | str) -> CoupledModel:
+    systems = {"tank": Tank(slope=slope), "gain": Gain(**changed)}
     lines = (("tank.y", "gain.measured"), ("gain.told", "tank.u"))
     return CoupledModel(name="ring", systems=systems, connections=lines, step=1e-3)
 
@@ -61,6 +61,24 @@ def test_it_keeps_to_the_solution_that_it_began_with() -> None:
     result = ring(how="square", gain=SQUARE, begin=-6.0).simulation(solver="rk4").run(0.15, output_step=0.05)
     np.testing.assert_allclose(result["y"], [squared(x, upper=False) for x in result["x"]], rtol=1e-13)
     np.testing.assert_allclose(result["x"], filled(result.time, upper=False), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("solver", "compiled"), [("rk4", False), ("rk4", True), ("trapezoidal", True), ("rodas5p", True)]
+)
+def test_it_is_looked_for_from_where_it_was(solver: str, compiled: bool) -> None:
+    """u = 2 + 1.9 sin y and y = x + 3 u have several solutions; ẏ = u / (1 − 5.7 cos y) stays on one of them."""
+    begin = brentq(lambda y: y - 6.0 - 5.7 * np.sin(y), 8.0, 10.0)
+    simulation = ring(how="wave", gain=1.9, begin=8.0, slope=3.0).simulation(
+        solver=solver, compiled=compiled, step=5e-3
+    )
+    result = simulation.run(6.0, output_step=0.5)
+
+    def rates(_: float, y: np.ndarray) -> list[float]:
+        return [(2.0 + 1.9 * np.sin(y[0])) / (1.0 - 5.7 * np.cos(y[0]))]
+
+    expected = solve_ivp(rates, (0.0, 6.0), [begin], t_eval=result.time, rtol=1e-11, atol=1e-11).y[0]
+    np.testing.assert_allclose(result["y"], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("how", "begin"), [("saturated", 0.0), ("step", 9.0)])

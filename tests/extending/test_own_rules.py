@@ -130,8 +130,10 @@ def test_rule_of_the_page_has_its_order(tmp_path: Path) -> None:
         assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)
 
 
-def test_files_that_define_one_rule_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last one would win; a file that is loaded again wins again."""
+def test_files_that_define_one_rule_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last one would win; a file that is loaded again wins again, which is told."""
     monkeypatch.setattr(mbsfmu.rules.rule, "_RULES", Registry("rule", replaced=True))
     files = [tmp_path / f"half_{index}.py" for index in range(2)]
     for index, file in enumerate(files):
@@ -139,8 +141,13 @@ def test_files_that_define_one_rule_are_refused(tmp_path: Path, monkeypatch: pyt
         file.write_text(text.replace('"adams-moulton"', f'"once-{index}"'))
     with pytest.raises(InputError, match=r"the rule 'twice' is defined twice, in .*half_0\.py and in .*half_1\.py"):
         mbsfmu.load_parts(files)
+    before: Path | None = None
     for file in (files[0], files[1], files[0]):
+        caplog.clear()
         mbsfmu.load_parts([file, file])
+        told = f"the rule 'twice' is from now on that of {file}, no longer that of {before}"
+        assert [told] * (before is not None) == [each for each in caplog.messages if "'twice'" in each]
+        before = file
         rule = find_rule("twice")
         assert rule is not None
         assert sys.modules[type(rule).__module__].__file__ == str(file)

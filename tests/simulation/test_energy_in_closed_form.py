@@ -165,6 +165,20 @@ def test_load_that_is_held_is_not(caplog: pytest.LogCaptureFixture) -> None:
     assert simulation.get("cylinder.static_force") == pytest.approx(moment / (0.5 * direction[1]), rel=1e-9)
 
 
+def test_python_unit_tells_it_once(tmp_path: Path) -> None:
+    """However often the start is found: values may be set and read in initialization mode."""
+    importer = Importer(mbsfmu.export(two_links(0.0), tmp_path, backend="python")[0], tmp_path / "unpacked")
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    for mass in (3.0, 4.0, 3.0):
+        importer.set(slave, "first.mass", mass)
+        importer.get(slave, "second.angular_acceleration")
+    slave.exitInitializationMode()
+    told = [message for _, message in importer.messages if motion_of_two_links()[0] in message]
+    assert len(told) == 1
+
+
 @pytest.mark.skipif(not has_compiler(), reason="needs a C compiler")
 def test_native_unit_tells_the_motion_too(tmp_path: Path) -> None:
     path = mbsfmu.export(two_links(0.0), tmp_path, layout="monolithic")[0]

@@ -187,6 +187,14 @@ class AlgebraicLoops(System):
         """Return all of them, solved from the guesses of an instant that is symbols."""
 
 
+class AccelerationFeedback(System):
+    """Has connections that carry what depends on accelerations, `felt`, to inputs that count at once."""
+
+    @abstractmethod
+    def felt_values(self, instant: Instant) -> Array:
+        """Return what these connections carry at the accelerations of the instant, shape (number of them,)."""
+
+
 def capable(system: System, capability: type[Capable]) -> Capable:
     """Return a system as one that has a capability.
 

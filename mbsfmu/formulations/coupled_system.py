@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import Any, TypeVar, cast
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.algebraic_loops import NonlinearLoop
 from mbsfmu.formulations.capabilities import (
+    AccelerationFeedback,
     AlgebraicLoops,
     ArticulatedDynamics,
     CanonicalMomenta,
@@ -27,6 +28,8 @@ from mbsfmu.formulations.capabilities import (
     StartPlacement,
 )
 from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.feedback import check_feedback
+from mbsfmu.formulations.joined import as_given, cut, joined, two_of_nothing
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.levels import At
 from mbsfmu.formulations.part_names import PartNames
@@ -36,55 +39,9 @@ from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.tracing import expression, symbolic_array
 from mbsfmu.variables import Causality, Variable
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _nothing(*_: object) -> Array:
-    return np.zeros(0)
-
-
-def _two_of_nothing(*_: object) -> tuple[Array, Array]:
-    return np.zeros(0), np.zeros(0)
-
-
-def _as_given(coordinates: Array, velocities: Array, _: Instant) -> tuple[Array, Array]:
-    return coordinates, velocities
-
-
-def _joined(
-    declared: Function, *kinds: str, concerns: str = "", otherwise: Callable[..., object] = _nothing
-) -> Function:
-    """Return a function of a whole: those of the parts, each with its shares of the arguments, side by side.
-
-    Parameters
-    ----------
-    declared
-        The function as systems have it.
-    kinds
-        How each argument is shared: `instant`, `loops`, `same` for all parts, or what there is one number for.
-    concerns
-        A part that has none of these needs no such function.
-    otherwise
-        What stands for the function of a part that has none.
-    """
-    name = declared.__name__
-
-    def whole(self: CoupledSystem, *arguments: object) -> object:
-        results: list[Any] = []
-        shares = zip(*(self.shares(kind, given) for kind, given in zip(kinds, arguments, strict=True)), strict=True)
-        for part, own in zip(self.parts, shares, strict=True):
-            if not hasattr(part, name) and concerns and part.size(concerns):
-                raise TypeError(f"system '{part.name}' of '{self.name}' has {concerns}, but no function '{name}'")
-            results.append(getattr(part, name, otherwise)(*own))
-        if isinstance(results[0], tuple):
-            return tuple(map(np.concatenate, zip(*results, strict=True)))
-        return np.concatenate(results)
-
-    whole.__name__, whole.__doc__ = name, declared.__doc__
-    return cast("Function", whole)
-
 
 class CoupledSystem(
+    AccelerationFeedback,
     AlgebraicLoops,
     SampledUpdates,
     InertiaTensors,
@@ -140,7 +97,9 @@ class CoupledSystem(
         self._wiring = Wiring(parts, self._connections)
         self._inputs = self._wiring.free
         self.feeds = self._wiring.feeds
-        self._levels = self._wiring.levels(traces or Traces())
+        traces = traces or Traces()
+        self._levels = self._wiring.levels(traces)
+        self.felt = tuple(self._wiring.name(wire) for wire in self._wiring.felt)
         self.guesses = tuple(guess for level in self._levels for guess in level.guesses)
         self._kept: Kept[list[Instant]] = Kept()
         self._names = names = PartNames(parts, self._inputs)
@@ -169,6 +128,7 @@ class CoupledSystem(
         offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]
         self.steep = tuple(at + coordinate for part, at in offsets for coordinate in part.steep)
         self.samplings = self._sorted_samplings()
+        check_feedback(self, traces)
 
     @classmethod
     def of(cls, system: System) -> CoupledSystem:
@@ -244,7 +204,7 @@ class CoupledSystem(
     # -- shares ---------------------------------------------------------------------------------------------
 
     def shares(self, kind: str, given: Any) -> Sequence[Any]:
-        """Return what each part gets of an argument; kinds as for `_joined`."""
+        """Return what each part gets of an argument; kinds as for `joined`."""
         if kind == "same":
             return [given] * len(self.parts)
         if kind == "instant":
@@ -254,7 +214,7 @@ class CoupledSystem(
         if kind == "guesses":  # loops are between the parts
             return [given[:0]] * len(self.parts)
         owners = [part.start_system for part in self.parts] if kind == "start_coordinates" else self.parts
-        return _cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
+        return cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
 
     def _loops(self, loops: LoopsInUse) -> list[LoopsInUse]:
         """Return each part's loop equations among those in use."""
@@ -262,8 +222,8 @@ class CoupledSystem(
         ends = np.cumsum([0, *(len(part.constraints) for part in self.parts)])
         own = [(rows >= first) & (rows < last) for first, last in pairwise(ends)]
         counts = [int(np.count_nonzero(each)) for each in own]
-        counting = [None] * len(own) if loops.active is None else _cut(loops.active, counts)
-        each = zip(own, ends[:-1], counting, _cut(loops.multipliers, counts), strict=True)
+        counting = [None] * len(own) if loops.active is None else cut(loops.active, counts)
+        each = zip(own, ends[:-1], counting, cut(loops.multipliers, counts), strict=True)
         return [
             LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers)
             for mine, first, active, multipliers in each
@@ -284,11 +244,11 @@ class CoupledSystem(
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
-        cut = {each: self.shares(kind, getattr(instant, each)) for each, kind in SIZES.items() if each != "inputs"}
+        shared = {each: self.shares(kind, getattr(instant, each)) for each, kind in SIZES.items() if each != "inputs"}
 
         def at(part: int) -> Instant:
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
-            return Instant(inputs=inputs, **{each: shares[part] for each, shares in cut.items()})
+            return Instant(inputs=inputs, **{each: shares[part] for each, shares in shared.items()})
 
         first = 0
         for level in self._levels:
@@ -296,9 +256,15 @@ class CoupledSystem(
             if isinstance(level, NonlinearLoop) and solve is not None:
                 guesses = solve(level, at, guesses)
             for wire, value in level.values(self.parts, at, guesses):
-                entries[wire.target][wire.input] = value
+                known = wire in self._wiring.felt and len(instant.felt)
+                entries[wire.target][wire.input] = instant.felt[self._wiring.felt.index(wire)] if known else value
             first += len(level.guesses)
         return [at(part) for part in range(len(self.parts))]
+
+    def felt_values(self, instant: Instant) -> Array:
+        """Return what connections carry that depends on accelerations, at those of the instant."""
+        parts = self._instants(replace(instant, felt=np.zeros(0)))
+        return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.felt])
 
     def solved_loops(self, instant: Instant) -> list[LoopSolution]:
         """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
@@ -314,42 +280,42 @@ class CoupledSystem(
 
     # -- functions ------------------------------------------------------------------------------------------
 
-    residual = _joined(System.residual, "instant")
-    closure = _joined(System.closure, "instant")
-    rates = _joined(System.rates, "instant")
-    integral_rates = _joined(System.integral_rates, "instant")
-    evaluate_outputs = _joined(System.evaluate_outputs, "instant")
-    initial_coordinates = _joined(System.initial_coordinates, "parameters")
-    initial_states = _joined(System.initial_states, "parameters")
-    initial_integrals = _joined(System.initial_integrals, "instant")
-    updates = _joined(SampledUpdates.updates, "instant", concerns="discrete")
-    initial_discrete = _joined(SampledUpdates.initial_discrete, "parameters", concerns="discrete")
-    inertia_tensors = _joined(InertiaTensors.inertia_tensors, "parameters", concerns="tensors")
-    start_limits = _joined(StartLimits.start_limits, "instant", concerns="limited")
-    evaluate_reactions = _joined(JointReactions.evaluate_reactions, "instant", "loops", concerns="reactions")
-    start_references = _joined(MovingReferences.start_references, "start_coordinates", concerns="references")
-    place = _joined(StartPlacement.place, "start_coordinates", "start_coordinates", "instant", otherwise=_as_given)
-    forward_dynamics = _joined(
+    residual = joined(System.residual, "instant")
+    closure = joined(System.closure, "instant")
+    rates = joined(System.rates, "instant")
+    integral_rates = joined(System.integral_rates, "instant")
+    evaluate_outputs = joined(System.evaluate_outputs, "instant")
+    initial_coordinates = joined(System.initial_coordinates, "parameters")
+    initial_states = joined(System.initial_states, "parameters")
+    initial_integrals = joined(System.initial_integrals, "instant")
+    updates = joined(SampledUpdates.updates, "instant", concerns="discrete")
+    initial_discrete = joined(SampledUpdates.initial_discrete, "parameters", concerns="discrete")
+    inertia_tensors = joined(InertiaTensors.inertia_tensors, "parameters", concerns="tensors")
+    start_limits = joined(StartLimits.start_limits, "instant", concerns="limited")
+    evaluate_reactions = joined(JointReactions.evaluate_reactions, "instant", "loops", concerns="reactions")
+    start_references = joined(MovingReferences.start_references, "start_coordinates", concerns="references")
+    place = joined(StartPlacement.place, "start_coordinates", "start_coordinates", "instant", otherwise=as_given)
+    forward_dynamics = joined(
         ArticulatedDynamics.forward_dynamics,
         *("instant", "loops", "same"),
         concerns="coordinates",
-        otherwise=_two_of_nothing,
+        otherwise=two_of_nothing,
     )
-    initial_momenta = _joined(CanonicalMomenta.initial_momenta, "instant", concerns="coordinates")
-    impulsive_velocities = _joined(
+    initial_momenta = joined(CanonicalMomenta.initial_momenta, "instant", concerns="coordinates")
+    impulsive_velocities = joined(
         CanonicalMomenta.impulsive_velocities,
         *("instant", "loops", "same"),
         concerns="coordinates",
-        otherwise=_two_of_nothing,
+        otherwise=two_of_nothing,
     )
-    momentum_rates = _joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
-    free_accelerations = _joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
-    correction_numbers = _joined(ConstraintCorrections.correction_numbers, "instant", "same", concerns="coordinates")
-    correction = _joined(
+    momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
+    free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
+    correction_numbers = joined(ConstraintCorrections.correction_numbers, "instant", "same", concerns="coordinates")
+    correction = joined(
         ConstraintCorrections.correction,
         *("correction_count", "constraints"),
         concerns="coordinates",
-        otherwise=_two_of_nothing,
+        otherwise=two_of_nothing,
     )
 
     def start_advice(self, limited: int, parameters: Array) -> str:
@@ -370,11 +336,6 @@ class CoupledSystem(
         kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
         joined = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}
         return replace(instant, **joined)
-
-
-def _cut(vector: Array, sizes: Sequence[int]) -> list[Array]:
-    """Return pieces of a vector of these sizes; none of what is empty."""
-    return [vector[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 def _needs(pattern: NDArray[np.bool_], samplings: Sequence[Sampling]) -> NDArray[np.bool_]:

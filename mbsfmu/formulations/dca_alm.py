@@ -169,6 +169,7 @@ class DcaAlm(Formulation):
         """Return what its C needs."""
         projection, equations = self.projection, self.equations
         own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
+        own = (*own, projection.felt_values) if self.functions.system.felt else own
         implicit = (equations.residual, equations.landing, equations.tangent, self.step_penalty)
         steps = implicit if kind is StepKind.IMPLICIT else ()
         return NativeNeeds(

@@ -148,6 +148,8 @@ class DoubleStep(Formulation):
             steps = equations.residual, equations.tangent
         elif kind is StepKind.LINEARLY_IMPLICIT:
             steps = *steps, equations.slope, equations.mass, equations.drift
+            if functions.rates_by_accelerations:
+                steps = *steps, equations.by_accelerations
         return NativeNeeds(
             file="double_step.c",
             unknowns=self.step_coordinates,
@@ -222,6 +224,8 @@ class DoubleStepForm(DifferentiableForm):
             raise SimulationError("the mass matrix is singular")
         equations.accelerations[:] = accelerations = factors.solve(load)
         equations.motion()
+        if functions.rates_by_accelerations:
+            rates = functions.state_rates()[0]
         return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
 
     @property
@@ -232,14 +236,22 @@ class DoubleStepForm(DifferentiableForm):
     def tangent(self) -> Floats:
         """Return the derivative of ẏ."""
         mass, of_load, of_rates = self._formulation.equations.slope()
-        return np.concatenate([Factors(mass).solve(of_load), of_rates])
+        pushed = Factors(mass).solve(of_load)
+        return np.concatenate([pushed, of_rates + self._through_accelerations(pushed)])
 
     def drift(self, slopes: Floats) -> Floats:
         """Return the change of ẏ with inputs that have these rates."""
         equations = self._formulation.equations
         self._functions.write("input_rates", slopes)
         of_load, rest = np.split(equations.drift()[0], [self._free])
-        return np.concatenate([np.zeros(self._free), Factors(equations.mass()[0]).solve(of_load), rest])
+        pushed = Factors(equations.mass()[0]).solve(of_load)
+        return np.concatenate([np.zeros(self._free), pushed, rest + self._through_accelerations(pushed)])
+
+    def _through_accelerations(self, pushed: Floats) -> Floats | float:
+        """Return what changes of z̈^i add to those of (ẋ, rates of the integrals)."""
+        if not self._functions.rates_by_accelerations:
+            return 0.0
+        return np.asarray(self._formulation.equations.by_accelerations()[0] @ pushed)
 
     def state_at(self, values: Floats, inputs: Floats) -> State:
         """Return the whole state for a y."""

@@ -38,13 +38,20 @@ def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> t
         if count < functions.rank:
             kept = pivot_columns(columns)[1][:count]
             found, multipliers = _with_rows(kept, mass, jacobian, rest, quadratic)
-            return (
-                found,
-                shortest(jacobian, jacobian.T @ multipliers) if functions.redundant else multipliers,
-                rates.copy(),
-            )
+            if functions.redundant:
+                multipliers = shortest(jacobian, jacobian.T @ multipliers)
+            return found, multipliers, _rates_at(functions, found, rates)
     solve = _along_free_directions if functions.redundant else _saddle
-    return *solve(mass, jacobian, rest, quadratic), rates.copy()
+    found, multipliers = solve(mass, jacobian, rest, quadratic)
+    return found, multipliers, _rates_at(functions, found, rates)
+
+
+def _rates_at(functions: SystemFunctions, found: Floats, rates: Floats) -> Floats:
+    """Return ẋ, anew where it depends on the accelerations that have been found; the functions hold these then."""
+    if not functions.rates_by_accelerations:
+        return rates.copy()
+    functions.accelerations[:] = found
+    return functions.state_rates()[0].copy()
 
 
 def shortest(jacobian: Floats, effect: Floats) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import (
+    AccelerationFeedback,
     AlgebraicLoops,
     ArticulatedDynamics,
     CanonicalMomenta,
@@ -71,6 +72,9 @@ class SystemExpressions:
         if system.guesses:
             solved = self._solved.add(len(system.guesses), self._loop_solution)
             self._instant = replace(self._instant, guesses=symbolic_array(solved))
+        self._felt_instant = self._instant
+        if system.felt:
+            self._felt_instant = replace(self._instant, felt=self._symbol("felt", len(system.felt)))
         multipliers = self._symbol("multipliers", len(self.rows))
         self.multipliers = self.symbol_by_part["multipliers"]
         redundant = loops is not None and loops.rank < len(loops.rows)
@@ -149,8 +153,6 @@ class SystemExpressions:
     """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
     initial_momenta = _vector(CanonicalMomenta, CanonicalMomenta.initial_momenta)
     """P = M ż."""
-    free_accelerations = _vector(ConstraintCorrections, ConstraintCorrections.free_accelerations)
-    """z̈ without constraint forces."""
 
     @cached_property
     def moving_rows(self) -> tuple[int, ...]:
@@ -199,10 +201,38 @@ class SystemExpressions:
         return self.at([self.residual], {"accelerations": ca.SX.zeros(len(self.system.coordinates))})[0]
 
     def forward_dynamics(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
-        """Return z̈ and λ of the constraints in use by divide and conquer."""
+        """Return z̈ and λ of the constraints in use by divide and conquer.
+
+        They are linear in what connections carry of z̈: w = A w + b, solved as (I − A) w = b. The determinant of I − A
+        has to stay positive, as it is without feedback: where it vanishes z̈ has no bounds.
+        """
         dynamics = capable(self.system, ArticulatedDynamics)
-        accelerations, multipliers = dynamics.forward_dynamics(self._instant, self._loops, stabilisation)
-        return expression(accelerations), expression(multipliers)
+        found = dynamics.forward_dynamics(self._felt_instant, self._loops, stabilisation)
+        accelerations, multipliers = expression(found[0]), expression(found[1])
+        if not self.system.felt or not ca.depends_on(accelerations, felt := self.symbol_by_part["felt"]):
+            return accelerations, multipliers
+        (carried,) = self.at([self.felt_values], {"accelerations": accelerations})
+        without = ca.substitute(carried, felt, ca.SX.zeros(felt.numel()))
+        matrix = ca.SX.eye(felt.numel()) - ca.jacobian(carried, felt)
+        solved = ca.if_else(ca.det(matrix) > 0.0, ca.solve(ca.densify(matrix), without), ca.DM.nan(felt.numel()))
+        accelerations, multipliers = ca.substitute([accelerations, multipliers], [felt], [solved])
+        return accelerations, multipliers
+
+    @cached_property
+    def bare_mass(self) -> ca.SX:
+        """M where connections carry nothing of accelerations."""
+        residual = expression(self.system.residual(self._felt_instant))
+        return self.derivative(residual, "accelerations")
+
+    @cached_property
+    def felt_values(self) -> ca.SX:
+        """What connections carry that depends on accelerations."""
+        return expression(capable(self.system, AccelerationFeedback).felt_values(self._instant))
+
+    @cached_property
+    def free_accelerations(self) -> ca.SX:
+        """z̈ without constraint forces, with what connections carry of accelerations as the part `felt`."""
+        return expression(capable(self.system, ConstraintCorrections).free_accelerations(self._felt_instant))
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return ż and the impulses σ of the constraints in use from the momenta."""

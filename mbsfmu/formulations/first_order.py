@@ -96,15 +96,22 @@ class FirstOrder(Formulation):
         """Return expressions of the system with ż as it follows from z and w."""
         return self.functions.expressions.at(values, {"velocities": self.kinetics[0]})
 
+    def _at_motion(self, *values: ca.SX) -> list[ca.SX]:
+        """Return the same with z̈ as it follows, where it counts."""
+        if not any(ca.depends_on(value, self.functions.symbol("accelerations")) for value in values):
+            return self._at_velocities(*values)
+        motion = {"velocities": self.kinetics[0], "accelerations": self.dynamics[0]}
+        return self.functions.expressions.at(values, motion)
+
     @cached_property
     def _flow(self) -> ca.SX:
         given = self.functions.expressions
-        (rates,) = self._at_velocities(given.rates)
+        (rates,) = self._at_motion(given.rates)
         return ca.vertcat(*self.kinetics, rates)
 
     @cached_property
     def _whole_flow(self) -> ca.SX:
-        (integral_rates,) = self._at_velocities(self.functions.expressions.integral_rates)
+        (integral_rates,) = self._at_motion(self.functions.expressions.integral_rates)
         return ca.vertcat(self._flow, integral_rates)
 
     @cached_property
@@ -137,7 +144,7 @@ class FirstOrder(Formulation):
         of_momenta = ("velocities", "momentum_rates") if self.moving == "momenta" else ()
 
         def made() -> list[ca.SX]:
-            (rates,) = self._at_velocities(self.functions.expressions.rates)
+            (rates,) = self._at_motion(self.functions.expressions.rates)
             return [*self.dynamics, rates, *(self.kinetics if of_momenta else ())]
 
         written = ("accelerations", "multipliers", "rates", *of_momenta)

@@ -166,6 +166,23 @@ class SystemFunctions(Workspace):
     """The integrals at the start, shape (i,)."""
 
     @cached_property
+    def rates_by_accelerations(self) -> bool:
+        """Whether rates of states or integrals depend on accelerations: they are found behind these then."""
+        given = self.expressions
+        if not self.system.felt:
+            return False
+        return ca.depends_on(ca.vertcat(given.rates, given.integral_rates), given.symbol_by_part["accelerations"])
+
+    @cached_property
+    def masses(self) -> TracedFunction:
+        """M, and M where connections carry nothing of accelerations, each of shape (n, n)."""
+        given = self.expressions
+        return self.kept("masses", lambda: [given.mass, given.bare_mass], matrices=[0, 1])
+
+    state_rates = _Traced("rates")
+    """ẋ, shape (k,)."""
+
+    @cached_property
     def closure(self) -> TracedFunction:
         """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
         given = self.expressions

@@ -88,7 +88,11 @@ class Hdca(FirstOrder):
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""
         given = self.functions.expressions
         velocities, impulses = given.impulsive_velocities(self._stabilisation)
-        (rates,) = given.at([given.momentum_rates], {"velocities": velocities, "multipliers": impulses})
+        motion = {"velocities": velocities, "multipliers": impulses}
+        if ca.depends_on(given.momentum_rates, given.symbol_by_part["accelerations"]):
+            accelerations, _ = given.forward_dynamics(self._stabilisation)
+            (motion["accelerations"],) = given.at([accelerations], {"velocities": velocities})
+        (rates,) = given.at([given.momentum_rates], motion)
         return velocities, rates
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:

@@ -15,6 +15,7 @@ from mbsfmu.formulations.capabilities import StartLimits, capable
 from mbsfmu.formulations.changed_start import tell_changed_start
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import balance
+from mbsfmu.formulations.feedback import check_inertia
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
@@ -135,6 +136,7 @@ class Initialization:
                     part.mechanism, self._start.coordinates[own], references[orientations], jacobian[:, own]
                 )
             first, turning = own.stop, orientations.stop
+        check_inertia(functions, jacobian)
 
     @cached_property
     def loops(self) -> LoopEquations:

@@ -24,7 +24,8 @@ class Wire:
     source, target
         Indices of the parts.
     output
-        Index in the readings of the source (outputs, coordinates, velocities, states, discrete states, in this order).
+        Index in the readings of the source (outputs, coordinates, velocities, states, discrete states, accelerations,
+        in this order).
     input
         Index of the target's input.
     """
@@ -71,6 +72,7 @@ class Level:
 
 
 def _read(part: System, instant: Instant) -> Array:
-    """Return all that can be read from a part without knowing accelerations."""
+    """Return all that can be read from a part."""
     outputs = part.evaluate_outputs(instant)
-    return np.concatenate([outputs, instant.coordinates, instant.velocities, instant.states, instant.discrete])
+    moving = [instant.coordinates, instant.velocities, instant.states, instant.discrete, instant.accelerations]
+    return np.concatenate([outputs, *moving])

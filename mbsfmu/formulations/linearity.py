@@ -8,13 +8,15 @@ import casadi as ca
 
 
 def is_linear(value: ca.SX, by: ca.SX) -> bool:
-    """Tell whether a value is, as it is written, a sum of products with a vector and of what does not depend on it."""
+    """Tell whether values are, as they are written, sums of products with a vector and of what is free of it."""
     function = ca.Function("value", [by], [value], {"allow_free": True})
     degrees: dict[int, int] = {}
     for index in range(function.n_instructions()):
         operation, given = function.instruction_id(index), function.instruction_input(index)
         if operation == ca.OP_OUTPUT:
-            return degrees[given[0]] < 2
+            if degrees[given[0]] > 1:
+                return False
+            continue
         if operation in (ca.OP_CONST, ca.OP_PARAMETER, ca.OP_INPUT):
             degree = int(operation == ca.OP_INPUT)
         else:

@@ -118,8 +118,8 @@ class AugmentedEquations:
         (by_z,) = given.at([by_z], {"multipliers": self._estimates})
         springs = self._penalty * ca.mtimes(given.closure_jacobian.T, given.closure_jacobian)
         balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a + springs
-        by_coordinates, by_velocities = (given.derivative(given.rates, part) for part in MOTION[:2])
-        rates = by_coordinates + end.velocity_by_position * by_velocities
+        by_z, by_v, by_a = (given.derivative(given.rates, part) for part in MOTION)
+        rates = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
         by_states, own = (given.derivative(value, "states") for value in (given.balance, given.rates))
         matrix = end.square(balance, by_states, rates, own)
         return self._functions.traced("augmented_tangent", [matrix], matrices=[0])

@@ -14,6 +14,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
@@ -130,10 +131,33 @@ class Projection:
 
     def accelerate(self) -> None:
         """Find accelerations and multipliers with the present matrices."""
-        functions = self._functions
+        if self._functions.system.felt:
+            self._feel()
+        self._accelerate()
+
+    def _accelerate(self, *, inside: bool = False) -> None:
         self.free_motion()
-        functions.multipliers[:] = 0.0
-        self._iterate("acceleration", functions.accelerations)
+        self._functions.multipliers[:] = 0.0
+        self._iterate("acceleration", self._functions.accelerations, inside=inside)
+
+    def _feel(self) -> None:
+        """Find what connections carry that depends on accelerations, which are linear in it: w = A w + b."""
+        functions, count = self._functions, len(self._functions.system.felt)
+        answers = np.empty((1 + count, count))
+        for index, felt in enumerate(np.concatenate([np.zeros((1, count)), np.eye(count)])):
+            functions.write("felt", felt)
+            self._accelerate(inside=True)
+            answers[index] = self.felt_values()[0]
+        matrix = np.eye(count) - (answers[1:] - answers[0]).T
+        factors = Factors(matrix)
+        if factors.singular:
+            raise SimulationError("accelerations that act back on forces have no bounds")
+        functions.write("felt", factors.solve(answers[0]))
+
+    @cached_property
+    def felt_values(self) -> TracedFunction:
+        """What connections carry that depends on accelerations, shape (number of them,)."""
+        return self._functions.traced("felt_values", [self._functions.expressions.felt_values])
 
     def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> None:
         functions = self._functions

@@ -110,6 +110,13 @@ class ReducedEquations:
         return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
 
     @cached_property
+    def by_accelerations(self) -> TracedFunction:
+        """Derivative of (ẋ, rates of the integrals) by z̈^i, shape (k + i, n − r)."""
+        flow = ca.vertcat(self._given.rates, self._given.integral_rates)
+        matrix = ca.mtimes(self._given.derivative(flow, "accelerations"), self._r)
+        return self._functions.traced("reduced_by_accelerations", [matrix], matrices=[0])
+
+    @cached_property
     def mass(self) -> TracedFunction:
         """M'', shape (n − r, n − r)."""
         mass = ca.mtimes(self._r.T, ca.mtimes(self._given.mass, self._r))

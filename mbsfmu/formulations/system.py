@@ -37,6 +37,9 @@ class Instant:
         Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
     guesses
         Values near the solutions of algebraic loops that are not linear, shape (g,).
+    felt
+        What the connections that `felt` of a system names carry, where this does not follow from the accelerations of
+        the instant; empty where it does.
     """
 
     coordinates: Array
@@ -50,6 +53,7 @@ class Instant:
     momenta: Array
     discrete: Array
     guesses: Array = field(default_factory=lambda: np.zeros(0))
+    felt: Array = field(default_factory=lambda: np.zeros(0))
 
 
 SIZES = {
@@ -165,6 +169,8 @@ class System(ABC):
         Number r of orientations that are described from a reference.
     guesses
         What algebraic loops between its parts are solved for by iteration, with the values to begin with.
+    felt
+        Names of the inputs that are driven by what depends on accelerations, and count at once.
     steep
         Indices of the coordinates for which a reference must be moved before they get large.
     correction_count
@@ -191,6 +197,7 @@ class System(ABC):
     limited: tuple[Variable, ...] = ()
     references: int = 0
     guesses: tuple[Variable, ...] = ()
+    felt: tuple[str, ...] = ()
     steep: tuple[int, ...] = ()
     correction_count: int = 0
 

@@ -52,6 +52,9 @@ class Wiring:
         Connections from calculated parameters to parameters.
     free
         Indices of part and input of the inputs that no connection drives.
+    felt
+        Those of the wires that carry what depends on accelerations of their source to where it counts at once; known
+        with the levels.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class Wiring:
         self._readings = [_readings(part) for part in self._parts]
         self.wires: list[Wire] = []
         self.feeds: list[Feed] = []
+        self.felt: list[Wire] = []
         for source, target in connections:
             self._connect(source, target)
         driven = {(wire.target, wire.input) for wire in self.wires}
@@ -119,9 +123,11 @@ class Wiring:
         Raises
         ------
         DataError
-            When an output that drives an input depends on accelerations, or nothing determines a loop.
+            When nothing determines a loop.
         """
         traced = [SystemExpressions(part) for part in self._parts]
+        feeling = traces.fact("wires with accelerations", lambda: self._feeling(traced))
+        self.felt = [wire for wire, feels in zip(self.wires, feeling, strict=True) if feels]
         needs = np.array(traces.fact("needs of wires", lambda: self._needs(traced)), dtype=bool)
         direct = needs = needs.reshape(len(self.wires), len(self.wires))
         for _ in range(len(self.wires).bit_length()):
@@ -142,25 +148,33 @@ class Wiring:
             ]
         return result
 
+    def _feeling(self, traced: Sequence[SystemExpressions]) -> list[bool]:
+        """Return for each wire whether it carries to an input that counts at once what depends on accelerations."""
+        result = []
+        for wire in self.wires:
+            source = traced[wire.source]
+            outputs, readings = len(source.system.outputs), len(self._readings[wire.source])
+            direct = wire.output >= readings - len(source.system.accelerations)
+            if wire.output < outputs:
+                direct = bool(source.depends(source.outputs, "accelerations")[wire.output].any())
+            # Updates know accelerations, and nothing else asks for what they read.
+            result.append(direct and not self._parts[wire.target].samplings)
+        return result
+
     def _needs(self, traced: Sequence[SystemExpressions]) -> list[list[bool]]:
         """Return for each wire which wires decide at once what it carries."""
         return [self._needed_by(wire, traced[wire.source]) for wire in self.wires]
 
     def _needed_by(self, wire: Wire, source: SystemExpressions) -> list[bool]:
         """Return which wires decide at once what a wire carries."""
-        outputs = source.system.outputs
-        if wire.output >= len(outputs):
+        if wire.output >= len(source.system.outputs):
             return [False] * len(self.wires)
-        # Updates know accelerations, and nothing else asks for what they read.
-        sampled = bool(self._parts[wire.target].samplings)
-        if not sampled and source.depends(source.outputs, "accelerations")[wire.output].any():
-            driven = f"{self._names[wire.target]}.{self._parts[wire.target].inputs[wire.input].name}"
-            raise DataError(
-                f"connection: '{outputs[wire.output].name}' depends on accelerations, which are found when all inputs "
-                f"are known, and cannot drive '{driven}'; a sampled block can read it"
-            )
         needed = source.depends(source.outputs, "inputs")[wire.output]
         return [each.target == wire.source and bool(needed[each.input]) for each in self.wires]
+
+    def name(self, wire: Wire) -> str:
+        """Return the input that a wire drives, as `part.variable`."""
+        return f"{self._names[wire.target]}.{self._parts[wire.target].inputs[wire.input].name}"
 
     def source(self, wire: Wire) -> Variable:
         """Return the variable that a wire reads."""
@@ -183,5 +197,6 @@ class Wiring:
 
 
 def _readings(part: System) -> Sequence[Variable]:
-    """List what can be read from a part without knowing accelerations."""
-    return [*part.outputs, *part.coordinates, *part.velocities, *part.states, *part.discrete]
+    """List what can be read from a part."""
+    moving = (part.coordinates, part.velocities, part.states, part.discrete, part.accelerations)
+    return [*part.outputs, *(variable for kind in moving for variable in kind)]

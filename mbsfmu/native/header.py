@@ -44,6 +44,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     return {
         "FORMULATION_FILE": string(needs.file),
         "OWN_MOTION": int(needs.own_motion),
+        "RATES_BY_ACCELERATIONS": int(simulation.functions.rates_by_accelerations),
         "REACTIONS_ANEW": int(needs.reactions_anew),
         "CLOSES_LOOPS": int(needs.closes_loops),
         "LEAVES_OUT": int(simulation.formulation.leaves_out and simulation.functions.rank > 0),
@@ -98,6 +99,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "SAMPLINGS": len(system.samplings),
         "REFERENCES": 4 * system.references,
         "GUESSES": len(system.guesses),
+        "FELT": len(system.felt),
         "ALGEBRAIC_LOOPS": len(functions.expressions.unsolved),
         "HISTORY": layout.size,
         "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,

@@ -148,6 +148,8 @@ class _ModelCode:
             yield functions.gap
         if len(functions.guesses):
             yield functions.loop_solutions
+        if functions.rates_by_accelerations:
+            yield functions.state_rates
         yield from self._needs.in_steps
         if self._system.references:
             yield functions.recentred

@@ -141,6 +141,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "momenta": ("COORDINATES",),
     "discrete": ("DISCRETE",),
     "guesses": ("GUESSES",),
+    "felt": ("FELT",),
     # what goes with it
     "multipliers": ("CONSTRAINTS",),
     "active": ("CONSTRAINTS",),

@@ -92,3 +92,32 @@ class Brake(Block):
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
         power = 0.8 * now["power"]
         return {"force": now["free"] - (0.5 * np.tanh(power) if self.bends else power)}
+
+
+class Feeling(Block):
+    """A force against an acceleration: at once, bent, or by a state that follows it."""
+
+    type: Literal["feeling"] = "feeling"
+    inertia: Annotated[float, Parameter("kg", "force by acceleration", tunable=True)] = 1.5
+    lag: Annotated[float, Parameter("s", "time constant")] = 0.01
+    how: Literal["plain", "bent", "lagging"] = "plain"
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity("followed", "m/s2"),)
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("acceleration", "m/s2", 0.0),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("force", "N"),)
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        return {"followed": (now["acceleration"] - now["followed"]) / now["lag"]}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        felt = now["followed" if self.how == "lagging" else "acceleration"]
+        force = -now["inertia"] * felt
+        return {"force": 3.0 * np.tanh(force / 3.0) if self.how == "bent" else force}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, float]:
+        return {"followed": 0.0}

@@ -13,6 +13,9 @@ static void find_motion(const Parts *parts, double *rates) {
     step_functions.solve_saddle(parts, mass, right);
     COPY(parts->accelerations, right, COORDINATES);
     COPY(parts->multipliers, right + COORDINATES, CONSTRAINTS);
+#if RATES_BY_ACCELERATIONS
+    step_functions.state_rates(parts, rates);
+#endif
 }
 
 #endif

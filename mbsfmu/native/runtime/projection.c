@@ -61,12 +61,40 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     return 1;
 }
 
-/* Accelerations and multipliers with the present matrices. */
-static int accelerate(Instance *instance) {
+static int accelerate_with(Instance *instance, int inside) {
     const Parts *parts = &instance->parts;
     free_motion(parts);
     for (int i = 0; i < CONSTRAINTS; i++) parts->multipliers[i] = 0.0;
-    return iterate(instance, 2, 0, parts->accelerations, parts->multipliers);
+    return iterate(instance, 2, inside, parts->accelerations, parts->multipliers);
+}
+
+#if FELT > 0
+
+/* Find what connections carry that depends on accelerations, which are linear in it: w = A w + b. */
+static int feel(Instance *instance) {
+    const Parts *parts = &instance->parts;
+    double without[FELT], with[FELT], matrix[FELT * FELT];
+    int pivots[FELT];
+    for (int j = -1; j < FELT; j++) {
+        for (int i = 0; i < FELT; i++) parts->felt[i] = i == j ? 1.0 : 0.0;
+        if (!accelerate_with(instance, 1)) return 0;
+        felt_values(parts, j < 0 ? without : with);
+        for (int i = 0; j >= 0 && i < FELT; i++) matrix[i + FELT * j] = (i == j ? 1.0 : 0.0) - (with[i] - without[i]);
+    }
+    if (!factorize(FELT, matrix, pivots)) return fail(instance, "accelerations that act back on forces have no bounds");
+    COPY(parts->felt, without, FELT);
+    substitute(FELT, matrix, pivots, parts->felt);
+    return 1;
+}
+
+#endif
+
+/* Accelerations and multipliers with the present matrices. */
+static int accelerate(Instance *instance) {
+#if FELT > 0
+    if (!feel(instance)) return 0;
+#endif
+    return accelerate_with(instance, 0);
 }
 
 static void motion(Instance *instance) {

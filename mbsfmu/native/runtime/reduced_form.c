@@ -25,6 +25,9 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     substitute(FREEDOM, mass, pivots, load);
     COPY(parts->independent_accelerations, load, FREEDOM);
     reduced_motion(parts);
+#if RATES_BY_ACCELERATIONS
+    state_rates(parts, parts->rates);
+#endif
     COPY(rates, y + FREEDOM, FREEDOM);
     COPY(rates + FREEDOM, load, FREEDOM);
     COPY(rates + 2 * FREEDOM, parts->rates, STATES);
@@ -106,6 +109,21 @@ static int describe(Instance *instance) {
 
 #define CHAINED FREEDOM
 
+/* Add what changes of the independent accelerations add to those of the states' and the integrals' rates. */
+static void add_through_accelerations(const Parts *parts, const double *pushed, double *rates) {
+#if RATES_BY_ACCELERATIONS
+    double matrix[ROOM((STATES + INTEGRALS) * FREEDOM)];
+    reduced_by_accelerations(parts, matrix);
+    for (int i = 0; i < STATES + INTEGRALS; i++) {
+        for (int k = 0; k < FREEDOM; k++) rates[i] += matrix[i + (STATES + INTEGRALS) * k] * pushed[k];
+    }
+#else
+    (void)parts;
+    (void)pushed;
+    (void)rates;
+#endif
+}
+
 /* Find the derivative of y' by y, independent coordinates apart, at the state. */
 static int find_slope(Instance *instance, double time, double *slope) {
     const State *state = &instance->state;
@@ -127,6 +145,7 @@ static int find_slope(Instance *instance, double time, double *slope) {
         substitute(FREEDOM, mass, pivots, load + FREEDOM * j);
         COPY(slope + ROWS * j, load + FREEDOM * j, FREEDOM);
         COPY(slope + ROWS * j + FREEDOM, rates + (ROWS - FREEDOM) * j, ROWS - FREEDOM);
+        add_through_accelerations(parts, slope + ROWS * j, slope + ROWS * j + FREEDOM);
     }
     return 1;
 }
@@ -139,6 +158,7 @@ static int find_drift(Instance *instance, double *drift) {
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     reduced_drift(&instance->parts, drift + FREEDOM);
     substitute(FREEDOM, mass, pivots, drift + FREEDOM);
+    add_through_accelerations(&instance->parts, drift + FREEDOM, drift + 2 * FREEDOM);
     return 1;
 }
 

@@ -32,6 +32,9 @@ const StepFunctions step_functions = {
     solve_saddle,
     closure,
     integral_rates,
+#if RATES_BY_ACCELERATIONS
+    state_rates,
+#endif
     outputs,
     let_history_jump,
     forget_steps,

@@ -19,6 +19,9 @@ typedef struct {
     /* Traced functions that are not for steps alone. */
     void (*closure)(const Parts *, double *violation, double *jacobian);
     void (*integral_rates)(const Parts *, double *rates);
+#if RATES_BY_ACCELERATIONS
+    void (*state_rates)(const Parts *, double *rates);
+#endif
     void (*outputs)(const Parts *, double *outputs, double *violation);
     /* Let what the rule remembers jump from the state's rates to those of the arguments; forget it. */
     void (*let_history_jump)(Instance *);

@@ -95,12 +95,13 @@ class Brake(Block):
 
 
 class Feeling(Block):
-    """A force against an acceleration: at once, bent, or by a state that follows it."""
+    """A force or torque against an acceleration: at once, bent, or by a state that follows it."""
 
     type: Literal["feeling"] = "feeling"
     inertia: Annotated[float, Parameter("kg", "force by acceleration", tunable=True)] = 1.5
     lag: Annotated[float, Parameter("s", "time constant")] = 0.01
     how: Literal["plain", "bent", "lagging"] = "plain"
+    turning: bool = False
 
     def states(self) -> tuple[Quantity, ...]:
         return (Quantity("followed", "m/s2"),)
@@ -109,7 +110,7 @@ class Feeling(Block):
         return (Quantity("acceleration", "m/s2", 0.0),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        return (Quantity("force", "N"),)
+        return (Quantity("torque", "N.m") if self.turning else Quantity("force", "N"),)
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
         return {"followed": (now["acceleration"] - now["followed"]) / now["lag"]}
@@ -117,7 +118,8 @@ class Feeling(Block):
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
         felt = now["followed" if self.how == "lagging" else "acceleration"]
         force = -now["inertia"] * felt
-        return {"force": 3.0 * np.tanh(force / 3.0) if self.how == "bent" else force}
+        told = 3.0 * np.tanh(force / 3.0) if self.how == "bent" else force
+        return {"torque" if self.turning else "force": told}
 
     def initial_states(self, now: Numbers) -> Mapping[str, float]:
         return {"followed": 0.0}

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from importer import Importer
 from looping import Feeling
+from mechanisms import slider_crank
 from oscillator_in_closed_form import DAMPING, MASS, START, STIFFNESS, oscillator
 from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu import CoupledModel, DataError
 from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.parts import JointDrive
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 ADDED, LAG = 1.5, 0.01
@@ -112,3 +114,23 @@ def test_what_is_not_linear_is_refused_by_name() -> None:
 def test_forces_that_take_all_inertia_away_are_refused(inertia: float) -> None:
     with pytest.raises(DataError, match=r"feeling.acceleration.* leave no inertia"):
         felt(inertia=inertia).simulation()
+
+
+def test_a_loop_whose_slider_brakes_its_crank() -> None:
+    """M is not symmetric, and changes with the motion: formulations that have nothing in common but the model agree."""
+    plain = slider_crank()
+    mechanism = plain.systems["mechanism"]
+    driven = mechanism.model_copy(update={"forces": (*mechanism.forces, JointDrive(name="motor", joint="A"))})
+    lines = (("mechanism.slider.acceleration", "feeling.acceleration"), ("feeling.torque", "mechanism.motor.torque"))
+    systems = {"mechanism": driven, "feeling": Feeling(turning=True, inertia=0.02)}
+    model = CoupledModel(name="braked", systems=systems, connections=lines)
+    ends, free = [], plain.simulation(solver="rk4", step=1e-3).run(0.2)["crank.angle"][-1]
+    runs = [(each, "rk4", 1e-3) for each in ("double-step", "dca", "hdca", "dca-alm")]
+    for formulation, solver, step in (*runs, ("penalty", "trapezoidal", 5e-4)):
+        result = model.simulation(formulation=formulation, solver=solver, step=step).run(0.2)
+        ends.append(result["crank.angle"][-1])
+        assert np.max(np.abs(result["energy.drift"])) < 1e-3 * np.max(result["energy.kinetic"])
+        np.testing.assert_allclose(result["torque"], -0.02 * result["slider.acceleration"], rtol=1e-8, atol=1e-8)
+    assert abs(ends[0] - free) > 1e-2
+    np.testing.assert_allclose(ends[1:4], ends[0], atol=1e-7)
+    np.testing.assert_allclose(ends[4], ends[0], atol=1e-4)

@@ -1,4 +1,4 @@
-"""What connections of a coupled system must not join: other units, and what is known only with accelerations."""
+"""What connections of a coupled system carry, and what they must not join."""
 
 from __future__ import annotations
 
@@ -51,8 +51,12 @@ def test_other_unit_is_refused_by_name() -> None:
     CoupledSystem("both", {**parts, "b": integrator("b", "m")}, [("a.y", "b.u")])
 
 
-def test_acceleration_cannot_drive_an_input() -> None:
-    """It would depend on what it drives in the same instant; the velocity of the same slider may drive it."""
-    with pytest.raises(DataError, match=r"'acceleration' depends on accelerations, .* cannot drive 'b\.u'; a sampled"):
-        CoupledSystem("both", {"a": Slider(), "b": integrator("b", "m/s2")}, [("a.acceleration", "b.u")])
-    CoupledSystem("both", {"a": Slider(), "b": integrator("b", "m/s")}, [("a.velocity", "b.u")])
+@pytest.mark.parametrize(
+    ("read", "unit"), [("velocity", "m/s"), ("acceleration", "m/s2"), ("slider.acceleration", "m/s2")]
+)
+def test_what_moves_drives_an_input(read: str, unit: str) -> None:
+    """Of an instant at 3 m/s and 5 m/s²."""
+    whole = CoupledSystem("both", {"a": Slider(), "b": integrator("b", unit)}, [(f"a.{read}", "b.u")])
+    instant = whole.instant(lambda part, size: np.full(size, {"velocities": 3.0, "accelerations": 5.0}.get(part, 0.0)))
+    assert whole.rates(instant) == [3.0 if unit == "m/s" else 5.0]
+    assert whole.felt == (() if unit == "m/s" else ("b.u",))

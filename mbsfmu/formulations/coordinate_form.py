@@ -25,8 +25,9 @@ class CoordinateForm(ExplicitForm):
     """
 
     def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
-        super().__init__(formulation, state)
+        super().__init__(state)
         self._settled = formulation.settled
+        self._with_loops, self._check_loops = formulation.with_loops, formulation.check_loops
         self._functions = formulation.functions
         self._moving = moving
         n, k = len(state.coordinates), len(state.states)
@@ -66,6 +67,14 @@ class CoordinateForm(ExplicitForm):
         return replace(
             self.moved(self.load(values, inputs)), references=self.state.references, active=self.state.active
         )
+
+    def with_loops(self, state: State) -> State:
+        """Return a state with the solutions of algebraic loops."""
+        return self._with_loops(state)
+
+    def check_loops(self) -> None:
+        """Look whether it is for an algebraic loop that numbers are not finite."""
+        self._check_loops()
 
     def accept(self, state: State) -> State:
         """Take a step's end; return the state to go on from."""

@@ -177,7 +177,7 @@ class DoubleStepForm(DifferentiableForm):
     """
 
     def __init__(self, formulation: DoubleStep, state: State) -> None:
-        super().__init__(formulation, state)
+        super().__init__(state)
         assert state.partition is not None
         self._formulation = formulation
         self._functions = formulation.functions
@@ -269,6 +269,14 @@ class DoubleStepForm(DifferentiableForm):
             integrals=values[last:].copy(),
             integral_rates=rates[last:].copy(),
         )
+
+    def with_loops(self, state: State) -> State:
+        """Return a state with the solutions of algebraic loops."""
+        return self._formulation.with_loops(state)
+
+    def check_loops(self) -> None:
+        """Look whether it is for an algebraic loop that numbers are not finite."""
+        self._formulation.check_loops()
 
     def accept(self, state: State) -> State:
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
-
-if TYPE_CHECKING:
-    from mbsfmu.formulations.formulation import Formulation
 
 
 class ExplicitForm(ABC):
@@ -17,15 +13,14 @@ class ExplicitForm(ABC):
 
     Parameters
     ----------
-    formulation, state
-        The formulation, and where it begins.
+    state
+        Where it begins.
     """
 
     corrects = False
     """Whether an accepted y is changed before the next step."""
 
-    def __init__(self, formulation: Formulation, state: State) -> None:
-        self.with_loops, self.check_loops = formulation.with_loops, formulation.check_loops
+    def __init__(self, state: State) -> None:
         self.state = state
         """The last accepted state."""
 
@@ -54,6 +49,25 @@ class ExplicitForm(ABC):
     def leaps(self, state: State, step: float) -> bool:  # noqa: ARG002 - most forms integrate all coordinates
         """Tell whether a state cannot follow from the last accepted one within `step` seconds."""
         return False
+
+    def with_loops(self, state: State) -> State:
+        """Return a state, as `state_at` has just given it, with the solutions of algebraic loops, to go on from.
+
+        Raises
+        ------
+        SimulationError
+            When one of them is not solved.
+        """
+        return state
+
+    def check_loops(self) -> None:  # noqa: B027 - some have none
+        """Look whether it is for an algebraic loop that numbers are not finite, where the rates were last evaluated.
+
+        Raises
+        ------
+        SimulationError
+            When one is not solved.
+        """
 
     def lasts(self, state: State) -> bool:
         """Tell whether y goes on from a state as before; where not, a new form must begin there."""

@@ -19,14 +19,14 @@ static int follow_loops(Instance *instance) {
     return 1;
 }
 
-#if defined(HAMILTONIAN) && HAMILTONIAN
+#if OWN_MOTION
 static void motion(Instance *instance);
 #endif
 
 /* Whether it is not for a loop that is not solved that numbers are not finite; else there is a reason. */
 static int loops_hold(Instance *instance) {
-#if defined(HAMILTONIAN) && HAMILTONIAN
-    if (GUESSES > 0) motion(instance); /* velocities follow from momenta */
+#if OWN_MOTION
+    if (GUESSES > 0) motion(instance); /* velocities may follow from momenta */
 #endif
     return follow_loops(instance);
 }

@@ -16,7 +16,7 @@ GAIN, SLOPE, GIVEN = -3.0, 0.5, 2.0
 class Tank(Block):
     """ẋ = u, y = x + slope · u."""
 
-    type: Literal["tank"] = "tank"
+    type: Literal["looping-tank"] = "looping-tank"
     slope: Annotated[float, Parameter("1", "direct feed-through", tunable=True)] = SLOPE
 
     def states(self) -> tuple[Quantity, ...]:
@@ -41,7 +41,7 @@ class Tank(Block):
 class Gain(Block):
     """told = given + gain · measured, or a step, the square, the saturation or a wave of it."""
 
-    type: Literal["gain"] = "gain"
+    type: Literal["looping-gain"] = "looping-gain"
     gain: Annotated[float, Parameter("1", "gain", tunable=True)] = GAIN
     how: Literal["plain", "step", "square", "saturated", "wave"] = "plain"
     begin: float = 0.0
@@ -67,7 +67,7 @@ class Gain(Block):
 class Motor(JointDrive):
     """A drive that tells its power."""
 
-    type: Literal["motor"] = "motor"
+    type: Literal["looping-motor"] = "looping-motor"
 
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("power", "W", shared=True),)
@@ -79,7 +79,7 @@ class Motor(JointDrive):
 class Brake(Block):
     """A force that yields to the power it brings in."""
 
-    type: Literal["brake"] = "brake"
+    type: Literal["looping-brake"] = "looping-brake"
     free: Annotated[float, Parameter("N", "force without power")] = 5.0
     bends: bool = False
 
@@ -97,7 +97,7 @@ class Brake(Block):
 class Feeling(Block):
     """A force or torque against an acceleration: at once, bent, or by a state that follows it."""
 
-    type: Literal["feeling"] = "feeling"
+    type: Literal["looping-feeling"] = "looping-feeling"
     inertia: Annotated[float, Parameter("kg", "force by acceleration", tunable=True)] = 1.5
     lag: Annotated[float, Parameter("s", "time constant")] = 0.01
     how: Literal["plain", "bent", "lagging"] = "plain"

@@ -47,8 +47,10 @@ if TYPE_CHECKING:
         Integrator,
         JointActuator,
         JointDrive,
+        JointFriction,
         JointSensor,
         JointSpringDamper,
+        JointStop,
         Limiter,
         Line,
         LinearCoupling,
@@ -99,10 +101,10 @@ _HOMES = {
     "model.sensor": "Sensor",
     "part_files": "load_parts",
     "parts": "Actuator AppliedForce AppliedMoment Cylindrical DeadZone Differential DistanceSensor FirstOrder "
-    "Fixed Free Gain Gear Integrator JointActuator JointDrive JointSensor JointSpringDamper Limiter Line "
-    "LinearCoupling Mimic OrientationSensor PidController Planar PointSensor Prismatic RackAndPinion RateLimiter "
-    "Revolute SampledPidController SecondOrder Spherical SpringDamper Sum Table Table2D TransferFunction "
-    "Universal",
+    "Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
+    "JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar PointSensor "
+    "Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Spherical SpringDamper "
+    "Sum Table Table2D TransferFunction Universal",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -164,11 +166,13 @@ __all__ = [
     "Joint",
     "JointActuator",
     "JointDrive",
+    "JointFriction",
     "JointLoad",
     "JointMotion",
     "JointReference",
     "JointSensor",
     "JointSpringDamper",
+    "JointStop",
     "Limiter",
     "Line",
     "LinearCoupling",

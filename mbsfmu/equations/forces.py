@@ -56,7 +56,7 @@ class ActingForce(LocatedPart):
             self.owner,
             {**self.numbers(given.parameters), **self.live(given.states, given.inputs)},
             self._placed(motion, given.parameters),
-            self._moved(motion),
+            self._moved(motion, given.parameters),
         )
 
     def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
@@ -64,7 +64,7 @@ class ActingForce(LocatedPart):
         now = self.present(motion, given)
         for load in self._exerted(now):
             if isinstance(load, JointLoad):
-                loads.add_in_joint(self._joints[load.joint], load.load)
+                self._joints[load.joint].add_load(loads, load.load, motion, given.parameters)
                 continue
             body, _ = self._points[load.point]
             if load.force is not None:

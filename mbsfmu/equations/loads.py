@@ -52,16 +52,17 @@ class Loads:
 
     def add_force(self, body: int, force: Array, point: Array) -> None:
         """Add a force in N at a point of a body; on the ground it has no effect."""
-        self._add(body, np.concatenate([force, cross(point, force)]))
+        self.add_wrench(body, np.concatenate([force, cross(point, force)]))
 
     def add_moment(self, body: int, moment: Array) -> None:
         """Add a moment in N m to a body; on the ground it has no effect."""
-        self._add(body, np.concatenate([np.zeros(3), moment]))
+        self.add_wrench(body, np.concatenate([np.zeros(3), moment]))
 
     def add_in_joint(self, coordinate: int, load: Array) -> None:
         """Add a load in N m or N along a joint's coordinate."""
         self.joint_loads[coordinate] = self.joint_loads[coordinate] + load
 
-    def _add(self, body: int, wrench: Array) -> None:
+    def add_wrench(self, body: int, wrench: Array) -> None:
+        """Add a force in N and a moment about the inertial origin in N m, shape (6,); on the ground without effect."""
         if body >= 0:
             self.wrenches[body] = self.wrenches[body] + wrench

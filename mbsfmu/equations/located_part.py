@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from mbsfmu.data import DynamicPart, Quantity, belonging_to
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.joint_coordinates import coordinate_at
 from mbsfmu.equations.kinematics import body_velocity, point_of_body
 from mbsfmu.equations.loads import Motion
-from mbsfmu.equations.placed_part import PlacedPart, coordinate_of
+from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
 from mbsfmu.model.mechanism import Mechanism
@@ -56,16 +57,16 @@ class LocatedPart(PlacedPart):
         named = reference_fields(part, Reference.POINT)
         self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
         joints = reference_fields(part, Reference.JOINT)
-        self._joints = {field: coordinate_of(mechanism, joint) for field, joint in joints.items()}
+        self._joints = {field: coordinate_at(mechanism, points, joint) for field, joint in joints.items()}
         super().__init__(part, mechanism, joints, properties, first_state=first_state, first_input=first_input)
 
     def _placed(self, motion: Motion, parameters: Array) -> dict[str, Callable[[], BodyPoint]]:
         """Return where the points are, by field."""
         return {field: cache(partial(_point, motion, *place, parameters)) for field, place in self._points.items()}
 
-    def _moved(self, motion: Motion) -> dict[str, Callable[[], JointMotion]]:
+    def _moved(self, motion: Motion, parameters: Array) -> dict[str, Callable[[], JointMotion]]:
         """Return how the joints move, by field."""
-        return {field: partial(_motion, motion, coordinate) for field, coordinate in self._joints.items()}
+        return {field: cache(partial(each.motion, motion, parameters)) for field, each in self._joints.items()}
 
 
 def of_part(part: DynamicPart, quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
@@ -75,7 +76,3 @@ def of_part(part: DynamicPart, quantities: Iterable[Quantity]) -> tuple[Quantity
 
 def _point(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
     return point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, slot.of(parameters))
-
-
-def _motion(motion: Motion, coordinate: int) -> JointMotion:
-    return JointMotion(motion.coordinates[coordinate], motion.velocities[coordinate])

@@ -119,6 +119,6 @@ def coordinate_of(mechanism: Mechanism, joint: str) -> int:
 
 
 def joint_words(mechanism: Mechanism, joint: str) -> JointWords:
-    """Return the words and units of a joint with one coordinate."""
-    (element,) = next(each for each in mechanism.joints if each.name == joint).elements
-    return _SLIDE if element.slides else _HINGE
+    """Return the words and units of the coordinate that `joint` or `joint.coordinate` means."""
+    found, index = mechanism.joint_element(joint)
+    return _SLIDE if found.elements[index].slides else _HINGE

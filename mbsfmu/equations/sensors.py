@@ -63,7 +63,7 @@ class PlacedSensor(LocatedPart):
             self.owner,
             self.numbers(seen.parameters),
             points,
-            self._moved(seen.motion),
+            self._moved(seen.motion, seen.parameters),
             self._accelerated(seen, points),
         )
         return in_order(self.sensor, "evaluate_outputs", self.sensor.outputs(), self.sensor.evaluate_outputs(now))

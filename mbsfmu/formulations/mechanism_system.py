@@ -82,7 +82,9 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
         self.outputs = output_variables(topology, (*forces.outputs, *parts.sensors.outputs))
-        driven = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
+        named = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
+        along = {joint.joint.name for joint in topology.tree if joint.reference is None}
+        driven = along & {joint.partition(".")[0] for joint in named}
         driven.update(joint for constraint in mechanism.constraints for joint in constraint.coupled)
         self.reactions = reaction_variables(topology, driven, [load for each in parts.relations for load in each.loads])
         check_forces(forces, parts.sensors, parts.kinematics, topology.references, self._trials)

@@ -149,7 +149,7 @@ def _moved_with(reference: str, systems: Systems) -> set[str]:
         for force in data.forces:
             joints = references(force, Reference.JOINT)
             if force.name == name and joints and not references(force, Reference.POINT):
-                body = data.topology.body_of_joint(joints[0])
+                body = data.topology.body_of_joint(joints[0].partition(".")[0])
                 found |= set() if body is None else {f"{system}.{data.topology.bodies[body].name}"}
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
@@ -146,7 +147,7 @@ def check_parameters(kind: type[Part]) -> None:
     for name in parameter_fields(kind):
         annotation = kind.model_fields[name].annotation
         plain = tuple(get_args(each)[0] if get_args(each) else each for each in get_args(annotation))
-        if annotation is not float and plain != get_args(Vector):
+        if annotation is not float and plain not in (get_args(Vector), (float, NoneType)):
             raise DataError(
                 f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, or three, "
                 "as Vector"

@@ -113,6 +113,12 @@ class Joint(Part, abstract=True):
         """The slides and hinges that the joint is made of."""
         return ()
 
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """What its coordinates are called behind the joint's name, as `angle_1`, in the order of the elements."""
+        turned = "cardan_angle" if self.turns_freely else "angle"
+        return tuple(f"{'displacement' if each.slides else turned}{each.name}" for each in self.elements)
+
     def equations(self) -> Mapping[str, Equation]:
         """Return its closure equations by their kinds."""
         return {}

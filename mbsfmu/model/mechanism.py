@@ -92,8 +92,8 @@ class Mechanism(Data):
         for part in (*self.forces, *self.sensors):
             thing = f"{part.type} '{part.name}'"
             self._check_points(thing, part, "joins" if part in self.forces else "measures between")
-            for joint in references(part, Reference.JOINT):
-                self._check_joint(thing, joint)
+            for reference in references(part, Reference.JOINT):
+                self.joint_element(reference, thing)
         for constraint in self.constraints:
             thing, joints = f"{constraint.type} '{constraint.name}'", constraint.coupled
             for joint in joints:
@@ -109,11 +109,34 @@ class Mechanism(Data):
             if split_reference(one)[0] == split_reference(other)[0]:
                 raise DataError(f"{thing} {does} '{one}' and '{other}' of the same body")
 
-    def _check_joint(self, thing: str, name: str) -> None:
+    def joint_element(self, reference: str, user: str = "the call") -> tuple[AnyJoint, int]:
+        """Return the joint, and the index of its element, that `joint` or `joint.coordinate` means.
+
+        Raises
+        ------
+        DataError
+            When there is no such joint or coordinate; the message names `user`.
+        """
+        name, _, coordinate = reference.partition(".")
+        joint = self._joint(user, name)
+        names = joint.coordinate_names
+        if coordinate:
+            if coordinate not in names:
+                raise DataError(f"{user}: joint '{name}' has no coordinate '{coordinate}'; {meant(coordinate, names)}")
+            return joint, names.index(coordinate)
+        if len(names) != 1:
+            told = f"has the coordinates {', '.join(names)}; say which, as '{name}.{names[0]}'" if names else "has none"
+            raise DataError(f"{user} needs a coordinate, and joint '{name}' is {joint.type}, which {told}")
+        return joint, 0
+
+    def _joint(self, user: str, name: str) -> AnyJoint:
         joints = {joint.name: joint for joint in self.joints}
-        joint = joints.get(name)
-        if joint is None:
-            raise DataError(f"{thing}: there is no joint '{name}'; {meant(name, joints)}")
+        if name not in joints:
+            raise DataError(f"{user}: there is no joint '{name}'; {meant(name, joints)}")
+        return joints[name]
+
+    def _check_joint(self, thing: str, name: str) -> None:
+        joint = self._joint(thing, name)
         simple = len(joint.elements) == 1
         if not simple or self.topology.body_of_joint(name) is None:
             kind = "cut" if simple else joint.type

@@ -46,8 +46,15 @@ PointReference = Annotated[
 PointOrNone = Annotated[PointReference | None, Reference.POINT]
 """A point as above, or None."""
 
-JointReference = Annotated[Name, Reference.JOINT]
-"""A joint whose coordinate something acts on: one of the spanning tree that has one coordinate."""
+JointReference = Annotated[
+    str,
+    word(
+        r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*(\.[xyz])?)?",
+        "a coordinate of a joint is written as joint, or joint.coordinate where the joint has several",
+    ),
+    Reference.JOINT,
+]
+"""A coordinate of a joint: the joint's name where it has one coordinate, `joint.coordinate` where it has several."""
 
 Vector = tuple[float, float, float]
 """Three components along x, y and z."""

@@ -22,6 +22,10 @@ class Numbers:
         self._owner = owner
         self._numbers = numbers
 
+    def __contains__(self, name: str) -> bool:
+        """Tell whether there is such a number: a parameter that the data leave out is none."""
+        return name in self._numbers
+
     def __getitem__(self, name: str) -> Array:
         if name not in self._numbers:
             raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, self._numbers)}")

@@ -4,6 +4,7 @@ from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
 from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, RackAndPinion
 from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, SecondOrder, TransferFunction
 from mbsfmu.parts.joint_forces import JointActuator, JointDrive, JointSpringDamper
+from mbsfmu.parts.joint_losses import JointFriction, JointStop
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
@@ -26,8 +27,10 @@ __all__ = [
     "Integrator",
     "JointActuator",
     "JointDrive",
+    "JointFriction",
     "JointSensor",
     "JointSpringDamper",
+    "JointStop",
     "Limiter",
     "Line",
     "LinearCoupling",

@@ -12,18 +12,20 @@ from mbsfmu.model.present import Present
 
 
 class JointSpringDamper(Force):
-    """A spring and a damper on the coordinate of a joint of the spanning tree.
+    """A spring and a damper on a coordinate of a joint.
 
     Attributes
     ----------
     joint
-        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
+        The coordinate: the name of a joint with one, or `joint.coordinate`; of a cut joint angles are within ±π.
     stiffness
-        In N m/rad, or N/m on a joint that slides.
+        In N m/rad, or N/m along a coordinate that slides.
     damping
         In N m s/rad, or N s/m.
     free_coordinate
-        Coordinate without force in rad or m.
+        Coordinate at which the preload is all there is, in rad or m.
+    preload
+        Load there in N m or N, positive where it increases the coordinate.
     """
 
     type: Literal["joint-spring-damper"] = "joint-spring-damper"
@@ -31,11 +33,12 @@ class JointSpringDamper(Force):
     stiffness: Annotated[NonNegative, Parameter("{joint.load}/{joint.coordinate}", "stiffness")] = 0.0
     damping: Annotated[NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "damping")] = 0.0
     free_coordinate: Annotated[float, Parameter("{joint.coordinate}", "coordinate without force")] = 0.0
+    preload: Annotated[float, Parameter("{joint.load}", "load at the free coordinate")] = 0.0
 
     def loads(self, now: Present) -> Iterable[JointLoad]:
         """Load the joint with the spring's and the damper's effort."""
-        load = -now["stiffness"] * self._stretch(now) - now["damping"] * now.joint("joint").rate
-        return (JointLoad("joint", load),)
+        spring = now["preload"] - now["stiffness"] * self._stretch(now)
+        return (JointLoad("joint", spring - now["damping"] * now.joint("joint").rate),)
 
     def dissipation(self, now: Present) -> Array:
         """Return the damper's loss in W."""
@@ -43,19 +46,20 @@ class JointSpringDamper(Force):
 
     def energy(self, now: Present) -> Array:
         """Return the spring's energy in J."""
-        return 0.5 * now["stiffness"] * self._stretch(now) ** 2
+        stretch = self._stretch(now)
+        return 0.5 * now["stiffness"] * stretch**2 - now["preload"] * stretch
 
     def _stretch(self, now: Present) -> Array:
         return now.joint("joint").coordinate - now["free_coordinate"]
 
 
 class _JointEffort(Force, abstract=True):
-    """A torque (or force, where it slides) in a joint of the spanning tree, given from outside.
+    """A torque (or force, where it slides) along a coordinate of a joint, given from outside.
 
     Attributes
     ----------
     joint
-        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
+        The coordinate: the name of a joint with one, or `joint.coordinate`.
     """
 
     joint: JointReference
@@ -75,7 +79,7 @@ class _JointEffort(Force, abstract=True):
 
 
 class JointDrive(_JointEffort):
-    """A torque (or force, where it slides) in a joint of the spanning tree, given from outside.
+    """A torque (or force, where it slides) along a coordinate of a joint, given from outside.
 
     It takes the input `torque` in N m, or `force` in N.
     """

@@ -213,7 +213,7 @@ class JointSensor(Sensor):
     Attributes
     ----------
     joint
-        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
+        The coordinate: the name of a joint with one, or `joint.coordinate`; of a cut joint angles are within ±π.
     """
 
     type: Literal["joint-sensor"] = "joint-sensor"

@@ -75,7 +75,6 @@ def refused(make: Callable[[], Any], *words: str) -> None:
 
 
 RIGID: dict[str, Any] = {"type": "rigid", "name": "crank", "mass": 1.0, "inertia": [1.0, 1.0, 1.0]}
-DRIVE_ON_CUT: dict[str, Any] = {"forces": [{"type": "joint-drive", "name": "load", "joint": "C"}]}
 
 BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "unknown body": (
@@ -220,19 +219,11 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "drive of a fixed joint": (
         {**changed("joints", 1, "type", "fixed"), "forces": [{"type": "joint-drive", "name": "load", "joint": "B"}]},
-        ("joint-drive 'load'", "joint 'B' is fixed", "with one coordinate"),
+        ("joint-drive 'load'", "joint 'B' is fixed", "has none"),
     ),
-    "drive of a joint that is marked as cut": (
-        with_joint(hinge("C", "rod.end", "ground.O", cut=True), **DRIVE_ON_CUT),
-        ("joint-drive 'load'", "joint 'C' is cut", "spanning tree"),
-    ),
-    "drive of a joint that the tree leaves out": (
-        # Breadth first from the ground: A takes the crank and C the rod, so B closes the loop.
-        {
-            **with_joint(hinge("C", "rod.end", "ground.O")),
-            "forces": [{"type": "joint-drive", "name": "load", "joint": "B"}],
-        },
-        ("joint-drive 'load'", "joint 'B' is cut", "spanning tree"),
+    "drive of a coordinate that is not there": (
+        loaded(type="joint-drive", joint="B.displacement"),
+        ("joint-drive 'load'", "joint 'B' has no coordinate 'displacement'", "there are angle"),
     ),
 }
 
@@ -273,7 +264,7 @@ LOADED_KINDS = ("cylindrical", "universal", "spherical", "planar", "free")
 BAD |= {
     f"{load} on a {kind} joint": (
         {**changed("joints", 1, {**UNIVERSAL, "type": kind}), "forces": [{"type": load, "name": "load", "joint": "B"}]},
-        (f"{load} 'load'", f"joint 'B' is {kind}", "with one coordinate"),
+        (f"{load} 'load'", f"joint 'B' is {kind}", "has the coordinates", "say which"),
     )
     for kind in LOADED_KINDS
     for load in ("joint-drive", "joint-spring-damper")

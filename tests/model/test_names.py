@@ -129,8 +129,8 @@ def roped(**fields: str) -> Mechanism:
         ({"first": "boom.start"}, "test-rope 'rope' joins 'boom.start' and 'boom.end' of the same body"),
         ({"brake": "X"}, "test-rope 'rope': there is no joint 'X'; there are O, C, D, E"),
         (
-            {"brake": "E"},
-            "test-rope 'rope': joint 'E' is cut; it must be of the spanning tree, with one coordinate",
+            {"brake": "E.displacement"},
+            "test-rope 'rope': joint 'E' has no coordinate 'displacement'; there are angle",
         ),
     ],
 )

@@ -1,0 +1,153 @@
+"""Friction and stops in joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from hydraulics.piston import friction
+from mbsfmu.data import Array, Parameter, Quantity
+from mbsfmu.model.force import Force, JointLoad
+from mbsfmu.model.names import JointReference, NonNegative, Positive
+from mbsfmu.model.present import Present
+
+
+class JointFriction(Force):
+    """Friction along a coordinate of a joint: Coulomb's, more from rest, and viscous, as in [Armstrong1994].
+
+    It gives `load`. At the rate v it is −(C + (S − C) exp(−(v/v_S)²)) tanh(v/v_0) − d v, so that a joint that sticks
+    creeps at a share of v_0, as its load is a share of S. C and S are loads, and do not follow the joint's reaction.
+
+    Attributes
+    ----------
+    joint
+        The coordinate: the name of a joint with one, or `joint.coordinate`.
+    coulomb_load
+        C in N m or N.
+    static_load
+        S in N m or N, what it takes to start from rest; C by default.
+    stribeck_rate
+        v_S in rad/s or m/s, at which S has come down to C + 0.37 (S − C).
+    creep_rate
+        v_0 in rad/s or m/s, at which 76 % of the load are there.
+    damping
+        d in N m s/rad or N s/m.
+    """
+
+    type: Literal["joint-friction"] = "joint-friction"
+    joint: JointReference
+    coulomb_load: Annotated[NonNegative, Parameter("{joint.load}", "Coulomb friction", tunable=True)] = 0.0
+    static_load: Annotated[NonNegative | None, Parameter("{joint.load}", "static friction", tunable=True)] = None
+    stribeck_rate: Annotated[Positive, Parameter("{joint.coordinate}/s", "rate that ends static friction")] = 0.01
+    creep_rate: Annotated[Positive, Parameter("{joint.coordinate}/s", "rate that friction needs to build up")] = 0.001
+    damping: Annotated[
+        NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "viscous friction", tunable=True)
+    ] = 0.0
+
+    @model_validator(mode="after")
+    def _starts_with_no_less(self) -> Self:
+        if self.static_load is not None and self.static_load < self.coulomb_load:
+            raise ValueError(
+                f"static_load is {self.static_load:g} and coulomb_load {self.coulomb_load:g}; what starts a motion "
+                "must be no less than what keeps it up"
+            )
+        return self
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its load."""
+        return (Quantity("load", "{joint.load}", description="friction on the outer body"),)
+
+    def loads(self, now: Present) -> Iterable[JointLoad]:
+        """Brake the joint."""
+        return (JointLoad("joint", self._load(now)),)
+
+    def dissipation(self, now: Present) -> Array:
+        """Return what it takes in W."""
+        return -self._load(now) * now.joint("joint").rate
+
+    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+        """Return its load."""
+        return {"load": self._load(now)}
+
+    def _load(self, now: Present) -> Array:
+        return -friction(
+            now.joint("joint").rate,
+            viscous=now["damping"],
+            coulomb=now["coulomb_load"],
+            static=now["static_load"] if "static_load" in now else now["coulomb_load"],
+            stribeck_velocity=now["stribeck_rate"],
+            smoothing_velocity=now["creep_rate"],
+        )
+
+
+class JointStop(Force):
+    """Stops that keep a coordinate of a joint within limits, by a stiffness and a damping that never pulls.
+
+    It gives `load`. Pressed in by δ a stop exerts k δ max(0, 1 + D δ̇): nothing at first touch, as [Hunt1975] has it.
+    What leaves the stop at a speed v₁ has met it at v₀ with v₁/v₀ ≈ 1 − 2/3 D v₀ for small D v₀.
+
+    Attributes
+    ----------
+    joint
+        The coordinate: the name of a joint with one, or `joint.coordinate`.
+    lower, upper
+        Limits in rad or m; one of them may be left out.
+    stiffness
+        k in N m/rad or N/m.
+    damping
+        D in s/rad or s/m, relative to the load.
+    """
+
+    type: Literal["joint-stop"] = "joint-stop"
+    joint: JointReference
+    lower: Annotated[float | None, Parameter("{joint.coordinate}", "lower limit")] = None
+    upper: Annotated[float | None, Parameter("{joint.coordinate}", "upper limit")] = None
+    stiffness: Annotated[Positive, Parameter("{joint.load}/{joint.coordinate}", "stiffness of the stops")]
+    damping: Annotated[NonNegative, Parameter("s/{joint.coordinate}", "damping of the stops")] = 0.0
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if self.lower is None and self.upper is None:
+            raise ValueError("it has neither lower nor upper; a stop needs a limit")
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise ValueError(f"lower is {self.lower:g} and upper {self.upper:g}; lower must be less than upper")
+        return self
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its load."""
+        return (Quantity("load", "{joint.load}", description="load of the stops on the outer body"),)
+
+    def loads(self, now: Present) -> Iterable[JointLoad]:
+        """Push the joint back."""
+        return (JointLoad("joint", self._load(now)),)
+
+    def energy(self, now: Present) -> Array:
+        """Return the energy of the stops in J."""
+        return sum((0.5 * now["stiffness"] * depth**2 for _, depth in self._depths(now)), start=np.asarray(0.0))
+
+    def dissipation(self, now: Present) -> Array:
+        """Return the power lost in W."""
+        rate = now.joint("joint").rate
+        elastic = sum((-way * now["stiffness"] * depth for way, depth in self._depths(now)), start=np.asarray(0.0))
+        return (elastic - self._load(now)) * rate
+
+    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+        """Return its load."""
+        return {"load": self._load(now)}
+
+    def _depths(self, now: Present) -> list[tuple[float, Array]]:
+        """Return for each stop which way the coordinate goes into it, and how far it is in."""
+        coordinate = now.joint("joint").coordinate
+        limits = [(way, now[name]) for name, way in (("lower", -1.0), ("upper", 1.0)) if name in now]
+        return [(way, np.maximum(way * (coordinate - limit), 0.0)) for way, limit in limits]
+
+    def _load(self, now: Present) -> Array:
+        rate = now.joint("joint").rate
+        pushes = (
+            -way * now["stiffness"] * depth * np.maximum(1.0 + now["damping"] * way * rate, 0.0)
+            for way, depth in self._depths(now)
+        )
+        return sum(pushes, start=np.asarray(0.0))

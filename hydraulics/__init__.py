@@ -23,6 +23,7 @@ from hydraulics.data import DataError
 from hydraulics.directional_valve import DirectionalValve
 from hydraulics.displacement import catalogue_displacement, catalogue_leakage
 from hydraulics.edges import Edge, closed_centre, float_centre, open_centre, tandem_centre, three_way, two_way
+from hydraulics.energy import CircuitEnergies
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
@@ -49,6 +50,7 @@ __all__ = [
     "ChamberPort",
     "CheckValve",
     "Circuit",
+    "CircuitEnergies",
     "CircuitEquations",
     "CompensatedPump",
     "Component",

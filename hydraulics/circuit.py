@@ -11,6 +11,9 @@ from hydraulics.data import Data, DataError, Name
 from hydraulics.fluid import NonNegative, Oil
 from hydraulics.frozen import FrozenMap
 
+RESERVED = {"oil": "the fluid", "hydraulic_energy": "the energies of the circuit"}
+"""Names that components cannot have, with what they stand for."""
+
 
 class Balanced(Data):
     """An initial pressure at which an actuator carries its initial load; see `balanced`."""
@@ -124,8 +127,8 @@ class Circuit(Data):
         for name in names:
             if names.count(name) > 1:
                 raise DataError(f"the name '{name}' is given to more than one component")
-            if name == "oil":
-                raise DataError("the name 'oil' stands for the fluid and cannot be a component's")
+            if name in RESERVED:
+                raise DataError(f"the name '{name}' stands for {RESERVED[name]} and cannot be a component's")
             if name in self.volume_nodes:
                 raise DataError(f"the name '{name}' is given to a component and to a node")
 

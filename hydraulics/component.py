@@ -112,7 +112,7 @@ class Component(DynamicPart, abstract=True):
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
         """Return functions that a class has together: what there is, and what gives its values."""
-        return (*super().pairs(), ("limited", "start_limits"))
+        return (*super().pairs(), ("limited", "start_limits"), ("energy", "energy_rate"))
 
     @classmethod
     def check_class(cls) -> None:
@@ -173,6 +173,22 @@ class Component(DynamicPart, abstract=True):
     def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
         """Return its outputs."""
         return {}
+
+    def energy(self, now: Moment) -> Array | float:  # noqa: ARG002
+        """Return what it stores in J beside the oil in volumes, as in a gas or a turning inertia."""
+        return 0.0
+
+    def energy_rate(self, now: Moment) -> Array | float:  # noqa: ARG002
+        """Return the rate of `energy` in W."""
+        return 0.0
+
+    def work_rate(self, now: Moment) -> Array | float:  # noqa: ARG002
+        """Return the power in W that comes neither from the circuit nor from what an actuator moves with.
+
+        Such is that of a shaft that is an input. What flows and moving walls bring in, and what is lost, follows from
+        these (`hydraulics.energy`).
+        """
+        return 0.0
 
     def initial_states(self, now: Moment) -> Mapping[str, Array | float]:  # noqa: ARG002
         """Return its states at the start, from parameters and pressures; inputs are not known yet."""

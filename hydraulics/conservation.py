@@ -23,11 +23,71 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from hydraulics.component import Space
+from hydraulics.component import Component, Space
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, Conserved, Fluid
+
+
+class Push(NamedTuple):
+    """What moving walls of a component push out of a port.
+
+    Attributes
+    ----------
+    component
+        The component.
+    node
+        The node at the port.
+    displaced
+        In m³/s, by the volume at atmospheric pressure.
+    growth
+        w of the walls in which something moves.
+    spaces
+        The volumes of the component at the port.
+    """
+
+    component: Component
+    node: str
+    displaced: Array
+    growth: Array | float
+    spaces: tuple[Space, ...]
+
+    @property
+    def volume(self) -> Array:
+        """What there is of room at the port in m³; none where a piston has closed its chamber."""
+        return sum((space.volume for space in self.spaces), start=np.asarray(0.0))
+
+    @property
+    def walls(self) -> Array | None:
+        """Modulus in Pa of the walls in which something moves; None where they are rigid."""
+        return self.spaces[0].bulk_modulus if self.spaces else None
+
+
+class NodeChange(NamedTuple):
+    """What changes the energy of a node.
+
+    Attributes
+    ----------
+    pressure, gas_pressure
+        In Pa, against vacuum and against the pressure of vapour.
+    spaces
+        Its volumes.
+    intake
+        What flows bring in m³/s, by the measure of `flowing_volume`.
+    pushes
+        What moves in it.
+    pressure_rate
+        ṗ in Pa/s.
+    """
+
+    pressure: Array
+    gas_pressure: Array
+    spaces: Sequence[Space]
+    intake: Array
+    pushes: Sequence[Push]
+    pressure_rate: Array
 
 
 class Conservation(ABC):
@@ -39,6 +99,18 @@ class Conservation(ABC):
 
         None where it is the same at any pressure.
         """
+
+    @abstractmethod
+    def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
+        """Return what a flow carries in J/m³, by the measure of `flowing_volume`, at pressures in Pa."""
+
+    @abstractmethod
+    def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
+        """Return what oil stores at a pressure, and a gas pressure, in Pa, in J/m³ by its volume there."""
+
+    @abstractmethod
+    def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
+        """Return the rate of what a node stores in W; see `hydraulics.energy`."""
 
     @abstractmethod
     def rise(self, pressure: Array) -> Array | float:
@@ -80,6 +152,27 @@ class MassConservation(Conservation):
         """Return v."""
         return oil.relative_volume_at(gas_pressure)
 
+    def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:  # noqa: ARG002
+        """Return h."""
+        return oil.enthalpy_at(gas_pressure)
+
+    def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
+        """Return u / v."""
+        return oil.enthalpy_at(gas_pressure) / oil.relative_volume_at(gas_pressure) - pressure
+
+    def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
+        """Return what flows carry, and the work of walls that move, with what stretches fresh ones."""
+        pressure, gas_pressure, _, intake, pushes, _ = change
+        enthalpy = oil.enthalpy_at(gas_pressure)
+        power = intake * enthalpy
+        for push in pushes:
+            brought = push.growth * (enthalpy / oil.relative_volume_at(gas_pressure))
+            if push.spaces:
+                work = pressure if push.walls is None else pressure + 0.5 * self.rise(pressure) ** 2 / push.walls
+                brought = np.where(push.volume > 0.0, work, brought)
+            power = power + push.displaced * brought
+        return power
+
     def rise(self, pressure: Array) -> Array:
         """Return p − p_a."""
         return pressure - ATMOSPHERIC_PRESSURE
@@ -91,6 +184,34 @@ class VolumeConservation(Conservation):
     def flowing_volume(self, oil: Fluid, gas_pressure: Array) -> Array | None:
         """Return 1 + α r."""
         return None if oil.mixture is None else oil.mixture.expansion_by_air(gas_pressure)
+
+    def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
+        """Return p by the volume at p."""
+        volume = self.flowing_volume(oil, gas_pressure)
+        return pressure if volume is None else pressure * volume
+
+    def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
+        """Return u / v, and of oil without air ∫ p dp / K, which is the same but for a share p / K, and simpler."""
+        if oil.mixture is None:
+            return wall_energy(pressure) / oil.bulk_modulus
+        return oil.enthalpy_at(gas_pressure) / oil.relative_volume_at(gas_pressure) - pressure
+
+    def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
+        """Return p Q − p V̇, and the energy that oil has and did not bring along, and that of fresh walls."""
+        pressure, gas_pressure, spaces, intake, pushes, pressure_rate = change
+        power = intake * self.carried_energy(oil, pressure, gas_pressure)
+        made = wider = np.asarray(0.0)
+        for push in pushes:
+            power = power + push.displaced * pressure
+            if push.spaces:
+                room = np.where(push.volume > 0.0, push.displaced, 0.0)
+                wider = wider - room
+                if push.walls is not None:
+                    made = made - room * (wall_energy(pressure) / push.walls)
+        if oil.mixture is not None:
+            held, _ = self.held(pressure, spaces)
+            wider = wider + held * oil.compliance_at(gas_pressure) * pressure_rate
+        return power + made + wider * self.energy_density(oil, pressure, gas_pressure)
 
     def rise(self, pressure: Array) -> float:  # noqa: ARG002
         """Return zero."""
@@ -118,3 +239,8 @@ def held_mass(oil: Fluid, pressure: Array, gas_pressure: Array, spaces: Sequence
     """
     volume, _ = CONSERVATIONS["mass"].held(pressure, spaces)
     return oil.density * volume / oil.relative_volume_at(gas_pressure)
+
+
+def wall_energy(pressure: Array) -> Array:
+    """Return the energy of elastic walls by their volume and 1 / K, in Pa²."""
+    return 0.5 * (pressure**2 - ATMOSPHERIC_PRESSURE**2)

@@ -96,9 +96,7 @@ class CircuitEquations:
         What one node gives others get; see `hydraulics.conservation`.
         """
         now = self.snapshot(states, inputs, parameters)
-        fluids = [
-            now.inflows[node] * self._slope(node, now) / now.capacity(node) for node in self._circuit.volume_nodes
-        ]
+        fluids = [now.pressure_rate(node) * self._slope(node, now) for node in now.volume_nodes]
         own: list[Array | float] = []
         for component in self._downstream:
             own += in_order(component, "rates", component.states(), component.rates(now.moment(component)))
@@ -169,6 +167,7 @@ class CircuitEquations:
             "volumes": [number for space in spaces for number in space[1:] if number is not None],
             "held_pressures": list(component.held_pressures(now).values()),
             "rates": list(component.rates(now).values()),
+            **{name: [getattr(component, name)(now)] for name in ("energy", "energy_rate", "work_rate")},
             "evaluate_outputs": list(component.evaluate_outputs(telling).values()),
             "initial_states": list(component.initial_states(starting).values()),
             "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],

@@ -143,6 +143,15 @@ class Mixture(NamedTuple):
             softening = softening / self.polytropic_index
         return (liquid * (1.0 / self.bulk_modulus) + softening) / (liquid + air)
 
+    def enthalpy(self, gas_pressure: Array) -> Array:
+        """Return ∫ v dg in J/m³ from atmospheric pressure on, by the volume that the oil has there without air."""
+        liquid = liquid_enthalpy(gas_pressure, self.bulk_modulus)
+        if self.polytropic_index is None:
+            return liquid + self.air_content * ATMOSPHERIC_PRESSURE * np.log(gas_pressure / ATMOSPHERIC_PRESSURE)
+        steepness = self.polytropic_index / (self.polytropic_index - 1.0)
+        air = self._air(gas_pressure) * gas_pressure - self.air_content * ATMOSPHERIC_PRESSURE
+        return liquid + steepness * air
+
     def _air(self, gas_pressure: Array) -> Array:
         """Return α r."""
         ratio = ATMOSPHERIC_PRESSURE * (1.0 / gas_pressure)
@@ -192,7 +201,19 @@ class Fluid(NamedTuple):
             return liquid_volume(gas_pressure, self.bulk_modulus)
         return self.mixture.relative_volume(gas_pressure)
 
+    def enthalpy_at(self, gas_pressure: Array) -> Array:
+        """Return h at a gas pressure in Pa, in J/m³ by the volume at atmospheric pressure; see `hydraulics.energy`."""
+        flow_work = self.vapour_pressure + ATMOSPHERIC_PRESSURE
+        if self.mixture is None:
+            return flow_work + liquid_enthalpy(gas_pressure, self.bulk_modulus)
+        return flow_work * (1.0 + self.mixture.air_content) + self.mixture.enthalpy(gas_pressure)
+
 
 def liquid_volume(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
     """Return the volume e at a gas pressure in Pa of oil that has 1 at atmospheric pressure."""
     return np.exp((ATMOSPHERIC_PRESSURE - gas_pressure) * (1.0 / bulk_modulus))
+
+
+def liquid_enthalpy(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
+    """Return ∫ e dg in J/m³ from atmospheric pressure on."""
+    return bulk_modulus * (1.0 - liquid_volume(gas_pressure, bulk_modulus))

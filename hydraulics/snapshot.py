@@ -11,7 +11,7 @@ import numpy as np
 from hydraulics.answers import node_at
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component, Space
-from hydraulics.conservation import CONSERVATIONS
+from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, wall_energy
 from hydraulics.data import DataError
 from hydraulics.fluid import ISOTHERMAL, Array, Fluid, Mixture
 from hydraulics.moment import Moment
@@ -19,47 +19,19 @@ from hydraulics.quantity import Values
 
 
 class Stream(NamedTuple):
-    """A flow of a component from node to node.
+    """A flow from node to node.
 
     Attributes
     ----------
-    component
-        The component.
     origin, target
         The nodes.
-    leaving, arriving
-        What leaves the one and arrives at the other, in m³/s by the volume there.
+    amount
+        In m³/s, by a measure of volume that is the same at both ends.
     """
 
-    component: Component
     origin: str
     target: str
-    leaving: Array
-    arriving: Array
-
-
-class Push(NamedTuple):
-    """What moving walls of a component push out of a port.
-
-    Attributes
-    ----------
-    component
-        The component.
-    node
-        The node at the port.
-    displaced
-        In m³/s, by the volume at atmospheric pressure.
-    growth
-        w of the walls in which something moves.
-    spaces
-        The volumes of the component at the port.
-    """
-
-    component: Component
-    node: str
-    displaced: Array
-    growth: Array | float
-    spaces: tuple[Space, ...]
+    amount: Array
 
 
 class Snapshot:
@@ -76,14 +48,20 @@ class Snapshot:
     ----------
     upstream
         The components, actuators first.
+    volume_nodes, held_nodes
+        Nodes with a volume, and nodes that sources hold.
+    conservation
+        What flows conserve.
     """
 
     def __init__(self, circuit: Circuit, values: Values) -> None:
         self.values = values
         self.upstream = sorted(circuit.components, key=lambda each: -each.stage)
         self._circuit = circuit
+        self.volume_nodes = circuit.volume_nodes
         self._sources = circuit.source_nodes
-        self._conservation = CONSERVATIONS[circuit.oil.conserves]
+        self.held_nodes = tuple(self._sources)
+        self.conservation = CONSERVATIONS[circuit.oil.conserves]
 
     # -- what components see --------------------------------------------------------------------------------
 
@@ -132,16 +110,20 @@ class Snapshot:
     # -- flows ----------------------------------------------------------------------------------------------
 
     @cached_property
+    def measures(self) -> dict[str, Array | None]:
+        """The volume at each node of what flows, by a measure that is the same everywhere; None where that is."""
+        nodes = (*self.volume_nodes, *self.held_nodes)
+        return {node: self.conservation.flowing_volume(self.oil, self.gas_pressure(node)) for node in nodes}
+
+    @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """The flows of all components."""
-        nodes = (*self._circuit.volume_nodes, *self._sources)
-        volumes = {node: self._conservation.flowing_volume(self.oil, self.gas_pressure(node)) for node in nodes}
-        streams: list[Stream] = []
+        measures, streams = self.measures, list[Stream]()
+        reciprocals = {node: None if measure is None else 1.0 / measure for node, measure in measures.items()}
         for component in self.upstream:
             for flow, *ends in component.flows(self.moment(component)):
                 origin, target = (node_at(component, "flows", end) for end in ends)
-                leaving, arriving = _both_ends(flow, volumes[origin], volumes[target])
-                streams.append(Stream(component, origin, target, leaving, arriving))
+                streams.append(Stream(origin, target, _amount(flow, reciprocals[origin], reciprocals[target])))
         return tuple(streams)
 
     @cached_property
@@ -153,18 +135,26 @@ class Snapshot:
             for port, displaced in component.displacements(now).items():
                 node = node_at(component, "displacements", port)
                 spaces = tuple(space for space in component.volumes(now) if space.port == port)
-                growth = self._conservation.growth(now.pressure(port), _moving_walls(component, port, spaces))
+                growth = self.conservation.growth(now.pressure(port), _moving_walls(component, port, spaces))
                 pushes.append(Push(component, node, displaced, growth, spaces))
         return tuple(pushes)
 
     @cached_property
+    def intakes(self) -> dict[str, Array]:
+        """What flows bring into each node in m³/s, by the measure that is the same everywhere."""
+        intakes: dict[str, Array] = {node: np.asarray(0.0) for node in (*self.volume_nodes, *self.held_nodes)}
+        for origin, target, amount in self.streams:
+            intakes[origin] = intakes[origin] - amount
+            intakes[target] = intakes[target] + amount
+        return intakes
+
+    @cached_property
     def inflows(self) -> dict[str, Array]:
-        """What flows into each node, as volumes at the node's pressure in m³/s."""
-        nodes = (*self._circuit.volume_nodes, *self._sources)
-        inflows: dict[str, Array] = {node: np.asarray(0.0) for node in nodes}
-        for _, origin, target, leaving, arriving in self.streams:
-            inflows[origin] = inflows[origin] - leaving
-            inflows[target] = inflows[target] + arriving
+        """What flows into each node, and what walls push into it, as volumes at the node's pressure in m³/s."""
+        inflows = {
+            node: intake if (measure := self.measures[node]) is None else intake * measure
+            for node, intake in self.intakes.items()
+        }
         for push in self.pushes:
             inflows[push.node] = inflows[push.node] + push.growth * push.displaced
         return inflows
@@ -174,16 +164,41 @@ class Snapshot:
     @cached_property
     def spaces(self) -> dict[str, list[Space]]:
         """The volumes of each node."""
-        spaces: dict[str, list[Space]] = {node: [] for node in self._circuit.volume_nodes}
+        spaces: dict[str, list[Space]] = {node: [] for node in self.volume_nodes}
         for component in self._circuit.components:
             for space in component.volumes(self.moment(component)):
                 spaces[node_at(component, "volumes", space.port)].append(space)
         return spaces
 
-    def capacity(self, node: str) -> Array:
-        """Return dV/dp of a node in m³/Pa [Jaiswal2021, eq. 42]."""
+    def pressure_rate(self, node: str) -> Array:
+        """Return the rate of the pressure of a node with a volume, in Pa/s [Jaiswal2021, eq. 22]."""
         compliance = self.oil.compliance_at(self.gas_pressure(node))
-        return self._conservation.capacity(compliance, self.pressure(node), self.spaces[node])
+        return self.inflows[node] / self.conservation.capacity(compliance, self.pressure(node), self.spaces[node])
+
+    # -- energy ---------------------------------------------------------------------------------------------
+
+    def carried_energy(self, node: str) -> Array:
+        """Return what flows carry at a node in J/m³, by the measure that is the same everywhere."""
+        return self.conservation.carried_energy(self.oil, self.pressure(node), self.gas_pressure(node))
+
+    def brought_energy(self, node: str) -> Array:
+        """Return what oil carries into a node from outside in J/m³, by its volume there."""
+        carried, measure = self.carried_energy(node), self.measures[node]
+        return carried if measure is None else carried / measure
+
+    def stored_power(self, node: str) -> Array:
+        """Return the rate in W of the energy in the oil and walls of a node with a volume."""
+        pushes = [push for push in self.pushes if push.node == node]
+        pressures, spaces = (self.pressure(node), self.gas_pressure(node)), self.spaces[node]
+        change = NodeChange(*pressures, spaces, self.intakes[node], pushes, self.pressure_rate(node))
+        return self.conservation.stored_power(self.oil, change)
+
+    def stored_energy(self, node: str) -> Array:
+        """Return the energy in the oil and walls of a node with a volume, in J."""
+        pressure = self.pressure(node)
+        held, walls = self.conservation.held(pressure, self.spaces[node])
+        density = self.conservation.energy_density(self.oil, pressure, self.gas_pressure(node))
+        return held * density + walls * wall_energy(pressure)
 
 
 class StartingSnapshot(Snapshot):
@@ -200,21 +215,20 @@ class StartingSnapshot(Snapshot):
         return actuator.balanced_pressure(self._circuit.balanced_port(actuator), self.moment(actuator))
 
 
-def _both_ends(flow: Array, at_origin: Array | None, at_target: Array | None) -> tuple[Array, Array]:
-    """Return what leaves the origin of a flow and what arrives at its target, as volumes there in m³/s.
+def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Array:
+    """Return the amount of a flow, by the volume upstream, in m³/s.
 
     Parameters
     ----------
     flow
         In m³/s, by the volume upstream.
     at_origin, at_target
-        The volume that the same oil has at both ends, by any measure; None where it is the same.
+        The amount in one m³ at both ends; None where that is one.
     """
     if at_origin is None or at_target is None:
-        return flow, flow
-    # Upstream the quotient is exactly one. It jumps at no flow only, so that the product does not.
-    upstream = np.where(flow > 0.0, at_origin, at_target)
-    return flow * (at_origin / upstream), flow * (at_target / upstream)
+        return flow
+    onward = np.maximum(flow, 0.0)
+    return onward * at_origin + (flow - onward) * at_target
 
 
 def _moving_walls(component: Component, port: str, spaces: tuple[Space, ...]) -> Array | None:

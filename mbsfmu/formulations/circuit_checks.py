@@ -1,4 +1,4 @@
-"""Checks of users' components: volumes change as what moving walls displace says."""
+"""Checks of users' components: volumes change as what moving walls displace says, energies as their rates say."""
 
 from __future__ import annotations
 
@@ -56,6 +56,38 @@ def check_displacements(
                     f"{growth:.6g} m3/s where displacements gives {pushed:.6g} m3/s there; it must be minus that, or "
                     "oil comes from nothing"
                 )
+
+
+def check_energy(
+    component: Component, equations: CircuitEquations, points: Callable[[], Sequence[Sequence[Array]]]
+) -> None:
+    """Refuse a component whose energy changes by anything else than its `energy_rate`.
+
+    Energies of the circuit would tell of an integration that is wrong. Parameters as for `check_displacements`.
+
+    Raises
+    ------
+    InputError
+        When the component fails.
+    """
+    made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(points()[0])]
+    (states, _), (inputs, _), _ = made
+    arrays = [array for _, array in made]
+    answers, moving = equations.answers(component, *arrays), _input_rates(component, equations, inputs)
+    energy, told = (expression(answers[name][0]) for name in ("energy", "energy_rate"))
+    if moving is None and ca.depends_on(energy, inputs):
+        return
+    rate = ca.jtimes(energy, states, expression(equations.rates(*arrays)))
+    if moving is not None:
+        rate += ca.jtimes(energy, inputs, moving)
+    function = ca.Function("energy", [vector for vector, _ in made], [rate, told])
+    for point in points():
+        storing, said = (float(np.asarray(each).item()) for each in function(*point))
+        if abs(storing - said) > _AGREEMENT * max(abs(storing), abs(said)):
+            raise InputError(
+                f"{component.type} '{component.name}' is refused: its energy changes by {storing:.6g} W where "
+                f"energy_rate gives {said:.6g} W"
+            )
 
 
 def _input_rates(component: Component, equations: CircuitEquations, inputs: ca.SX) -> ca.SX | None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from hydraulics import Circuit, CircuitEquations
+import numpy as np
+
+from hydraulics import Circuit, CircuitEnergies, CircuitEquations
 from hydraulics.kinds import is_built_in
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import StartLimits
-from mbsfmu.formulations.circuit_checks import check_displacements
+from mbsfmu.formulations.circuit_checks import check_displacements, check_energy
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.part_variables import part_variable, trial_points
@@ -18,7 +20,7 @@ from mbsfmu.formulations.system import Instant, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.variables import Causality
 
-_MAGNITUDES = {"Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
+_MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
 
 
@@ -40,15 +42,17 @@ class CircuitSystem(MotionlessSystem, StartLimits):
     ) -> None:
         self.name = name
         self._equations = CircuitEquations(circuit)
+        self._energies = CircuitEnergies(self._equations)
         self.states = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.states)
         inputs = (part_variable(each, Causality.INPUT, _MAGNITUDES) for each in self._equations.inputs)
         parameters = (part_variable(each, Causality.PARAMETER) for each in self._equations.parameters)
         self.inputs, self.parameters = starting(inputs, start_values), starting(parameters, start_values)
         self.orderings = self._equations.orderings
         self.limited = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.limited)
+        self.integrals = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in CircuitEnergies.integrals)
         self.outputs = tuple(
             part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL, _MAGNITUDES)
-            for each in self._equations.outputs
+            for each in (*self._equations.outputs, *CircuitEnergies.outputs)
         )
 
         for component in circuit.components:
@@ -57,6 +61,7 @@ class CircuitSystem(MotionlessSystem, StartLimits):
                 answers = partial(self._equations.answers, with_hidden_numbers(component))
                 check_part(owner, type(component), answers, self._points)
                 check_displacements(component, self._equations, self._points)
+                check_energy(component, self._equations, self._points)
 
     def _points(self) -> list[tuple[Array, ...]]:
         """Return states, inputs and parameters: those at the start, and some about them."""
@@ -68,9 +73,19 @@ class CircuitSystem(MotionlessSystem, StartLimits):
         """Return the rates of pressures in Pa/s and of spools in V/s."""
         return self._equations.rates(instant.states, instant.inputs, instant.parameters)
 
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the powers in W that change the circuit's energies, shape (4,)."""
+        return self._energies.powers(instant.states, instant.inputs, instant.parameters)
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return nothing supplied, delivered and lost, and the energy stored at the start, in J; shape (4,)."""
+        return self._energies.initial_integrals(instant.states, instant.inputs, instant.parameters)
+
     def evaluate_outputs(self, instant: Instant) -> Array:
-        """Return forces, pressures and flows, in the order of `outputs`."""
-        return self._equations.evaluate_outputs(instant.states, instant.inputs, instant.parameters)
+        """Return forces, pressures, flows and energies, in the order of `outputs`."""
+        given = instant.states, instant.inputs, instant.parameters
+        energies = self._energies.evaluate_outputs(instant.integrals, *given)
+        return np.concatenate([self._equations.evaluate_outputs(*given), energies])
 
     def start_limits(self, instant: Instant) -> Array:
         """Return pressures and lengths of cylinders at the start, with their limits."""

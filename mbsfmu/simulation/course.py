@@ -117,7 +117,6 @@ class Course:
         functions.place(start.coordinates, start.velocities)
         functions.states[:] = start.states
         functions.guesses[:] = starts(functions.system.guesses)
-        state = State.begun(functions, functions.initial_integrals()[0].copy())
         self.sampler.check(time)
         functions.discrete[:] = functions.initial_discrete()[0]
         self.time = time
@@ -126,6 +125,7 @@ class Course:
         self.effective = self.inputs.over(self.passed)(time)
         functions.inputs[:] = self.effective
         check_limits(functions)
+        state = State.begun(functions, functions.initial_integrals()[0].copy())
         state = self.formulation.consistent(self.formulation.prepared(state))
         if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
             self._refuse_open_loops()

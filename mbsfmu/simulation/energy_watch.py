@@ -54,7 +54,7 @@ class EnergyWatch:
 
     def __init__(self, model: str, names: Sequence[str], remedy: str) -> None:
         self._model = model
-        prefixes = [name.removesuffix(_DRIFT) for name in names if name.endswith(_DRIFT)]
+        prefixes = [name.removesuffix(_DRIFT) for name in names if name == _DRIFT or name.endswith(f".{_DRIFT}")]
         self.mechanisms = [tuple(prefix + each for each in (_DRIFT, *_OTHERS)) for prefix in prefixes]
         self._places = [[names.index(name) for name in each] for each in self.mechanisms]
         self._remedy = remedy

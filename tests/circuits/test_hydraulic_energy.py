@@ -246,7 +246,7 @@ def test_a_closed_chamber_gives_back_what_compressed_it(oil: Oil) -> None:
     work = np.concatenate([[0.0], np.cumsum(-0.5 * (force[1:] + force[:-1]) * np.diff(result["cylinder.length"]))])
     assert result["A.pressure"].max() > 1.5e7
     np.testing.assert_allclose(-delivered, work, atol=1e-9 * work.max())
-    # Fresh walls leave a share p / 2 K open of the work, and the simpler law for oil without air by volume one of the oil.
+    # Fresh walls leave a share p / 2 K open of the work, the simpler law for oil without air by volume one of the oil.
     share = 1.5e7 / (2.0 * (OIL if oil is AIRLESS else WALL))
     gained = (stored - supplied)[pressed] - stored[0]
     assert gained == pytest.approx(work[pressed], rel=1.5 * share)

@@ -26,7 +26,7 @@ from hydraulics import (
     Throttle,
     Volume,
 )
-from hydraulics.cylinder import friction
+from hydraulics.piston import friction
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.models.hydraulic import four_bar
 from mbsfmu.simulation.result import Result

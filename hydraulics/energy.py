@@ -110,7 +110,10 @@ class CircuitEnergies:
 
 
 def _total(powers: Iterable[Array | float]) -> Array:
-    return sum(powers, start=np.asarray(0.0))
+    total = np.asarray(0.0)
+    for power in powers:
+        total = total + power
+    return total
 
 
 def _delivered(component: Component, now: Snapshot) -> Array | float:

@@ -55,7 +55,8 @@ def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = 
     Raises
     ------
     DataError
-        When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
+        When nothing determines an algebraic loop of connections, or forces follow accelerations at once in a way
+        that is not linear.
     """
     return CoupledSystem(model.name, _parts(model, absolute=absolute), model.connections, traces)
 

@@ -21,8 +21,8 @@ class Sensor(DynamicPart, abstract=True):
     A class that derives from it is data, as a `Force` is: fields that name points and joints, and parameters. Its
     outputs are pure NumPy functions of what is `Observed`: beside what forces see, accelerations.
 
-    What depends on accelerations cannot be taken by another system at the same instant where that acts on the mechanism
-    in turn; a sampled block can read it.
+    What depends on accelerations may act on the mechanism in turn, by way of another system: at the same instant where
+    forces are linear in it, else by way of a state or of a sampled block.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.penalty import MOST_STIFFENING, AugmentedEquations, AugmentedProblem
+from mbsfmu.formulations.penalty import MOST_STIFFENING, REDUNDANT_STIFFENING, AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
@@ -28,9 +28,6 @@ from mbsfmu.formulations.system import System
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
-
-STIFFENING = 100.0
-"""Penalty factor in the equations of a step as a multiple of the largest inertia, times ∂z̈/∂z of the rule."""
 
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
@@ -95,8 +92,6 @@ class DcaAlm(Formulation):
     Options: ClassVar[type[FormulationOptions]] = DcaAlmOptions
     has_explicit_form: ClassVar[bool] = True
     absolute: ClassVar[bool] = True
-    remaining: ClassVar[float] = 1e-6
-    """Less would be round-off of α Φ."""
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=not options.projections)
@@ -132,7 +127,7 @@ class DcaAlm(Formulation):
         """
         largest = ca.mmax(ca.diag(self.functions.expressions.mass))
         inertia = self.equations.end.acceleration_by_position * largest
-        factor = ca.fmax(ca.fmin(STEP_PENALTY, MOST_STIFFENING * inertia), STIFFENING * inertia)
+        factor = ca.fmax(ca.fmin(STEP_PENALTY, MOST_STIFFENING * inertia), REDUNDANT_STIFFENING * inertia)
         return self.functions.traced("step_penalty", [factor], into=["penalty"])
 
     def settle(self) -> None:
@@ -155,6 +150,11 @@ class DcaAlm(Formulation):
         functions.integrals[:] = integrals
         functions.rates[:], integral_rates = np.split(self.flow_rates()[0], [len(functions.states)])
         return State.of(functions, integrals, integral_rates.copy())
+
+    @property
+    def step_multipliers(self) -> int:
+        """Number of constraints."""
+        return len(self.functions.rows)
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:

@@ -189,6 +189,11 @@ class Formulation(ABC):
         return len(self.functions.coordinates)
 
     @property
+    def step_multipliers(self) -> int:
+        """Number of multipliers among the unknowns of an implicit step, which `step_coordinates` does not count."""
+        return 0
+
+    @property
     @abstractmethod
     def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
@@ -200,7 +205,7 @@ class Formulation(ABC):
         Counted in operations of straight code; those in loops take about twice the time.
         """
         tangent, evaluation = self.step_functions
-        unknowns = self.step_coordinates + len(self.functions.states)
+        unknowns = self.step_coordinates + len(self.functions.states) + self.step_multipliers
         once = sum(each.function.n_instructions() for each in evaluation) + 2.0 * unknowns**2
         # Without unknowns there may be nothing to evaluate.
         return (tangent.function.n_instructions() + 4.0 * unknowns**3) / max(once, 1.0)

@@ -34,12 +34,18 @@ PENALTY = 1e11
 """Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
 
 MOST_STIFFENING = 1e6
-"""The penalty factor is at most so many times the inertia by 4/h²: beyond, round-off of the sum moves it all."""
+"""The penalty factor is at most so many times the inertia by 4/h²: beyond, the sum's round-off moves light bodies."""
+STIFFENING = 1e4
+"""It is at least so many times that: multipliers converge by the ratio of the two in each iteration …"""
+REDUNDANT_STIFFENING = 100.0
+"""… or so many times where equations are redundant, whose multipliers add up α times the round-off of Φ."""
 
 
-def suitable_penalty(inertia: float, step: float) -> float:
-    """Return the paper's factor, or less where the largest inertia in kg m² or kg is small beside it at a step in s."""
-    return min(PENALTY, MOST_STIFFENING * 4.0 / step**2 * inertia) if inertia > 0.0 else PENALTY
+def suitable_penalty(inertia: float, step: float, redundant: bool) -> float:
+    """Return the paper's factor, or what suits the largest inertia in kg m² or kg at a step in s."""
+    scale = 4.0 / step**2 * inertia
+    least = REDUNDANT_STIFFENING if redundant else STIFFENING
+    return max(min(PENALTY, MOST_STIFFENING * scale), least * scale) if inertia > 0.0 else PENALTY
 
 
 class AugmentedEquations:
@@ -54,12 +60,8 @@ class AugmentedEquations:
 
     Attributes
     ----------
-    estimates
-        λ of the last iteration, shape (m,).
     penalty
         α, shape (1,).
-    moved
-        Whether the unknowns have moved since λ was found, shape (1,).
     end
         ż, z̈ and ẋ at the end of a step.
     """
@@ -67,79 +69,80 @@ class AugmentedEquations:
     def __init__(self, functions: SystemFunctions, rule: Rule) -> None:
         self._functions = functions
         self._given = functions.expressions
-        self._estimates, self.estimates = functions.add_part("estimates", len(functions.rows))
         self._penalty, self.penalty = functions.add_part("penalty", 1)
-        self._moved, self.moved = functions.add_part("moved", 1)
         self.end = StepRates(functions, rule, len(functions.coordinates), len(functions.states))
 
     def _at_end(self) -> dict[str, ca.SX]:
-        """Return z, ż, z̈ and x at the end of a step, and λ as it is there: α Φ is added where these have moved."""
+        """Return z, ż, z̈ and x at the end of a step."""
         end = self.end
-        at_end = {
+        return {
             "coordinates": end.coordinates,
             "velocities": end.velocities,
             "accelerations": end.accelerations,
             "states": end.values,
         }
-        (closure,) = self._given.at([self._given.closure], at_end)
-        at_end["estimates"] = self._estimates + self._moved * self._penalty * closure
-        return at_end | {"multipliers": at_end["estimates"] + self._penalty * closure}
 
     @cached_property
     def residual(self) -> TracedFunction:
-        """(M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ − f) at the end of a step [eq. 39]; writes z, x, ẋ, ż, z̈, λ and α Φ + λ.
+        """(M z̈ − Q + Φ_zᵀ λ, ẋ − f, Φ) at the end of a step [eq. 39]; writes z, x, ẋ, ż and z̈.
 
-        λ is that of the iteration before, and α Φ where it has led [eq. 19].
+        The tangent has α, by which λ follows Φ [eq. 19].
         """
         given, end, at_end = self._given, self.end, self._at_end()
-        balance, rates = given.at([given.balance, given.rates], at_end)
+        balance, rates, closure = given.at([given.balance, given.rates, given.closure], at_end)
         written = {**at_end, "rates": end.rates}
-        results = [ca.vertcat(balance, end.rates - rates), *written.values()]
+        results = [ca.vertcat(balance, end.rates - rates, closure), *written.values()]
         return self._functions.traced("augmented_residual", results, into=written)
 
     @cached_property
     def landing(self) -> TracedFunction:
-        """Nothing but what the residual writes; the multipliers are λ."""
+        """Nothing but what the residual writes."""
         written = {**self._at_end(), "rates": self.end.rates}
-        del written["multipliers"]
         return self._functions.traced("augmented_landing", list(written.values()), into=written)
 
     @cached_property
     def tangent(self) -> TracedFunction:
-        """Derivative of (M z̈ − Q + Φ_zᵀ (α Φ + λ), ẋ by the rule − f) by (z, x); a square matrix.
+        """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the rule − f, Φ) by (z, x, λ), with −1/α beside Φ_z; a square matrix.
 
-        Of Φ_zzᵀ (α Φ + λ) it has Φ_zzᵀ λ alone: an iteration begins where loops are open by the curvature of a step and
-        ends where they are closed to second order, by the springs α Φ_zᵀ Φ_z. The forces α Φ between the two would turn
-        with the bodies, which light ones beside heavy ones, whose inertia α follows, would answer with increments that
-        hardly shrink.
+        An increment of λ is α Φ then [eq. 19] where z comes to by Φ_z. Springs α Φ_zᵀ Φ_z in place of the multipliers
+        come to the same where Φ_z is that of the last evaluation; where it is that of an earlier step, α times what
+        bodies have turned since is what they answer with.
         """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
-        (by_z,) = given.at([by_z], {"multipliers": self._estimates})
-        springs = self._penalty * ca.mtimes(given.closure_jacobian.T, given.closure_jacobian)
-        balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a + springs
+        balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
         by_z, by_v, by_a = (given.derivative(given.rates, part) for part in MOTION)
         rates = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
         by_states, own = (given.derivative(value, "states") for value in (given.balance, given.rates))
-        matrix = end.square(balance, by_states, rates, own)
+        without = end.square(balance, by_states, rates, own)
+        constraints = len(self._functions.rows)
+        jacobian = ca.horzcat(given.closure_jacobian, ca.SX(constraints, by_states.shape[1]))
+        matrix = _bordered(without, jacobian, ca.SX.eye(constraints) / self._penalty)
         return self._functions.traced("augmented_tangent", [matrix], matrices=[0])
 
     @cached_property
     def projection(self) -> TracedFunction:
-        """Matrix, shape (n, n), and right sides, shape (n, 2), for the projected ż and z̈ [eqs. 20 and 21].
+        """Matrix and right sides, shape (n + m, 2), for the projected ż and z̈ with what holds them [eqs. 20 and 21].
 
-        The weight W is the step's tangent by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule, the matrix
-        W + h²/4 α Φ_zᵀ Φ_z: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there.
+        The weight W is the step's tangent by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule, springs in it
+        h²/4 α: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there. The forces of the springs are
+        unknowns too, as those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
         """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
         position = 1.0 / end.acceleration_by_position
         weight = by_a + position * end.velocity_by_position * by_v + position * by_z
-        scaled = position * self._penalty * given.closure_jacobian.T
-        velocities, accelerations = (given.symbol_by_part[part] for part in MOTION[1:])
-        right = [ca.mtimes(weight, velocities), ca.mtimes(weight, accelerations) - ca.mtimes(scaled, given.quadratic)]
-        results = [weight + ca.mtimes(scaled, given.closure_jacobian), ca.horzcat(*right)]
+        jacobian, constraints = given.closure_jacobian, len(self._functions.rows)
+        softness = ca.SX.eye(constraints) / (position * self._penalty)
+        motion = ca.horzcat(*(given.symbol_by_part[part] for part in MOTION[1:]))
+        turns = ca.horzcat(ca.SX.zeros(constraints), -given.quadratic)
+        results = [_bordered(weight, jacobian, softness), ca.vertcat(ca.mtimes(weight, motion), turns)]
         return self._functions.traced("projection", results, matrices=[0, 1])
+
+
+def _bordered(matrix: ca.SX, jacobian: ca.SX, softness: ca.SX) -> ca.SX:
+    """Return the matrix of something that constraints with a softness hold."""
+    return ca.vertcat(ca.horzcat(matrix, jacobian.T), ca.horzcat(jacobian, -softness))
 
 
 class AugmentedProblem(StepProblem):
@@ -148,8 +151,6 @@ class AugmentedProblem(StepProblem):
     def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
         super().__init__(formulation, state, step)
         self._equations = equations
-        equations.estimates[:] = state.multipliers
-        equations.moved[0] = 0.0
         equations.end.begin(
             [state.coordinates, state.states],
             [state.velocities, state.rates],
@@ -157,8 +158,8 @@ class AugmentedProblem(StepProblem):
             self.history.of(state.history, np.arange(len(state.coordinates))),
             step,
         )
-        self._size = len(state.coordinates)
-        self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states])
+        self._size = len(state.coordinates) + len(state.states)
+        self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states, state.multipliers])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,24 +168,28 @@ class AugmentedProblem(StepProblem):
         return tuple(variable.name for variable in (*system.coordinates, *system.states))
 
     def residual(self, unknowns: Floats) -> Floats:
-        """Return (M' z̈ + Φ_zᵀ (α Φ + λ) − Q', ẋ − f) [Jaiswal2021, eq. 39]; sets z, ż, z̈, x and λ."""
-        self._equations.end.unknowns[:] = unknowns
-        (residual, *_) = self._equations.residual()
-        self._equations.moved[0] = 0.0
-        return residual
+        """Return (M' z̈ + Φ_zᵀ λ − Q', ẋ − f, Φ) [Jaiswal2021, eq. 39]; sets z, ż, z̈, x and λ."""
+        self._take(unknowns)
+        return self._equations.residual()[0]
 
     def land(self, unknowns: Floats) -> None:
         """Set z, ż, z̈, x and λ."""
-        self._equations.end.unknowns[:] = unknowns
+        self._take(unknowns)
         self._equations.landing()
 
+    def _take(self, unknowns: Floats) -> None:
+        self._equations.end.unknowns[:] = unknowns[: self._size]
+        self.functions.multipliers[:] = unknowns[self._size :]
+
     def jacobian(self) -> Floats:
-        """Return the derivative by the coordinates and the states."""
+        """Return the derivative by the coordinates, the states and the multipliers."""
         return self._equations.tangent()[0]
 
-    def updated(self) -> None:
-        """Let α Φ be added to the multipliers [Jaiswal2021, eq. 19]."""
-        self._equations.moved[0] = 1.0
+    @property
+    def softness(self) -> Floats:
+        """1/α for the constraints."""
+        multipliers = len(self.guess) - self._size
+        return np.repeat([0.0, 1.0 / float(self._equations.penalty[0])], [self._size, multipliers])
 
 
 class PenaltyProblem(AugmentedProblem):
@@ -193,14 +198,14 @@ class PenaltyProblem(AugmentedProblem):
     def finish(self) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
         functions = self.functions
-        functions.multipliers[:] = self._equations.estimates
         if functions.redundant:
             # What redundant equations hold against each other moves nothing, but would add up as they turn.
             jacobian = functions.closure()[1]
             functions.multipliers[:] = shortest(jacobian, jacobian.T @ functions.multipliers)
         if len(functions.rows):
             matrix, right = self._equations.projection()
-            functions.velocities[:], functions.accelerations[:] = Factors(matrix).solve(right).T
+            motion = Factors(matrix).solve(right)[: len(functions.coordinates)]
+            functions.velocities[:], functions.accelerations[:] = motion.T
         return self._end(None)
 
 
@@ -210,7 +215,7 @@ class PenaltyOptions(FormulationOptions):
     penalty: Annotated[
         float | None,
         Number(
-            f"factor α in N/m and N m/rad, {PENALTY:g} by default, or less where the machine is light beside it",
+            f"factor α in N/m and N m/rad, {PENALTY:g} by default, or what suits a light or heavy machine",
             bounds=POSITIVE,
             called="penalty factor",
             lacking="which has none",
@@ -232,8 +237,6 @@ class Penalty(Formulation):
     has_explicit_form: ClassVar[bool] = False
     accelerates_by_rule: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
-    remaining: ClassVar[float] = 1e-6
-    """Less would be round-off of α Φ."""
     remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:
@@ -254,9 +257,16 @@ class Penalty(Formulation):
         """Make the formulation with a penalty factor that suits the machine, where none is given."""
         assert isinstance(options, PenaltyOptions)
         if options.penalty is None:
-            suitable = suitable_penalty(initialization.largest_inertia, step)
+            loops = cls.loops(initialization, system, options)
+            redundant = loops.rank < len(loops.rows)
+            suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
             options = options.model_copy(update={"penalty": suitable})
         return super().of(initialization, system, tolerances, rule, options, step)
+
+    @property
+    def step_multipliers(self) -> int:
+        """Number of loop equations."""
+        return len(self.functions.rows)
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:

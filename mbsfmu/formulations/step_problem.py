@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats, Overwritten
@@ -30,7 +32,7 @@ class StepProblem(ABC):
     """
 
     guess: Floats
-    """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ."""
+    """Predicted unknowns: z + h ż + h²/2 z̈ and x + h ẋ; behind them multipliers, where a formulation has them so."""
 
     def __init__(self, formulation: Formulation, state: State, step: float) -> None:
         self.functions = functions = formulation.functions
@@ -47,7 +49,7 @@ class StepProblem(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Name of each unknown, for messages."""
+        """Name of each unknown, multipliers apart, for messages."""
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Overwritten:
@@ -57,11 +59,13 @@ class StepProblem(ABC):
     def jacobian(self) -> Overwritten:
         """Return the derivative of the residual at the unknowns it was last called with.
 
-        It is exact where loops are closed.
+        It is exact where loops are closed, but for what makes it regular where they are redundant, `softness`.
         """
 
-    def updated(self) -> None:  # noqa: B027 - most formulations have nothing to do here
-        """Take notice that the unknowns have moved: the next evaluation is behind an increment."""
+    @property
+    def softness(self) -> Floats:
+        """What is taken from the derivative's diagonal, shape of the unknowns."""
+        return np.zeros(len(self.guess))
 
     def land(self, unknowns: Floats) -> None:
         """Set what `finish` needs at the solution, where the residual was not evaluated."""

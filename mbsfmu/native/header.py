@@ -95,6 +95,8 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "DEPENDENT": needs.dependent,
         "STATES": len(system.states),
         "UNKNOWNS": needs.unknowns + len(system.states),
+        "STEP_MULTIPLIERS": simulation.formulation.step_multipliers,
+        "ALL_UNKNOWNS": needs.unknowns + len(system.states) + simulation.formulation.step_multipliers,
         "DISCRETE": len(system.discrete),
         "SAMPLINGS": len(system.samplings),
         "REFERENCES": 4 * system.references,

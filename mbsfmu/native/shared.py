@@ -77,6 +77,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FLOOR": (newton, "FLOOR"),
     "FADING": (newton, "FADING"),
     "FRESH": (newton, "FRESH"),
+    "FAST": (newton, "FAST"),
     "SAME_STEP": (kept_tangent, "SAME_STEP"),
     "LOOP_SMALL": (loop_solver, "SMALL"),
     "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),
@@ -162,9 +163,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "independent_velocities": ("COORDINATES",),
     "independent_accelerations": ("COORDINATES",),
     # penalty and projections
-    "estimates": ("CONSTRAINTS",),
     "penalty": (),
-    "moved": (),
     "correction_numbers": ("CORRECTION_NUMBERS",),
     "violation": ("CONSTRAINTS",),
     # of the start system

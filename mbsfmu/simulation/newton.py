@@ -45,7 +45,10 @@ ROUND_OFF = 1e-10
 """Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
 
 FLOOR = 1e-13
-"""The same where the tangent is one of an earlier step, with which increments may shrink slowly."""
+"""The same where the tangent is one of an earlier step, with which increments may shrink slowly …"""
+
+FAST = 0.1
+"""… unless they shrank by less than this share until then."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,7 @@ class _Iteration:
     def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: KeptTangent | None) -> None:
         self.problem, self._limits, self._method = problem, limits, method
         self.unknowns = problem.guess.copy()
+        self._judged = slice(len(limits.shares))  # multipliers follow the others
         self.count = self.tangents = self.evaluations = 0
         self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
         self.rate = self.unconverged = 0.0
@@ -196,15 +200,14 @@ class _Iteration:
                 return True
             rate = size / before
             ends = self._is_round_off(increment, rate)
-            chord = not self._own and before < np.inf
+            chord = not self._own and before < np.inf and not ends
             if chord:
                 self.rate = max(rate, FADING * self.rate)
-                if not ends and (self._method.most_increments or self._is_dear(rate, size)):
+                if self._method.most_increments or self._is_dear(rate, size):
                     self._refuse(increment, rate)
                     self._renew()
                     continue
             self.unknowns += increment
-            self.problem.updated()
             self.count += 1
             # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
             if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= self._method.remaining):
@@ -230,11 +233,15 @@ class _Iteration:
     def _increment(self) -> tuple[Floats, float]:
         """Return the increment by the present tangent, and the largest part of it by its tolerance."""
         increment = self.inverse @ -self._residual
-        size = float(np.max(np.abs(increment) / self._limits.at(self.unknowns), initial=0.0))
+        size = float(np.max(self._shares(increment), initial=0.0))
         if not np.isfinite(size):
             self.problem.check_loops()
             raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
         return increment, size
+
+    def _shares(self, increment: Floats) -> Floats:
+        """Return the parts of an increment by their tolerances; multipliers have none."""
+        return np.abs(increment[self._judged]) / self._limits.at(self.unknowns[self._judged])
 
     def _left(self, size: float) -> float:
         """Return how far the solution is still off behind an increment, by the tolerances."""
@@ -256,8 +263,14 @@ class _Iteration:
         return evaluations > self._method.renewal + FRESH
 
     def _is_round_off(self, increment: Floats, rate: float) -> bool:
+        """Tell whether increments no longer shrink, and by how little; `self.rate` says how they did until now."""
         slow, share = (STAGNATION, ROUND_OFF) if self.tangents else (SLOW, FLOOR)
-        return rate > slow and bool((np.abs(increment) <= share * self._limits.magnitudes(self.unknowns)).all())
+        if self.count > 1 and self.rate < FAST:
+            share = ROUND_OFF
+        if rate <= slow:
+            return False
+        magnitudes = self._limits.magnitudes(self.unknowns[self._judged])
+        return bool((np.abs(increment[self._judged]) <= share * magnitudes).all())
 
     def _refuse(self, increment: Floats, rate: float) -> None:
         """Give up where one more tangent does not help."""
@@ -265,7 +278,7 @@ class _Iteration:
             raise SimulationError("the tangent of an earlier step leads nowhere")
         if self.tangents < self._method.most_tangents or self._method.most_increments:
             return
-        shares = np.abs(increment) / self._limits.at(self.unknowns)
+        shares = self._shares(increment)
         worst = int(np.argmax(shares))
         slow = "; increments hardly shrink, its tolerance may be too small" if rate > STAGNATION else ""
         raise SimulationError(
@@ -276,10 +289,10 @@ class _Iteration:
     def _forward_difference(self) -> Floats:
         """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
         residual = self._residual.copy()
-        matrix = np.empty((len(self.unknowns), len(self.unknowns)))
+        matrix = np.diag(-self.problem.softness)
         for column, value in enumerate(self.unknowns):
             moved = self.unknowns.copy()
             moved[column] += 1e-8 * max(1e-2, abs(value))
-            matrix[:, column] = (self.problem.residual(moved) - residual) / (moved[column] - value)
+            matrix[:, column] += (self.problem.residual(moved) - residual) / (moved[column] - value)
         self._residual = self.problem.residual(self.unknowns)
         return matrix

@@ -29,10 +29,12 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
         if not signal.startswith(("constraint.", "energy.drift")):
             # Reactions that must vanish are sums of others that do not.
             alike = reactions if signal in reactions else [signal]
-            share = 1e-8 if formulation == "penalty" else 2e-9  # accelerations have its penalty times round-off
-            tolerance = share * max(np.max(np.abs(slow[name])) for name in alike)
+            tolerance = 2e-9 * max(np.max(np.abs(slow[name])) for name in alike)
             np.testing.assert_allclose(fast[signal], slow[signal], atol=tolerance, err_msg=signal)
-    assert_alike(compiled.statistics, interpreted.statistics)
+    if formulation in ("double-step", "dca"):
+        assert compiled.statistics == interpreted.statistics
+    else:  # the last increments of some steps are round-off
+        assert_alike(compiled.statistics, interpreted.statistics)
 
 
 @pytest.mark.parametrize("restart", [True, False])

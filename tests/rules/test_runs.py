@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -45,6 +46,21 @@ def test_second_order_whatever_describes_the_motion(name: str, formulation: str,
     runs = [make().simulation(step=h, **options).run(stop, output_step=stop) for h in steps]
     errors = [abs(run[variable][-1] - reference(name)) for run in runs]
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.25)
+
+
+@pytest.mark.parametrize(
+    ("formulation", "solver"),
+    [
+        case if case == ("penalty", "generalized-alpha") else pytest.param(*case, marks=pytest.mark.slow)
+        for case in product(("penalty", "dca-alm"), ("trapezoidal", *DAMPING[:2]))
+    ],
+)
+def test_errors_follow_the_step_however_small_it_is(formulation: str, solver: str) -> None:
+    """What an iteration leaves counts 2/h and 4/h² times in rates: it would show in the small steps."""
+    steps = 4e-3 * 0.5 ** np.arange(4)
+    made = (slider_crank().simulation(step=h, formulation=formulation, solver=solver, compiled=False) for h in steps)
+    errors = [abs(each.run(0.6, output_step=0.6)["crank.angle"][-1] - reference("crank")) for each in made]
+    np.testing.assert_allclose(np.log2(np.divide(errors[:-1], errors[1:])), 2.0, atol=0.08)
 
 
 @pytest.mark.parametrize("formulation", ["double-step", "penalty", "hdca"])

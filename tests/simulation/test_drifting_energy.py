@@ -58,7 +58,7 @@ def test_other_rules_are_told_as_well(options: dict[str, str], caplog: pytest.Lo
 
 
 def test_a_machine_with_a_step_as_long_as_its_motion_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """The crank of the quick-return, which turns by 0.7 rad, comes to be more than 0.03 rad from where it should be."""
+    """The crank of the quick-return, which turns by 0.7 rad, comes to be more than 0.05 rad from where it should be."""
     coarse = run(built_in("quick-return"), 10.0, step=1.0)
     (sentence,) = told(caplog)
     assert f"comes to {coarse.largest('energy.drift'):.3g} J" in sentence
@@ -66,7 +66,7 @@ def test_a_machine_with_a_step_as_long_as_its_motion_is_told(caplog: pytest.LogC
     fine = built_in("quick-return").simulation(step=2e-3).run(10.0, output_step=1.0)
     assert told(caplog) == []
     assert np.ptp(fine["crank.angle"]) > 0.6
-    assert np.max(np.abs(coarse["crank.angle"][:: len(coarse.time) // 10] - fine["crank.angle"])) > 0.03
+    assert np.max(np.abs(coarse["crank.angle"][:: len(coarse.time) // 10] - fine["crank.angle"])) > 0.05
 
 
 def test_what_to_do_depends_on_what_makes_the_steps() -> None:

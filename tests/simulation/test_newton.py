@@ -71,7 +71,7 @@ def test_heavy_machines_converge_in_absolute_coordinates(times: float) -> None:
         for index in range(20):
             each.step(1e-3 * index, 1e-3)
     assert simulation.statistics.failures == 0
-    assert simulation.statistics.newton_mean < 4.5
+    assert simulation.statistics.tangents <= 5, "a tangent serves for several steps where increments shrink fast"
     moved = abs(other.get("cylinder.length") - heavy("double-step", times).get("cylinder.length"))
     assert moved > 1e-7
     assert simulation.get("cylinder.length") == pytest.approx(other.get("cylinder.length"), abs=0.05 * moved)
@@ -79,7 +79,7 @@ def test_heavy_machines_converge_in_absolute_coordinates(times: float) -> None:
 
 def test_slow_convergence_says_what_may_help(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: with the factor of light machines."""
-    monkeypatch.setattr(dca_alm, "STIFFENING", 0.0)
+    monkeypatch.setattr(dca_alm, "REDUNDANT_STIFFENING", 0.0)
     simulation = heavy("dca-alm", 400.0, compiled=False)
     for index in range(5):
         simulation.step(1e-3 * index, 1e-3)

@@ -275,7 +275,7 @@ def test_three_turns_of_the_house(formulation: str) -> None:
     options: dict[str, Any] = {"stabilisation": 10.0} if formulation == "dca" else {}  # accelerations alone drift
     result = slewing_four_bar().simulation(formulation=formulation, step=1e-3, **options).run(12.0)
     assert result["house.angle"][-1] == pytest.approx(6.0 * pi, abs=1e-3)
-    promised = {"double-step": 1e-12, "penalty": 2e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
+    promised = {"double-step": 1e-12, "penalty": 1e-8, "dca": 1e-4, "hdca": 1e-3, "dca-alm": 1e-12}
     assert result.largest("constraint.position") < promised[formulation]
     assert result.largest("energy.drift") < 5e-4 * np.ptp(result["energy.potential"])
 
@@ -349,9 +349,9 @@ def test_start_angles_that_are_left_out_follow_from_those_that_are_given(left_ou
         assert simulation.get(f"{name}.angle") == pytest.approx(angle, abs=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-4, 0.01, 0.1])
-def test_small_linkages_move_as_large_ones(size: float) -> None:
-    """Of the same density, gravity in proportion: penalty forces must not outweigh light bodies by all digits."""
+@pytest.mark.parametrize("size", [1e-4, 0.01, 0.1, 30.0, 100.0])
+def test_linkages_of_any_size_move_alike(size: float) -> None:
+    """Of the same density, gravity in proportion: penalty forces suit light bodies and heavy ones."""
     data = bennett().to_dict()
     mechanism = data["systems"]["mechanism"]
     mechanism["gravity"] = [size * each for each in mechanism["gravity"]]

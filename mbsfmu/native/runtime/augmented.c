@@ -1,7 +1,7 @@
 /* An implicit step in all coordinates with penalty forces and projections [Jaiswal2021, eqs. 36 and 39]. */
 
 typedef struct {
-    double guess[ROOM(UNKNOWNS)];
+    double guess[ROOM(ALL_UNKNOWNS)];
     int dependent[ROOM(COORDINATES)];
 } Problem;
 
@@ -27,31 +27,31 @@ static void begin(Instance *instance, Problem *problem, double step) {
         parts->begin_rates[COORDINATES + i] = state->rates[i];
         problem->guess[COORDINATES + i] = state->states[i] + step * state->rates[i];
     }
-    memcpy(parts->estimates, state->multipliers, sizeof(double) * CONSTRAINTS);
+    COPY(problem->guess + UNKNOWNS, state->multipliers, STEP_MULTIPLIERS);
     COPY(parts->begin_history, state->history, STEP_HISTORY);
     *parts->step = step;
-    *parts->moved = 0.0;
     set_penalty(instance);
 }
 
-/* (M' z'' + Phi_z^T (alpha Phi + lambda) - Q', x' - f) [eq. 39]. */
+static void take(const Parts *parts, const double *unknowns) {
+    COPY(parts->unknowns, unknowns, UNKNOWNS);
+    COPY(parts->multipliers, unknowns + UNKNOWNS, STEP_MULTIPLIERS);
+}
+
+/* (M' z'' + Phi_z^T lambda - Q', x' - f, Phi) [eq. 39]. */
 static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
     (void)problem;
-    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
+    take(&instance->parts, unknowns);
     augmented_residual(&instance->parts, residual);
-    *instance->parts.moved = 0.0;
     return 1;
 }
 
 static void tangent(Instance *instance, double *matrix) { augmented_tangent(&instance->parts, matrix); }
 
-/* Let alpha Phi be added to the multipliers in the next evaluation [eq. 19]. */
-static void updated(Instance *instance) { *instance->parts.moved = 1.0; }
-
 /* Bring positions, rates and multipliers to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {
     (void)problem;
-    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
+    take(&instance->parts, unknowns);
     augmented_landing(&instance->parts);
     return 1;
 }

@@ -110,8 +110,6 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
 
 static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
 
-static void updated(Instance *instance) { (void)instance; }
-
 /* Bring positions, velocities or momenta, and states to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {
     const Parts *parts = &instance->parts;

@@ -2,8 +2,8 @@
  * mbsfmu/simulation/newton.py says how. */
 
 typedef struct {
-    double unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
-    double made[ROOM(UNKNOWNS * UNKNOWNS)];
+    double unknowns[ROOM(ALL_UNKNOWNS)], residual[ROOM(ALL_UNKNOWNS)], increment[ROOM(ALL_UNKNOWNS)];
+    double made[ROOM(TANGENT)];
     const double *inverse;              /* of the tangent that was used last, row by row */
     int count, tangents, evaluations;   /* increments, tangents and evaluations of the residual until now */
     double rate;                        /* by which increments by it shrink; 0 where that is not known yet */
@@ -25,11 +25,13 @@ static double size_of(const double *unknowns, const double *increment) {
     return size;
 }
 
-static int is_round_off(const double *unknowns, const double *increment, double rate, int tangents) {
-    const double share = tangents > 0 ? ROUNDED : FLOOR;
-    if (!(rate > (tangents > 0 ? STAGNATING : SLOW))) return 0;
+/* Whether increments no longer shrink, and by how little; the iteration's rate says how they did until now. */
+static int is_round_off(const Iteration *iteration, double rate) {
+    const int fast = iteration->count > 1 && iteration->rate < FAST;
+    const double share = iteration->tangents > 0 || fast ? ROUNDED : FLOOR;
+    if (!(rate > (iteration->tangents > 0 ? STAGNATING : SLOW))) return 0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        if (!(fabs(increment[i]) <= share * magnitude_of(unknowns, i))) return 0;
+        if (!(fabs(iteration->increment[i]) <= share * magnitude_of(iteration->unknowns, i))) return 0;
     }
     return 1;
 }
@@ -57,10 +59,10 @@ static int evaluate_here(Instance *instance, Problem *problem, Iteration *iterat
 
 /* Make the tangent where the iteration is, and its inverse. */
 static int renew(Instance *instance, Iteration *iteration) {
-    double matrix[ROOM(UNKNOWNS * UNKNOWNS)], column[ROOM(UNKNOWNS)];
-    int pivots[ROOM(UNKNOWNS)];
+    double matrix[ROOM(TANGENT)], column[ROOM(ALL_UNKNOWNS)];
+    int pivots[ROOM(ALL_UNKNOWNS)];
     tangent(instance, matrix);
-    if (!invert(UNKNOWNS, matrix, iteration->made, column, pivots)) {
+    if (!invert(ALL_UNKNOWNS, matrix, iteration->made, column, pivots)) {
         return fail(instance, "the equations of the step are singular in iteration %d", iteration->count + 1);
     }
     iteration->inverse = iteration->made;
@@ -101,12 +103,12 @@ static int can_renew(Instance *instance, const Iteration *iteration, double rate
 static int iterate_step(Instance *instance, Problem *problem, Iteration *iteration) {
     double *const unknowns = iteration->unknowns, *const increment = iteration->increment;
     double before = HUGE_VAL;
-    memcpy(unknowns, problem->guess, sizeof(double) * UNKNOWNS);
+    memcpy(unknowns, problem->guess, sizeof(double) * ALL_UNKNOWNS);
     if (!evaluate_here(instance, problem, iteration)) return 0;
     if (iteration->own && !renew(instance, iteration)) return 0;
     for (;;) {
-        multiply(UNKNOWNS, iteration->inverse, iteration->residual, increment);
-        for (int i = 0; i < UNKNOWNS; i++) increment[i] = -increment[i];
+        multiply(ALL_UNKNOWNS, iteration->inverse, iteration->residual, increment);
+        for (int i = 0; i < ALL_UNKNOWNS; i++) increment[i] = -increment[i];
         const double size = size_of(unknowns, increment), rate = size / before;
         if (!(size - size == 0.0)) {
             return loops_hold(instance)
@@ -118,17 +120,16 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
             iteration->unconverged = size <= REMAINING ? 0.0 : size;
             return 1;
         }
-        const int ends = is_round_off(unknowns, increment, rate, iteration->tangents);
-        const int own = iteration->own, chord = !own && before < HUGE_VAL;
+        const int ends = is_round_off(iteration, rate);
+        const int own = iteration->own, chord = !own && before < HUGE_VAL && !ends;
         if (chord) {
             iteration->rate = larger(rate, FADING * iteration->rate);
-            if (!ends && (MOST_INCREMENTS > 0 || is_dear(iteration, rate, size))) {
+            if (MOST_INCREMENTS > 0 || is_dear(iteration, rate, size)) {
                 if (!can_renew(instance, iteration, rate) || !renew(instance, iteration)) return 0;
                 continue;
             }
         }
-        for (int i = 0; i < UNKNOWNS; i++) unknowns[i] += increment[i];
-        updated(instance);
+        for (int i = 0; i < ALL_UNKNOWNS; i++) unknowns[i] += increment[i];
         iteration->count++;
         if (ends || (own && size <= 1.0) || (chord && left_behind(iteration, size) <= REMAINING)) return 1;
         before = size;
@@ -154,7 +155,7 @@ static void keep_tangent(State *state, double step, const Iteration *iteration) 
     double *const use = state->tangent_use;
     const double spent = iteration->spent;
     if (iteration->tangents > 0) {
-        COPY(state->tangent, iteration->made, UNKNOWNS * UNKNOWNS);
+        COPY(state->tangent, iteration->made, TANGENT);
         use[0] = step;
         use[1] = HISTORY > 0 ? state->history[0] : 0.0;
         use[2] = 1.0;

@@ -8,19 +8,18 @@ static void set_penalty(Instance *instance) { (void)instance; }
 /* Project velocities and accelerations onto the constraints [eqs. 20 and 21]. */
 static int finish(Instance *instance, Problem *problem) {
     const Parts *parts = &instance->parts;
-    double matrix[ROOM(COORDINATES * COORDINATES)], right[ROOM(2 * COORDINATES)];
-    int pivots[ROOM(COORDINATES)];
+    double matrix[ROOM(SADDLE * SADDLE)], right[ROOM(2 * SADDLE)];
+    int pivots[ROOM(SADDLE)];
     (void)problem;
-    memcpy(parts->multipliers, parts->estimates, sizeof(double) * CONSTRAINTS);
     if (CONSTRAINTS == 0) return 1;
     /* What redundant equations hold against each other moves nothing, but would add up as they turn. */
     if (REDUNDANT) shorten(parts, parts->multipliers);
     projection(parts, matrix, right);
-    if (!factorize(COORDINATES, matrix, pivots)) return fail(instance, "the projection is singular");
-    substitute(COORDINATES, matrix, pivots, right);
-    substitute(COORDINATES, matrix, pivots, right + COORDINATES);
-    memcpy(parts->velocities, right, sizeof(double) * COORDINATES);
-    memcpy(parts->accelerations, right + COORDINATES, sizeof(double) * COORDINATES);
+    if (!factorize(SADDLE, matrix, pivots)) return fail(instance, "the projection is singular");
+    substitute(SADDLE, matrix, pivots, right);
+    substitute(SADDLE, matrix, pivots, right + SADDLE);
+    COPY(parts->velocities, right, COORDINATES);
+    COPY(parts->accelerations, right + SADDLE, COORDINATES);
     return 1;
 }
 

@@ -83,8 +83,6 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
 
 static void tangent(Instance *instance, double *matrix) { reduced_tangent(&instance->parts, matrix); }
 
-static void updated(Instance *instance) { (void)instance; }
-
 /* Bring the motion to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {
     double residual[ROOM(UNKNOWNS)];

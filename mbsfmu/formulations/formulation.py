@@ -169,6 +169,7 @@ class Formulation(ABC):
         return Limits(
             np.repeat(shares, [coordinates, len(self.state_nominals)]),
             np.concatenate([np.ones(coordinates), self.state_nominals]),
+            len(self.state_nominals),
         )
 
     @property

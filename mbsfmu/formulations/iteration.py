@@ -40,10 +40,13 @@ class Limits:
         Tolerance as a share of the magnitude, shape (u,).
     nominal
         Least magnitudes, shape (u,).
+    states
+        How many of the unknowns, the last ones, are states.
     """
 
     shares: Floats
     nominal: Floats
+    states: int = 0
 
     def magnitudes(self, unknowns: Floats) -> Floats:
         """Return the magnitudes of the unknowns, their nominal values at least."""

@@ -78,6 +78,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FADING": (newton, "FADING"),
     "FRESH": (newton, "FRESH"),
     "FAST": (newton, "FAST"),
+    "LIGHT": (newton, "LIGHT"),
     "SAME_STEP": (kept_tangent, "SAME_STEP"),
     "LOOP_SMALL": (loop_solver, "SMALL"),
     "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),

@@ -51,6 +51,11 @@ FAST = 0.1
 """… unless they shrank by less than this share until then."""
 
 
+LIGHT = 1e-2
+"""How much states count where it is decided whether what is left is negligible. It does not add up over steps as in
+positions, whose round-off moves a stiff pressure by more than that share of its tolerance."""
+
+
 @dataclass(frozen=True)
 class Method:
     """How increments are found.
@@ -179,6 +184,7 @@ class _Iteration:
         self.problem, self._limits, self._method = problem, limits, method
         self.unknowns = problem.guess.copy()
         self._judged = slice(len(limits.shares))  # multipliers follow the others
+        self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
         self.count = self.tangents = self.evaluations = 0
         self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
         self.rate = self.unconverged = 0.0
@@ -192,8 +198,8 @@ class _Iteration:
         if self._own:
             self._renew()
         while True:
-            increment, size = self._increment()
-            if size <= self._method.remaining:
+            increment, size, counted = self._increment()
+            if counted <= self._method.remaining:
                 return True
             if self.count == self._method.most_increments:
                 self.unconverged = size
@@ -203,14 +209,14 @@ class _Iteration:
             chord = not self._own and before < np.inf and not ends
             if chord:
                 self.rate = max(rate, FADING * self.rate)
-                if self._method.most_increments or self._is_dear(rate, size):
+                if self._method.most_increments or self._is_dear(rate, size, counted):
                     self._refuse(increment, rate)
                     self._renew()
                     continue
             self.unknowns += increment
             self.count += 1
             # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
-            if ends or (self._own and size <= 1.0) or (chord and self._left(size) <= self._method.remaining):
+            if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= self._method.remaining):
                 return False
             before, self._own = size, False
             self._evaluate()
@@ -230,24 +236,25 @@ class _Iteration:
         self.tangents += 1
         self._own = True
 
-    def _increment(self) -> tuple[Floats, float]:
-        """Return the increment by the present tangent, and the largest part of it by its tolerance."""
+    def _increment(self) -> tuple[Floats, float, float]:
+        """Return the increment by the present tangent, its largest part by its tolerance, and what that counts."""
         increment = self.inverse @ -self._residual
-        size = float(np.max(self._shares(increment), initial=0.0))
+        shares = self._shares(increment)
+        size = float(np.max(shares, initial=0.0))
         if not np.isfinite(size):
             self.problem.check_loops()
             raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
-        return increment, size
+        return increment, size, float(np.max(self._weights * shares, initial=0.0))
 
     def _shares(self, increment: Floats) -> Floats:
         """Return the parts of an increment by their tolerances; multipliers have none."""
         return np.abs(increment[self._judged]) / self._limits.at(self.unknowns[self._judged])
 
-    def _left(self, size: float) -> float:
+    def _left(self, counted: float) -> float:
         """Return how far the solution is still off behind an increment, by the tolerances."""
-        return self.rate / (1.0 - self.rate) * size if self.rate < 1.0 else np.inf
+        return self.rate / (1.0 - self.rate) * counted if self.rate < 1.0 else np.inf
 
-    def _is_dear(self, rate: float, size: float) -> bool:
+    def _is_dear(self, rate: float, size: float, counted: float) -> bool:
         """Tell whether to go on with the present tangent takes longer than with a new one.
 
         The first ratio says little where increments are small: multipliers come to what they are between the two.
@@ -256,7 +263,7 @@ class _Iteration:
             return False
         if self.rate >= SLOW:
             return True
-        evaluations, left = 0, self._left(size)
+        evaluations, left = 0, self._left(counted)
         while left > self._method.remaining:
             left *= self.rate
             evaluations += 1

@@ -15,12 +15,14 @@ typedef struct {
 
 static inline double magnitude_of(const double *unknowns, int i) { return larger(unknown_nominals[i], fabs(unknowns[i])); }
 
-/* The largest part of the increment by its tolerance; not finite where one is not. */
-static double size_of(const double *unknowns, const double *increment) {
+/* The largest part of the increment by its tolerance; not finite where one is not. Writes what that counts. */
+static double size_of(const double *unknowns, const double *increment, double *counted) {
     double size = 0.0;
+    *counted = 0.0;
     for (int i = 0; i < UNKNOWNS; i++) {
         const double share = fabs(increment[i]) / (unknown_tolerances[i] * magnitude_of(unknowns, i));
         if (!(share <= size)) size = share;
+        *counted = larger(i < UNKNOWNS - STATES ? share : LIGHT * share, *counted);
     }
     return size;
 }
@@ -73,16 +75,16 @@ static int renew(Instance *instance, Iteration *iteration) {
 }
 
 /* How far the solution is still off behind an increment, by the tolerances. */
-static double left_behind(const Iteration *iteration, double size) {
-    return iteration->rate < 1.0 ? iteration->rate / (1.0 - iteration->rate) * size : HUGE_VAL;
+static double left_behind(const Iteration *iteration, double counted) {
+    return iteration->rate < 1.0 ? iteration->rate / (1.0 - iteration->rate) * counted : HUGE_VAL;
 }
 
 /* Whether to go on with the present tangent takes longer than with a new one. */
-static int is_dear(const Iteration *iteration, double rate, double size) {
+static int is_dear(const Iteration *iteration, double rate, double size, double counted) {
     int evaluations = 0;
     if (iteration->count == 1 && size <= 1.0 && rate < 1.0) return 0;
     if (iteration->rate >= SLOW) return 1;
-    for (double left = left_behind(iteration, size); left > REMAINING; left *= iteration->rate) evaluations++;
+    for (double left = left_behind(iteration, counted); left > REMAINING; left *= iteration->rate) evaluations++;
     return evaluations > RENEWAL_COST + FRESH;
 }
 
@@ -109,29 +111,30 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
     for (;;) {
         multiply(ALL_UNKNOWNS, iteration->inverse, iteration->residual, increment);
         for (int i = 0; i < ALL_UNKNOWNS; i++) increment[i] = -increment[i];
-        const double size = size_of(unknowns, increment), rate = size / before;
+        double counted;
+        const double size = size_of(unknowns, increment, &counted), rate = size / before;
         if (!(size - size == 0.0)) {
             return loops_hold(instance)
                 && fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
         }
         const int spent = MOST_INCREMENTS > 0 && iteration->count == MOST_INCREMENTS;
-        iteration->evaluated = size <= REMAINING || spent;
+        iteration->evaluated = counted <= REMAINING || spent;
         if (iteration->evaluated) {
-            iteration->unconverged = size <= REMAINING ? 0.0 : size;
+            iteration->unconverged = counted <= REMAINING ? 0.0 : size;
             return 1;
         }
         const int ends = is_round_off(iteration, rate);
         const int own = iteration->own, chord = !own && before < HUGE_VAL && !ends;
         if (chord) {
             iteration->rate = larger(rate, FADING * iteration->rate);
-            if (MOST_INCREMENTS > 0 || is_dear(iteration, rate, size)) {
+            if (MOST_INCREMENTS > 0 || is_dear(iteration, rate, size, counted)) {
                 if (!can_renew(instance, iteration, rate) || !renew(instance, iteration)) return 0;
                 continue;
             }
         }
         for (int i = 0; i < ALL_UNKNOWNS; i++) unknowns[i] += increment[i];
         iteration->count++;
-        if (ends || (own && size <= 1.0) || (chord && left_behind(iteration, size) <= REMAINING)) return 1;
+        if (ends || (own && size <= 1.0) || (chord && left_behind(iteration, counted) <= REMAINING)) return 1;
         before = size;
         iteration->own = 0;
         if (!evaluate_here(instance, problem, iteration)) return 0;

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from hydraulics.component import Component, Flow, Stage
+from hydraulics.component import Stage
 from hydraulics.flow import rated_orifice_flow
 from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
 from hydraulics.parameters import Parameter
+from hydraulics.passage import Passage
 from hydraulics.quantity import Quantity
 
 LAMINAR_PRESSURE = 1e4
@@ -29,7 +30,7 @@ RatedDrop = Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow
 """The type of a field: the pressure drop of that flow."""
 
 
-class PoppetValve(Component, abstract=True):
+class PoppetValve(Passage, abstract=True):
     """A valve that lets oil through between two nodes as far as pressures lift its poppet off the seat.
 
     The lift balances the spring (`hydraulics.opening`), at once or as a lag of first order; the flow is that of an
@@ -39,8 +40,6 @@ class PoppetValve(Component, abstract=True):
 
     Attributes
     ----------
-    ends
-        Its ports; flow from the first to the second counts as positive.
     rated_flow
         Flow in m³/s when open, at the rated pressure drop.
     time_constant
@@ -50,7 +49,6 @@ class PoppetValve(Component, abstract=True):
     """
 
     stage: ClassVar[Stage] = Stage.CONTROL
-    ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
     rated_flow: RatedFlow
     time_constant: Annotated[
         OptionalPositive, Parameter("s", "time constant of the poppet", tunable=True, usual=(1e-6, 10.0))
@@ -77,13 +75,7 @@ class PoppetValve(Component, abstract=True):
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return the flow, and the lift where it is no state."""
-        origin, target = self.ends
-        flow = Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream")
-        return (flow, _LIFT) if self.time_constant is None else (flow,)
-
-    def flows(self, now: Moment) -> Iterable[Flow]:
-        """Return the flow through it."""
-        return (Flow(self.flow(now), *self.ends),)
+        return (*super().outputs(), _LIFT) if self.time_constant is None else super().outputs()
 
     def rates(self, now: Moment) -> Mapping[str, Array]:
         """Return the rate of the lift."""
@@ -91,17 +83,12 @@ class PoppetValve(Component, abstract=True):
 
     def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
         """Return the flow, and the lift where it is no state."""
-        outputs = {"flow": self.flow(now)}
+        outputs = super().evaluate_outputs(now)
         return outputs if "time_constant" in now else {**outputs, "lift": self._balance(now)}
 
     def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
         """Return the lift that the pressures at the start give."""
         return {"lift": self._balance(now)} if "time_constant" in now else {}
-
-    def drop(self, now: Moment) -> Array:
-        """Return the pressure drop from its first end to its second in Pa."""
-        origin, target = self.ends
-        return now.pressure(origin) - now.pressure(target)
 
     def flow(self, now: Moment) -> Array:
         """Return the flow past the poppet in m³/s."""

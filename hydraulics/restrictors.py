@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from hydraulics.component import Component, Flow, Port
+from hydraulics.component import Port
 from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
+from hydraulics.passage import Passage
 from hydraulics.quantity import Quantity
 
 
-class LaminarRestrictor(Component, abstract=True):
+class LaminarRestrictor(Passage, abstract=True):
     """What lets a flow through in proportion to the pressure drop.
 
     Attributes
@@ -45,23 +46,18 @@ class LaminarRestrictor(Component, abstract=True):
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return its flow and the Reynolds number."""
-        return (
-            Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),
-            Quantity("reynolds", "1", description="Reynolds number, which laminar flow keeps below some 2000"),
-        )
-
-    def flows(self, now: Moment) -> Iterable[Flow]:
-        """Return the flow through it."""
-        return (Flow(self._flow(now), "inlet", "outlet"),)
+        reynolds = Quantity("reynolds", "1", description="Reynolds number, which laminar flow keeps below some 2000")
+        return (*super().outputs(), reynolds)
 
     def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
         """Return the flow, and the Reynolds number of its hydraulic diameter, Re = 4 ρ |Q| / (μ × perimeter)."""
-        flow = self._flow(now)
+        flow = self.flow(now)
         reynolds = 4.0 * now.oil.density * np.abs(flow) / (now["viscosity"] * self.wetted_perimeter(now))
         return {"flow": flow, "reynolds": reynolds}
 
-    def _flow(self, now: Moment) -> Array:
-        return self.conductance(now) * (now.pressure("inlet") - now.pressure("outlet"))
+    def flow(self, now: Moment) -> Array:
+        """Return the flow through it in m³/s."""
+        return self.conductance(now) * self.drop(now)
 
 
 class Capillary(LaminarRestrictor):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from hydraulics.component import Component, Flow, Port
+from hydraulics.component import Port
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
 from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
 from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from hydraulics.passage import Passage
 
 
-class Throttle(Component):
+class Throttle(Passage):
     """A sharp-edged orifice between two nodes [Jaiswal2021, eqs. 24 and 25].
 
     Attributes
@@ -37,18 +36,7 @@ class Throttle(Component):
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
     ] = LAMINAR_PRESSURE
 
-    def outputs(self) -> tuple[Quantity, ...]:
-        """Return its flow."""
-        return (Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),)
-
-    def flows(self, now: Moment) -> Iterable[Flow]:
-        """Return the flow through it."""
-        return (Flow(self._flow(now), "inlet", "outlet"),)
-
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
-        """Return the flow through it."""
-        return {"flow": self._flow(now)}
-
-    def _flow(self, now: Moment) -> Array:
+    def flow(self, now: Moment) -> Array:
+        """Return the flow through it in m³/s."""
         coefficient = throttle_coefficient(now["discharge_coefficient"], now["orifice_diameter"], now.oil.density)
-        return orifice_flow(coefficient, now.pressure("inlet") - now.pressure("outlet"), now["laminar_pressure"])
+        return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

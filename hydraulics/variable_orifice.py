@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Literal
 
-from hydraulics.component import Component, Flow, Port, Stage
+from hydraulics.component import Port, Stage
 from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
 from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import Points, interpolated
 from hydraulics.parameters import Parameter
+from hydraulics.passage import Passage
 from hydraulics.quantity import Quantity
 
 
-class VariableOrifice(Component):
+class VariableOrifice(Passage):
     """A sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
 
     Attributes
@@ -46,19 +46,8 @@ class VariableOrifice(Component):
         """Return the command."""
         return (Quantity("command", "1", 0.0, description="command, by which the table gives the area"),)
 
-    def outputs(self) -> tuple[Quantity, ...]:
-        """Return its flow."""
-        return (Quantity("flow", "m3/s", description="flow from inlet to outlet, by the volume upstream"),)
-
-    def flows(self, now: Moment) -> Iterable[Flow]:
-        """Return the flow through it."""
-        return (Flow(self._flow(now), "inlet", "outlet"),)
-
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
-        """Return the flow through it."""
-        return {"flow": self._flow(now)}
-
-    def _flow(self, now: Moment) -> Array:
+    def flow(self, now: Moment) -> Array:
+        """Return the flow through it in m³/s."""
         area = now["area"] * interpolated(now["command"], self.points)
         coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)
-        return orifice_flow(coefficient, now.pressure("inlet") - now.pressure("outlet"), now["laminar_pressure"])
+        return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

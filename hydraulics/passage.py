@@ -1,0 +1,46 @@
+"""The base of components that let oil through between two nodes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from hydraulics.component import Component, Flow
+from hydraulics.fluid import Array
+from hydraulics.moment import Moment
+from hydraulics.quantity import Quantity
+
+
+class Passage(Component, abstract=True):
+    """One flow between two ports, which it tells.
+
+    Attributes
+    ----------
+    ends
+        Its ports; flow from the first to the second counts as positive.
+    """
+
+    ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
+
+    @abstractmethod
+    def flow(self, now: Moment) -> Array:
+        """Return the flow through it in m³/s, by the volume upstream."""
+
+    def drop(self, now: Moment) -> Array:
+        """Return the pressure drop from its first end to its second in Pa."""
+        origin, target = self.ends
+        return now.pressure(origin) - now.pressure(target)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return its flow."""
+        origin, target = self.ends
+        return (Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream"),)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow through it."""
+        return (Flow(self.flow(now), *self.ends),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow through it."""
+        return {"flow": self.flow(now)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from mbsfmu import CoupledModel, InputError, SimulationError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.system import starts
 from mbsfmu.native import traced_code
+from mbsfmu.native.model_code import UNIT, unit_sources
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 BLOCKS = [str(Path(__file__).parent / "looping.py")]
@@ -207,6 +210,14 @@ def test_long_functions_with_loops_are_cut_into_pieces(monkeypatch: pytest.Monke
     cut = braked_model().simulation(solver="rk4").run(0.05)
     np.testing.assert_array_equal(cut["force"], whole["force"])
     np.testing.assert_array_equal(cut["slider.displacement"], whole["slider.displacement"])
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_its_sources_compile_without_warnings(tmp_path: Path) -> None:
+    for file, text in unit_sources(braked("hdca"), "{guid}").items():
+        (tmp_path / file).write_text(text)
+    flags = ("-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-Wvla", "-fPIC", "-c")
+    subprocess.run(["gcc", *flags, *UNIT], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("backend", [pytest.param("native", marks=needs_compiler), "python"])

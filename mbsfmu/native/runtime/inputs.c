@@ -34,6 +34,8 @@ static double signal_value(const Signal *signal, double time, double passed) {
     return slope * (time - times[come - 1]) + values[come - 1];
 }
 
+#if SOLVER == ROSENBROCK
+
 /* The derivative of a signal by time. */
 static double signal_slope(const Signal *signal, double time, double passed) {
     const double *times = signal->times, *values = signal->values;
@@ -48,6 +50,8 @@ static double signal_slope(const Signal *signal, double time, double passed) {
     return (values[come] - values[come - 1]) / (times[come] - times[come - 1]);
 }
 
+#endif
+
 static void inputs_at(const Instance *instance, double time, double *values) {
     const State *state = &instance->state;
     for (int i = 0; i < INPUTS; i++) values[i] = state->inputs[i] + state->slopes[i] * (time - state->slope_time);
@@ -56,6 +60,8 @@ static void inputs_at(const Instance *instance, double time, double *values) {
         if (!state->held[signal->input]) values[signal->input] = signal_value(signal, time, state->passed);
     }
 }
+
+#if SOLVER == ROSENBROCK
 
 /* The derivatives of the inputs by time. */
 static void input_slopes_at(const Instance *instance, double time, double *slopes) {
@@ -66,6 +72,8 @@ static void input_slopes_at(const Instance *instance, double time, double *slope
         if (!state->held[signal->input]) slopes[signal->input] = signal_slope(signal, time, state->passed);
     }
 }
+
+#endif
 
 static double next_event(const Instance *instance, double begin, double end, double otherwise) {
     double next = otherwise;

@@ -42,9 +42,9 @@ DOUBLE: dict[str, Any] = {**COMMON, "rod": "B", "rod_diameter": ROD}
 CUSHION: dict[str, Any] = {"cushion_length": 0.05, "cushion_orifice_diameter": 4e-3}
 
 
-def circuit(cylinder: Component, volume: float = 1e-3, **starts: Any) -> Circuit:
+def circuit(cylinder: Component, volume: float = 1e-3, oil: Oil = AIRLESS, **starts: Any) -> Circuit:
     volumes = (Volume(name=f"at_{node}", node=node, volume=volume) for node in starts)
-    return Circuit(oil=AIRLESS, components=(cylinder, *volumes), initial_pressures=starts)
+    return Circuit(oil=oil, components=(cylinder, *volumes), initial_pressures=starts)
 
 
 def lifted(made: Circuit, length: float, velocity: float = 0.0, gravity: float = GRAVITY) -> CoupledModel:

@@ -253,8 +253,22 @@ def test_wrong_data_are_refused(fields: dict[str, Any], sentence: str) -> None:
     assert str(caught.value) == sentence
 
 
+def test_a_motor_to_a_tank_is_balanced_by_its_other_port() -> None:
+    motor = Motor(name="motor", a="P", b="T", displacement=MOTOR, drain="T", drain_leakage=1e-12, initial_load=50.0)
+    line = Volume(name="line", node="P", volume=1e-3)
+    start = Bench(circuit(motor, line, P=balanced("motor"))).start()
+    assert start["P.pressure"] == pytest.approx(LOW + 50.0 / MOTOR)
+
+
 def test_what_balances_nothing_is_refused() -> None:
     line = Volume(name="line", node="P", volume=1e-3)
+    motor = Motor(name="motor", a="P", b="T", displacement=MOTOR)
+    feed = Pump(name="feed", inlet="C", outlet="P", displacement=PUMP)
+    suction = Volume(name="suction", node="C", volume=1e-3)
+    with pytest.raises(DataError, match=r"node 'C' is to balance motor 'motor', but no line joins it"):
+        circuit(motor, feed, line, suction, P=balanced("motor"), C=balanced("motor"))
+    with pytest.raises(DataError, match=r"to balance motor 'motor', one of its nodes 'P' and 'T' must have a number"):
+        circuit(motor, feed, line, suction, P=1e6, C=balanced("motor"))
     with pytest.raises(DataError, match=r"is to balance 'pump', which is no actuator; actuators are none$"):
         circuit(Pump(name="pump", inlet="T", outlet="P", displacement=PUMP, speed=1.0), line, P=balanced("pump"))
     with pytest.raises(DataError, match=r"^pump 'pump' has no load that the pressure at outlet could balance$"):

@@ -1,5 +1,6 @@
 """Lumped-fluid hydraulics: components joined at nodes, and the equations of the circuit."""
 
+from hydraulics.accumulator import Accumulator
 from hydraulics.check_valve import CheckValve, PilotCheckValve, ShuttleValve
 from hydraulics.circuit import Balanced, Circuit, balanced
 from hydraulics.component import (
@@ -27,6 +28,8 @@ from hydraulics.energy import CircuitEnergies
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
+from hydraulics.inputs import FlowSource, PressureInput
+from hydraulics.line import Line
 from hydraulics.moment import Moment
 from hydraulics.motors import InertialMotor, Motor
 from hydraulics.parameters import Parameter
@@ -35,6 +38,7 @@ from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePum
 from hydraulics.quantity import Quantity
 from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
+from hydraulics.sensors import FlowSensor, PressureSensor
 from hydraulics.single_acting_cylinder import SingleActingCylinder
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
@@ -42,6 +46,7 @@ from hydraulics.variable_orifice import VariableOrifice
 from hydraulics.volumes import Hose, Volume
 
 __all__ = [
+    "Accumulator",
     "Actuator",
     "AnnularGap",
     "Array",
@@ -61,9 +66,12 @@ __all__ = [
     "Edge",
     "FilledPort",
     "Flow",
+    "FlowSensor",
+    "FlowSource",
     "HeldPort",
     "Hose",
     "InertialMotor",
+    "Line",
     "LoadSensingPump",
     "Moment",
     "Motor",
@@ -77,6 +85,8 @@ __all__ = [
     "PilotCheckValve",
     "Port",
     "Positive",
+    "PressureInput",
+    "PressureSensor",
     "PressureSource",
     "ProportionalValve",
     "Pump",

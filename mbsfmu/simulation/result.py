@@ -68,6 +68,20 @@ class Result(Trajectory):
             return None
         return min(float(np.min(values)) for values in found), max(float(np.max(values)) for values in found)
 
+    def _machine_drift(self) -> float | None:
+        """Return the largest drift of the energy of mechanisms and circuits together; None where there is no such two.
+
+        What a circuit delivers the mechanism that it moves takes in as work, so that this is no part of the sum.
+        """
+        named = {
+            kind: [name for name in self.names if name == kind or name.endswith(f".{kind}")]
+            for kind in ("energy.drift", "hydraulic_energy.drift")
+        }
+        if not all(named.values()):
+            return None
+        drifts = [self[name] for names in named.values() for name in names]
+        return float(np.max(np.abs(np.sum(drifts, axis=0))))
+
     def summary(self) -> dict[str, Any]:
         """Return what `simulate --json` writes."""
         least_work, greatest_work = self.bounds("energy.work") or (None, None)
@@ -82,6 +96,8 @@ class Result(Trajectory):
             "newton_mean": self.statistics.newton_mean,
             "unconverged_max": self.largest("solver.unconverged_max"),
             "energy_drift_max": self.largest("energy.drift"),
+            "hydraulic_energy_drift_max": self.largest("hydraulic_energy.drift"),
+            "machine_energy_drift_max": self._machine_drift(),
             "actuator_work_max": greatest_work,
             "actuator_work_min": least_work,
             "constraint_position_max": self.largest("constraint.position"),

@@ -265,6 +265,15 @@ def test_the_balance_of_a_machine_closes_with_the_square_of_the_step(conserves: 
         np.testing.assert_allclose(delivered, result["energy.work"], rtol=1e-9, atol=1e-9)
         assert np.all(np.diff(dissipated) > -1e-6 * dissipated[-1])
         drifts.append(np.max(np.abs(drift)) / supplied.max())
+        whole = (
+            np.sum(energies(result, "stored", "dissipated"), axis=0)
+            + np.sum([result[f"energy.{name}"] for name in ("kinetic", "potential", "dissipated")], axis=0)
+            - supplied
+        )
+        told = result.summary()
+        assert told["machine_energy_drift_max"] == pytest.approx(np.max(np.abs(whole - whole[0])), rel=1e-3)
+        assert told["machine_energy_drift_max"] < 3e-5 * supplied.max()
+        assert told["hydraulic_energy_drift_max"] == np.max(np.abs(drift))
     assert drifts[0] < 3e-5
     assert np.log2(drifts[0] / drifts[1]) == pytest.approx(2.0, abs=0.1)
 

@@ -1,0 +1,95 @@
+"""Lines whose oil has inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+
+from hydraulics.component import Component, Flow, Port
+from hydraulics.fluid import Array, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class Line(Component):
+    """A round line, lumped: the oil in it moves as one, (ρ l / A) Q̇ = Δp − Δp_f.
+
+    Friction is that of fully developed flow, laminar or turbulent in a smooth pipe, whichever is greater:
+    Δp_f = λ (l / d) ρ u |u| / 2 with λ = 64 / Re [Hagen and Poiseuille] or 0.3164 / Re^¼ [Blasius 1913, up to
+    Re = 10⁵; Merritt: Hydraulic Control Systems, 1967]. They meet at Re = 1187, below where a flow becomes turbulent
+    in fact, so that nothing jumps. The compliance of oil and walls is that of hoses at its ends, half of it at each.
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    diameter, length
+        In m.
+    viscosity
+        Dynamic viscosity μ of the oil in Pa s.
+    initial_flow
+        In m³/s.
+    """
+
+    type: Literal["line"] = "line"
+    inlet: Port
+    outlet: Port
+    diameter: Annotated[Positive, Parameter("m", "diameter", usual=(1e-4, 3.0))]
+    length: Annotated[Positive, Parameter("m", "length", usual=(1e-3, 1e5))]
+    viscosity: Annotated[Positive, Parameter("Pa.s", "dynamic viscosity of the oil", tunable=True, usual=(1e-4, 10.0))]
+    initial_flow: Annotated[float, Parameter("m3/s", "flow at the start")] = 0.0
+
+    def states(self) -> tuple[Quantity, ...]:
+        """Return the flow."""
+        description = "flow from inlet to outlet, by the volume upstream"
+        return (Quantity("flow", "m3/s", nominal=1e-4, description=description),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return friction and the Reynolds number."""
+        return (
+            Quantity("friction", "Pa", description="pressure drop by friction"),
+            Quantity("reynolds", "1", description="Reynolds number"),
+        )
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow."""
+        return (Flow(now["flow"], "inlet", "outlet"),)
+
+    def rates(self, now: Moment) -> Mapping[str, Array]:
+        """Return the rate of the flow in m³/s²."""
+        return {"flow": self._driving(now) / self._inertance(now)}
+
+    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+        """Return the flow at the start."""
+        return {"flow": now["initial_flow"]}
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return friction and the Reynolds number."""
+        return {"friction": self._friction(now), "reynolds": self._reynolds(now)}
+
+    def energy(self, now: Moment) -> Array:
+        """Return the kinetic energy in J."""
+        return 0.5 * self._inertance(now) * now["flow"] ** 2
+
+    def energy_rate(self, now: Moment) -> Array:
+        """Return the power in W that speeds the oil up."""
+        return now["flow"] * self._driving(now)
+
+    def _driving(self, now: Moment) -> Array:
+        """Return the pressure in Pa that speeds the oil up."""
+        return now.pressure("inlet") - now.pressure("outlet") - self._friction(now)
+
+    def _inertance(self, now: Moment) -> Array:
+        return now.oil.density * now["length"] / (0.25 * np.pi * now["diameter"] ** 2)
+
+    def _reynolds(self, now: Moment) -> Array:
+        return 4.0 * now.oil.density * np.abs(now["flow"]) / (np.pi * now["diameter"] * now["viscosity"])
+
+    def _friction(self, now: Moment) -> Array:
+        """Return Δp_f: that of laminar flow, times by how much turbulence is worse."""
+        laminar = 128.0 * now["viscosity"] * now["length"] / (np.pi * now["diameter"] ** 4) * now["flow"]
+        reynolds = np.maximum(self._reynolds(now), 1.0)
+        return laminar * np.maximum(0.3164 / 64.0 * reynolds**0.75, 1.0)

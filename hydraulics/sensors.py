@@ -1,0 +1,67 @@
+"""Sensors: what they measure is there for other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+from hydraulics.component import Component, Flow, Port, SensedPort
+from hydraulics.fluid import Array, Positive
+from hydraulics.moment import Moment
+from hydraulics.parameters import Parameter
+from hydraulics.quantity import Quantity
+
+
+class PressureSensor(Component):
+    """A sensor of the pressure of a node.
+
+    Attributes
+    ----------
+    node
+        The node.
+    """
+
+    type: Literal["pressure-sensor"] = "pressure-sensor"
+    node: SensedPort
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the pressure."""
+        return (Quantity("pressure", "Pa", description="pressure, against vacuum", shared=True),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the pressure."""
+        return {"pressure": now.pressure("node")}
+
+
+class FlowSensor(Component):
+    """A flow meter between two nodes, with a pressure drop in proportion to the flow, as of gears that turn along.
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    rated_flow, rated_drop
+        A flow in m³/s and the pressure drop in Pa at it.
+    """
+
+    type: Literal["flow-sensor"] = "flow-sensor"
+    inlet: Port
+    outlet: Port
+    rated_flow: Annotated[Positive, Parameter("m3/s", "flow at the rated drop", usual=(1e-9, 1.0))]
+    rated_drop: Annotated[Positive, Parameter("Pa", "pressure drop at the rated flow", usual=(1.0, 1e8))] = 1e4
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the flow."""
+        description = "flow from inlet to outlet, by the volume upstream"
+        return (Quantity("flow", "m3/s", description=description, shared=True),)
+
+    def flows(self, now: Moment) -> Iterable[Flow]:
+        """Return the flow."""
+        return (Flow(self._flow(now), "inlet", "outlet"),)
+
+    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+        """Return the flow."""
+        return {"flow": self._flow(now)}
+
+    def _flow(self, now: Moment) -> Array:
+        return now["rated_flow"] * ((now.pressure("inlet") - now.pressure("outlet")) / now["rated_drop"])

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Actuator,
         AppliedForce,
         AppliedMoment,
+        Bushing,
         Cylindrical,
         DeadZone,
         Differential,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         OrientationSensor,
         PidController,
         Planar,
+        PlaneContact,
         PointSensor,
         Prismatic,
         RackAndPinion,
@@ -100,11 +102,11 @@ _HOMES = {
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
     "model.sensor": "Sensor",
     "part_files": "load_parts",
-    "parts": "Actuator AppliedForce AppliedMoment Cylindrical DeadZone Differential DistanceSensor FirstOrder "
-    "Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
-    "JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar PointSensor "
-    "Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Spherical SpringDamper "
-    "Sum Table Table2D TransferFunction Universal",
+    "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
+    "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
+    "JointSpringDamper JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar "
+    "PlaneContact PointSensor Prismatic RackAndPinion RateLimiter Revolute SampledPidController "
+    "SecondOrder Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -138,6 +140,7 @@ __all__ = [
     "Beam",
     "Block",
     "BodyPoint",
+    "Bushing",
     "Comparison",
     "ComparisonOptions",
     "Constraint",
@@ -187,6 +190,7 @@ __all__ = [
     "Parameter",
     "PidController",
     "Planar",
+    "PlaneContact",
     "Point",
     "PointAcceleration",
     "PointLoad",

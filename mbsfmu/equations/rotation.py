@@ -89,6 +89,21 @@ def quaternion_from_rotation(rotation: Array) -> Array:
     return chosen * np.where(chosen[0] < 0.0, -1.0, 1.0) / np.sqrt(chosen @ chosen)
 
 
+def vector_from_rotation(rotation: Array) -> Array:
+    """Return the rotation vector in rad of a rotation matrix, shape (3,), of an angle up to π; it jumps there.
+
+    It is 2 arcsin(s)/s times the vector part of the quaternion, of length s; for small angles by the series of that.
+    """
+    quaternion = quaternion_from_rotation(rotation)
+    vector = quaternion[1:]
+    square = vector @ vector
+    small = square < 1e-3
+    sine = np.sqrt(np.where(small, 1.0, square))
+    far = np.arctan2(sine, quaternion[0]) / sine
+    near = 1.0 + square / 6.0 + 3.0 * square**2 / 40.0 + 5.0 * square**3 / 112.0 + 35.0 * square**4 / 1152.0
+    return 2.0 * np.where(small, near, far) * vector
+
+
 def quaternion_about(axis: Array, angle: Array) -> Array:
     """Return the unit quaternion (w, x, y, z) of a turn about a constant unit axis, shape (4,)."""
     half = 0.5 * angle

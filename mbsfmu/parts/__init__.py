@@ -1,6 +1,8 @@
 """Built-in parts of mechanisms, each a class with its data and its equations."""
 
 from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
+from mbsfmu.parts.bushing import Bushing
+from mbsfmu.parts.contacts import PlaneContact
 from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, RackAndPinion
 from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, SecondOrder, TransferFunction
 from mbsfmu.parts.joint_forces import JointActuator, JointDrive, JointSpringDamper
@@ -15,6 +17,7 @@ __all__ = [
     "Actuator",
     "AppliedForce",
     "AppliedMoment",
+    "Bushing",
     "Cylindrical",
     "DeadZone",
     "Differential",
@@ -38,6 +41,7 @@ __all__ = [
     "OrientationSensor",
     "PidController",
     "Planar",
+    "PlaneContact",
     "PointSensor",
     "Prismatic",
     "RackAndPinion",

@@ -27,7 +27,7 @@ class Bushing(Force):
         About the axes in N m/rad and N m s/rad.
     """
 
-    type: Literal["bushing"] = "bushing"
+    type: Literal["soft-bushing"] = "soft-bushing"
     parent: PointReference
     child: PointReference
     stiffness: Annotated[Three, Parameter("N/m", "stiffness")]

@@ -284,7 +284,7 @@ def test_json_means_the_force_where_its_file_is_given(moved_file: Path, tmp_path
     again = CoupledModel.from_file(moved_file, parts=[FILE])
     assert again.to_dict() == moved_data()
     other = tmp_path / "other.json"
-    other.write_text(moved_file.read_text().replace('"bushing"', '"mount"'))
+    other.write_text(moved_file.read_text().replace('"soft-bushing"', '"mount"'))
     with pytest.raises(DataError, match=r"forces\[0\].type is 'mount'; .*--parts FILE"):
         CoupledModel.from_file(other)
 

@@ -177,6 +177,11 @@ class CoupledSystem(
             result[f"{self._part_names[index]}.{self.parts[index].inputs[entry].name}"] = named
         return result
 
+    def inputs_of(self, part: int) -> tuple[int, ...]:
+        """Return where a part's inputs stand among those of the whole; −1 where a connection drives one."""
+        places = {place: index for index, place in enumerate(self._inputs)}
+        return tuple(places.get((part, entry), -1) for entry in range(len(self.parts[part].inputs)))
+
     def calculated(self, part: int) -> tuple[Variable, ...]:
         """Return the calculated parameters of a part under their names in the whole."""
         return tuple(self._names.of(part, variable) for variable, _ in self.parts[part].balances)

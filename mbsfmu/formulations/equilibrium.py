@@ -93,13 +93,21 @@ def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadrat
     return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
-def balance(functions: SystemFunctions) -> tuple[list[float], str]:
+def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str]:
     """Return the values of the balancing inputs that keep the system at rest, and what they cannot hold.
 
     At rest, −Q(z, 0, u) + Φ_zᵀ λ = 0, linear in the forces u. In the directions N that the constraints leave
     free (Φ_z N = 0) the multipliers vanish. Of several solutions the one of least forces is taken; where there
     is none (fewer actuators than degrees of freedom), the nearest. Which load then stays depends on the choice of N,
     the motion that it begins does not: N (Nᵀ M N)⁻¹ Nᵀ Q.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, which hold where it starts.
+    given
+        What its inputs are there, shape (number of inputs,), zero where that is not known. The values are those without
+        other inputs; but what these hold together with them need not be told.
 
     Returns
     -------
@@ -115,14 +123,18 @@ def balance(functions: SystemFunctions) -> tuple[list[float], str]:
     free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    left = right - matrix @ forces
-    told = ""
-    if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
+    told, alone = "", "alone"
+    left, negligible = right - matrix @ forces, UNBALANCED * max(np.max(np.abs(rest)), 1.0)
+    others = np.where(np.isin(np.arange(len(given)), columns), 0.0, given)
+    if others.any() and np.linalg.norm(left) > negligible:
+        right, alone = right - free.T @ (by_inputs @ others), "and inputs as they are given"
+        left = right - matrix @ np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
+    if np.linalg.norm(left) > negligible:
         begun = free @ np.linalg.lstsq(free.T @ mass @ free, left, rcond=RANK_TOLERANCE)[0]
         first = int(np.argmax(np.abs(begun)))
         variable = system.accelerations[first]
         told = (
-            f"{system.name}: actuators alone cannot hold it at rest where it starts; "
+            f"{system.name}: actuators {alone} cannot hold it at rest where it starts; "
             f"{variable.name} would be {begun[first]:.3g} {variable.unit}"
         )
     return [float(force) for force in forces], told

@@ -62,10 +62,13 @@ class BalancedPart:
         Functions of the part.
     first_parameter
         Where its parameters stand among those of the whole.
+    inputs
+        Indices of its inputs among those of the whole; −1 where a connection drives one.
     """
 
     functions: SystemFunctions
     first_parameter: int
+    inputs: tuple[int, ...]
 
 
 class Initialization:
@@ -108,7 +111,9 @@ class Initialization:
         balanced = [index for index, part in enumerate(system.parts) if part.balances]
         self.balanced_parts = tuple(
             BalancedPart(
-                SystemFunctions(system.parts[index], traces=traces.of("part", index)), system.parameters_of(index).start
+                SystemFunctions(system.parts[index], traces=traces.of("part", index)),
+                system.parameters_of(index).start,
+                system.inputs_of(index),
             )
             for index in balanced
         )
@@ -170,13 +175,15 @@ class Initialization:
             return 0
         return len(functions.coordinates) - len(self.functions.coordinates) + self.loops.rank
 
-    def run(self, parameters: Floats) -> Start:
+    def run(self, parameters: Floats, inputs: Floats | None = None) -> Start:
         """Return the start for a set of parameters.
 
         Parameters
         ----------
         parameters
             In the order of the system's parameters.
+        inputs
+            What the inputs are at the start, where that is known.
 
         Raises
         ------
@@ -190,7 +197,8 @@ class Initialization:
         for part in self.balanced_parts:
             count = len(part.functions.parameters)
             part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
-            forces, told = _balance_at_start(part.functions)
+            given = np.array([0.0 if inputs is None or index < 0 else inputs[index] for index in part.inputs])
+            forces, told = _balance_at_start(part.functions, given)
             values += forces
             moving += [told] * bool(told)
             for calculated, parameter in self.feeds:
@@ -234,7 +242,7 @@ def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
     return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
 
 
-def _balance_at_start(functions: SystemFunctions) -> tuple[list[float], str]:
+def _balance_at_start(functions: SystemFunctions, given: Floats) -> tuple[list[float], str]:
     functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
     functions.states[:] = np.asarray(functions.start()[2])
-    return balance(functions)
+    return balance(functions, given)

@@ -212,6 +212,7 @@ class _ModelCode:
             names = [variable.name for variable in functions.system.inputs]
             inputs = [str(names.index(name)) for _, name in functions.system.balances]
             yield f"static const int {prefix}balance_inputs[] = {{{', '.join(inputs)}}};"
+            yield f"static const int {prefix}whole_inputs[] = {{{', '.join(map(str, part.inputs))}}};"
             entries.append(self._assembly(functions, part.first_parameter, prefix, len(inputs), calculated))
             calculated += len(inputs)
         yield f"static const Assembly balanced_parts[] = {{{', '.join(entries) or '{0}'}}};"
@@ -230,11 +231,11 @@ class _ModelCode:
         accelerations = system.accelerations
         texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
         names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
-        balance_inputs = f"{prefix}balance_inputs" if balances else "NULL"
+        balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
             f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {prefix}equilibrium, "
-            f"{prefix}variation, {balances}, {balance_inputs}, {calculated}}}"
+            f"{prefix}variation, {balances}, {balancing}, {calculated}}}"
         )
 
     # -- tables ---------------------------------------------------------------------------------------------

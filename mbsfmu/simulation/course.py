@@ -101,6 +101,10 @@ class Course:
         assert self.state is not None
         return self.state
 
+    def inputs_at_start(self, time: float) -> Floats:
+        """Return what the inputs are where a run begins, at a time in s."""
+        return self.inputs.over(time + self.same(math.inf, time))(time)
+
     # -- the beginning --------------------------------------------------------------------------------------
 
     def begin(self, time: float, start: Start) -> None:

@@ -210,7 +210,7 @@ class Simulation:
         InputError
             When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds.
         """
-        start = self.initialization.run(self.course.parameters)
+        start = self.initialization.run(self.course.parameters, self.course.inputs_at_start(time))
         self.initialization.tell_changes(start)
         self.course.begin(time, start)
         self.energy_watch.begin()

@@ -165,6 +165,34 @@ def test_load_that_is_held_is_not(caplog: pytest.LogCaptureFixture) -> None:
     assert simulation.get("cylinder.static_force") == pytest.approx(moment / (0.5 * direction[1]), rel=1e-9)
 
 
+def two_driven_links(share: float) -> CoupledModel:
+    """The same with a drive in the second joint, which a signal lets carry a share of the second one's weight."""
+    mechanism = two_links(0.0).systems["mechanism"]
+    driven = mechanism.model_copy(update={"forces": (*mechanism.forces, JointDrive(name="motor", joint="A"))})
+    held = StepSignal(times=(0.0, 1.0), values=(share * 9.81 * 5.0 * 0.4, 0.0))
+    return CoupledModel(name="driven", systems={"mechanism": driven}, signals={"mechanism.motor.torque": held})
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["python", pytest.param("native", marks=pytest.mark.skipif(not has_compiler(), reason="needs a C compiler"))],
+)
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_what_signals_hold_at_the_start_is_not_told(backend: str, share: float, tmp_path: Path) -> None:
+    """Half of it leaves half of the motion."""
+    importer = Importer(
+        mbsfmu.export(two_driven_links(share), tmp_path, layout="monolithic", backend=backend)[0], tmp_path / "unpacked"
+    )
+    importer.running()
+    begun = (1.0 - share) * motion_of_two_links()[1]
+    sentence = (
+        "mechanism: actuators and inputs as they are given cannot hold it at rest where it starts; "
+        f"second.angular_acceleration would be {begun:.3g} rad/s2"
+    )
+    told = [message for _, message in importer.messages if "cannot hold" in message]
+    assert told == ([] if share == 1.0 else [sentence])
+
+
 def test_python_unit_tells_it_once(tmp_path: Path) -> None:
     """However often the start is found: values may be set and read in initialization mode."""
     importer = Importer(mbsfmu.export(two_links(0.0), tmp_path, backend="python")[0], tmp_path / "unpacked")

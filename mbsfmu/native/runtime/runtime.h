@@ -64,6 +64,7 @@ typedef struct {
     );
     int balances;                   /* calculated parameters: forces that keep it at rest */
     const int *balance_inputs;
+    const int *whole_inputs;        /* indices of its inputs among those of the whole; -1 where a connection drives one */
     int first_calculated;
 } Assembly;
 

@@ -51,15 +51,23 @@ static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) 
 static int balance_part(Instance *instance, const Assembly *assembly) {
     State *state = &instance->state;
     Parts parts = instance->parts;
-    double inputs[ROOM(MOST_INPUTS)];
+    double inputs[ROOM(MOST_INPUTS)], present[ROOM(INPUTS)], given[ROOM(MOST_INPUTS)];
+    int first = 0, others = 0;
     parts.inputs = inputs;
     if (!assemble(instance, assembly, &parts)) return 0;
-    int first = 0;
-    const double begun = balance(assembly, &parts, state->calculated + assembly->first_calculated, &first);
+    step_functions.inputs_at(instance, state->time, present);
+    for (int i = 0; i < assembly->inputs; i++) {
+        given[i] = assembly->whole_inputs[i] < 0 ? 0.0 : present[assembly->whole_inputs[i]];
+        int balances = 0;
+        for (int column = 0; column < assembly->balances; column++) balances |= assembly->balance_inputs[column] == i;
+        others |= given[i] != 0.0 && !balances;
+    }
+    const double begun = balance(assembly, &parts, given, state->calculated + assembly->first_calculated, &first);
     if (begun != 0.0) {
         report(
             instance, DONE_WITH_WARNING,
-            "%s: actuators alone cannot hold it at rest where it starts; %s would be %.3g %s", assembly->name,
+            "%s: actuators %s cannot hold it at rest where it starts; %s would be %.3g %s", assembly->name,
+            others ? "and inputs as they are given" : "alone",
             assembly->acceleration_names[first], begun, assembly->acceleration_units[first]
         );
     }
@@ -184,13 +192,13 @@ static void tell_changed_start(Instance *instance, const Parts *parts) {
 static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
+    start_at(state, state->time);
     if (!can_sample(instance, state->time) || !check_orderings(instance) || !check_tensors(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
     tell_changed_start(instance, &parts);
-    start_at(state, state->time);
     COPY(state->states, parts.states, STATES);
 #if PLACED
     COPY(parts.start_coordinates, parts.coordinates, START_COORDINATES);

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from mbsfmu.simulation.options import RunOptions
     from mbsfmu.studies import StudyOptions, sweep
     from mbsfmu.trajectory import Trajectory
+    from mbsfmu.urdf import mechanism_from_urdf
 
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
@@ -111,6 +112,7 @@ _HOMES = {
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
     "trajectory": "Trajectory",
+    "urdf": "mechanism_from_urdf",
 }
 _PACKAGES = ("cosim", "models")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -230,6 +232,7 @@ __all__ = [
     "export",
     "gaps",
     "load_parts",
+    "mechanism_from_urdf",
     "models",
     "offsets",
     "read_signal",

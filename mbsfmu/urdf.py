@@ -1,0 +1,365 @@
+"""Mechanisms from URDF files: what robots are described by."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from mbsfmu.data import DataError
+from mbsfmu.equations.rotation import perpendicular, unit
+from mbsfmu.errors import InputError
+from mbsfmu.model.body import Point, RigidBody
+from mbsfmu.model.force import Force
+from mbsfmu.model.joint import Joint
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
+
+if TYPE_CHECKING:
+    from yourdfpy import URDF
+
+Floats = NDArray[np.float64]
+
+_KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+
+
+def mechanism_from_urdf(
+    path: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "free"] = "fixed",
+    start: Mapping[str, float] = {},
+    drives: bool = True,
+    stop_stiffness: float | None = None,
+    name: str | None = None,
+) -> Mechanism:
+    """Return the mechanism that a URDF file describes.
+
+    Links are bodies with their frames where URDF has them, in m, z upwards. A link that is fixed to another one is part
+    of its body, and its frame a point of that, which has the link's name; the frames of joints are points with the
+    joints' names. What is fixed to the root link of a fixed base are points of the ground. Limits of position are
+    stops, where a stiffness is given; damping and friction of a joint are its `JointFriction`; a joint that mimics
+    another one follows it. Limits of effort and velocity, shapes, materials, sensors and transmissions are not taken.
+
+    Parameters
+    ----------
+    path
+        The file.
+    base
+        Whether the root link stands on the ground, or is free to move.
+    start
+        Coordinates at the start by the names of joints in the file, in rad or m; zero where none is given.
+    drives
+        Whether each joint that moves and mimics none has a `JointDrive`, `<joint>_drive`, with its torque or force as
+        an input.
+    stop_stiffness
+        Stiffness of the stops at limits of position in N m/rad or N/m; None leaves them out.
+    name
+        Name of the mechanism; that of the robot where it is left out.
+
+    Raises
+    ------
+    InputError
+        When the parser is not installed, or the file is no URDF.
+    DataError
+        When what it describes cannot be a mechanism; the message names the link or joint.
+    OSError
+        When the file cannot be read.
+    """
+    robot = _parsed(path)
+    try:
+        return _Import(robot, base, dict(start), drives, stop_stiffness).mechanism(name or _name(robot.name or "robot"))
+    except DataError as error:
+        raise DataError(f"{os.fspath(path)}: {error}") from None
+
+
+def _parsed(path: str | os.PathLike[str]) -> Any:
+    """Return the robot of a file as the parser has it, without meshes.
+
+    Raises
+    ------
+    InputError
+        When the parser is not installed, or the file is no URDF.
+    """
+    try:
+        import yourdfpy  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InputError("reading URDF needs another package: pip install 'mbsfmu[urdf]'") from None
+    with open(path, "rb"):  # the parser takes a missing file for one that is no XML
+        pass
+    try:
+        loaded: URDF = yourdfpy.URDF.load(
+            os.fspath(path), build_scene_graph=False, load_meshes=False, build_collision_scene_graph=False
+        )
+    except Exception as error:  # whatever the parser meets
+        raise InputError(f"{os.fspath(path)} is no URDF: {' '.join(str(error).split())}") from None
+    return loaded.robot
+
+
+@dataclass
+class _Frame:
+    """A frame of a link in the frame of the body that it is part of."""
+
+    body: str | None
+    position: Floats
+    rotation: Floats
+
+
+@dataclass
+class _Mass:
+    """What a body is made of: masses, centres and inertia tensors in its frame."""
+
+    masses: list[float] = field(default_factory=list)
+    centres: list[Floats] = field(default_factory=list)
+    tensors: list[Floats] = field(default_factory=list)
+
+    def add(self, mass: float, centre: Floats, tensor: Floats) -> None:
+        """Add a part."""
+        self.masses.append(mass)
+        self.centres.append(centre)
+        self.tensors.append(tensor)
+
+    def whole(self) -> tuple[float, Floats, Floats]:
+        """Return mass, centre and tensor about the centre, by the parallel axes."""
+        mass = sum(self.masses)
+        if not mass > 0.0:
+            return 0.0, np.zeros(3), np.zeros((3, 3))
+        pairs = list(zip(self.masses, self.centres, strict=True))
+        centre = sum((each * at for each, at in pairs), start=np.zeros(3)) / mass
+        tensor = sum(self.tensors, start=np.zeros((3, 3)))
+        for each, at in pairs:
+            arm = at - centre
+            tensor = tensor + each * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        return mass, centre, tensor
+
+
+class _Import:
+    """A robot on its way to a mechanism."""
+
+    def __init__(
+        self, robot: Any, base: str, start: dict[str, float], drives: bool, stop_stiffness: float | None
+    ) -> None:
+        self._robot, self._base, self._drives, self._stiffness = robot, base, drives, stop_stiffness
+        self._links = {link.name: link for link in robot.links}
+        self._joints = {joint.name: joint for joint in robot.joints}
+        if unknown := [each for each in start if each not in self._joints]:
+            raise DataError(f"start names '{unknown[0]}', which is no joint; joints are {', '.join(self._joints)}")
+        self._start = start
+        self._names = _distinct_names("link", self._links)
+        self._joint_names = _distinct_names("joint", self._joints)
+        self._frames: dict[str, _Frame] = {}
+        self._masses: dict[str, _Mass] = {}
+        self._points: dict[str | None, dict[str, Floats]] = {None: {}}
+        self._made: list[Joint] = []
+        self._place()
+
+    def mechanism(self, name: str) -> Mechanism:
+        """Return the mechanism."""
+        bodies = tuple(self._body(each) for each in self._masses)
+        if not bodies:
+            raise DataError("nothing moves: all links are fixed to the base")
+        ground = {point: _tuple(at) for point, at in self._points[None].items()}
+        followers = tuple(self._followers())
+        return Mechanism(
+            name=name,
+            gravity=(0.0, 0.0, -9.81),
+            ground=ground,
+            bodies=bodies,
+            joints=tuple(self._made),
+            forces=tuple(self._forces({each.joint for each in followers})),
+            constraints=followers,
+        )
+
+    # -- the tree -------------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        """Go along the tree from its root, and give each link its place in a body."""
+        for joint in self._robot.joints:
+            for link in (joint.parent, joint.child):
+                if link not in self._links:
+                    raise DataError(f"joint '{joint.name}' names the link '{link}', which is not there")
+        children = {joint.child for joint in self._robot.joints}
+        roots = [name for name in self._links if name not in children]
+        if len(roots) != 1:
+            raise DataError(f"the links are no tree: roots are {', '.join(roots) or 'none'}; there must be one")
+        (root,) = roots
+        if self._base == "free":
+            self._points[None]["origin"] = np.zeros(3)
+            self._begin_body(root)
+            own = self._names[root]
+            self._made.append(Free(name=f"{own}_base", parent="ground.origin", child=f"{own}.origin"))
+        else:
+            self._points[None][self._names[root]] = np.zeros(3)
+            self._frames[root] = _Frame(None, np.zeros(3), np.eye(3))
+        waiting = [root]
+        while waiting:
+            parent = waiting.pop(0)
+            for joint in (each for each in self._robot.joints if each.parent == parent):
+                if joint.child in self._frames:
+                    raise DataError(f"link '{joint.child}' is the child of more than one joint")
+                self._join(joint)
+                waiting.append(joint.child)
+        if missing := [name for name in self._links if name not in self._frames]:
+            raise DataError(f"link '{missing[0]}' does not hang on the root '{root}'")
+
+    def _begin_body(self, link: str) -> None:
+        """Let a link be the frame of a body."""
+        own = self._names[link]
+        self._frames[link] = _Frame(own, np.zeros(3), np.eye(3))
+        self._masses[own], self._points[own] = _Mass(), {}
+        self._add_mass(link)
+
+    def _add_mass(self, link: str) -> None:
+        """Add the inertia of a link to the body that it is part of."""
+        frame, inertial = self._frames[link], self._links[link].inertial
+        if frame.body is None or inertial is None:
+            return
+        placed = np.eye(4) if inertial.origin is None else np.asarray(inertial.origin, dtype=float)
+        tensor = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
+        if not inertial.mass:
+            if tensor.any():
+                raise DataError(f"link '{link}' has an inertia but no mass")
+            return
+        turned = frame.rotation @ placed[:3, :3]
+        centre = frame.position + frame.rotation @ placed[:3, 3]
+        self._masses[frame.body].add(float(inertial.mass), centre, turned @ tensor @ turned.T)
+
+    def _join(self, joint: Any) -> None:
+        """Place the child of a joint: in the body of its parent where it is fixed to that, else as one of its own."""
+        if joint.type not in _KINDS:
+            raise DataError(f"joint '{joint.name}' is of type '{joint.type}'; it may be {', '.join(_KINDS)}")
+        parent = self._frames[joint.parent]
+        placed = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=float)
+        position = parent.position + parent.rotation @ placed[:3, 3]
+        rotation = parent.rotation @ placed[:3, :3]
+        if joint.type == "fixed":
+            self._frames[joint.child] = _Frame(parent.body, position, rotation)
+            self._add_point(parent.body, self._names[joint.child], position, f"link '{joint.child}'")
+            self._add_mass(joint.child)
+            return
+        own = self._joint_names[joint.name]
+        self._add_point(parent.body, own, position, f"joint '{joint.name}'")
+        self._begin_body(joint.child)
+        ends = {
+            "name": own,
+            "parent": f"{parent.body or 'ground'}.{own}",
+            "child": f"{self._names[joint.child]}.origin",
+            "orientation": _tuple(Rotation.from_matrix(rotation).as_rotvec()),
+        }
+        self._made.append(self._joint(joint, ends, rotation))
+
+    def _add_point(self, body: str | None, name: str, position: Floats, thing: str) -> None:
+        if name in self._points[body] or (body is not None and name in ("origin", "centre")):
+            raise DataError(f"{thing} cannot have a point of its name on '{body or 'ground'}': it is taken; rename it")
+        self._points[body][name] = position
+
+    def _joint(self, joint: Any, ends: dict[str, Any], rotation: Floats) -> Joint:
+        """Make a joint that moves."""
+        axis = _tuple(rotation @ (np.array([1.0, 0.0, 0.0]) if joint.axis is None else np.asarray(joint.axis, float)))
+        start = self._start.get(joint.name, 0.0)
+        if joint.type in ("revolute", "continuous"):
+            return Revolute(**ends, axis=axis, angle=start)
+        if joint.type == "prismatic":
+            return Prismatic(**ends, axis=axis, displacement=start)
+        if joint.name in self._start:
+            raise DataError(f"start names '{joint.name}', which is {joint.type} and has more than one coordinate")
+        if joint.type == "floating":
+            return Free(**ends)
+        return Planar(**ends, axis=axis, direction=_tuple(perpendicular(unit(np.array(axis)))[0]))
+
+    # -- parts ----------------------------------------------------------------------------------------------
+
+    def _body(self, name: str) -> RigidBody:
+        """Make a body of what belongs to it."""
+        mass, centre, tensor = self._masses[name].whole()
+        if not mass > 0.0:
+            raise DataError(
+                f"link '{self._link(name)}' moves but has no mass, nor has anything that is fixed to it; give it an "
+                "inertial, or fix its joint"
+            )
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor
+        return RigidBody(
+            name=name,
+            mass=mass,
+            inertia=(float(xx), float(yy), float(zz)),
+            products_of_inertia=(float(xy), float(xz), float(yz)),
+            centre=Point(position=_tuple(centre)),
+            points={point: Point(position=_tuple(at)) for point, at in self._points[name].items()},
+        )
+
+    def _link(self, body: str) -> str:
+        return next(link for link, name in self._names.items() if name == body)
+
+    def _followers(self) -> Iterator[Mimic]:
+        """Make the couplings of joints that mimic others."""
+        for joint in self._robot.joints:
+            if joint.mimic is None or joint.type == "fixed":
+                continue
+            if joint.mimic.joint not in self._joint_names:
+                raise DataError(f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there")
+            factor, offset = joint.mimic.multiplier, joint.mimic.offset
+            yield Mimic(
+                name=f"{self._joint_names[joint.name]}_mimic",
+                joint=self._joint_names[joint.name],
+                leader=self._joint_names[joint.mimic.joint],
+                multiplier=1.0 if factor is None else float(factor),
+                offset=0.0 if offset is None else float(offset),
+            )
+
+    def _forces(self, following: set[str]) -> Iterator[Force]:
+        """Make drives, friction and stops of joints with one coordinate."""
+        for joint in self._robot.joints:
+            own = self._joint_names[joint.name]
+            if joint.type not in ("revolute", "continuous", "prismatic"):
+                continue
+            if self._drives and own not in following:
+                yield JointDrive(name=f"{own}_drive", joint=own)
+            if joint.dynamics is not None:
+                damping, friction = joint.dynamics.damping or 0.0, joint.dynamics.friction or 0.0
+                if damping or friction:
+                    yield JointFriction(
+                        name=f"{own}_friction", joint=own, coulomb_load=float(friction), damping=float(damping)
+                    )
+            if self._stiffness is not None and joint.limit is not None and joint.type != "continuous":
+                lower, upper = joint.limit.lower or 0.0, joint.limit.upper or 0.0
+                if lower < upper:
+                    yield JointStop(
+                        name=f"{own}_stop",
+                        joint=own,
+                        lower=float(lower),
+                        upper=float(upper),
+                        stiffness=self._stiffness,
+                    )
+
+
+def _tuple(vector: Floats) -> tuple[float, float, float]:
+    x, y, z = map(float, vector)
+    return x, y, z
+
+
+def _name(text: str) -> str:
+    """Return a name of ours: other signs than letters and digits become underscores."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return f"_{name}" if not name or name[0].isdigit() else name
+
+
+def _distinct_names(kind: str, given: Iterable[str]) -> dict[str, str]:
+    """Return names of ours by those of the file.
+
+    Raises
+    ------
+    DataError
+        When two would be the same.
+    """
+    names: dict[str, str] = {}
+    for text in given:
+        name = _name(text)
+        if other := next((each for each, taken in names.items() if taken == name), None):
+            raise DataError(f"the {kind}s '{other}' and '{text}' would both be called '{name}' here; rename one")
+        names[text] = name
+    return names

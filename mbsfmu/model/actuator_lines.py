@@ -45,6 +45,8 @@ def check_actuators(systems: Systems, connections: Connections, signals: Signals
         When a line is missing or goes elsewhere, or a velocity is not the rate of its length; the sentence names them.
     """
     for system, data in systems.items():
+        if isinstance(data, Circuit):
+            _check_unmoved(system, data, systems, connections)
         for actuator in data.actuators if isinstance(data, Circuit) else ():
             name = f"{system}.{actuator.name}"
             thing = f"{actuator.type} '{name}'"
@@ -56,6 +58,20 @@ def check_actuators(systems: Systems, connections: Connections, signals: Signals
                 _check_load(name, actuator, balanced, systems, connections)
             if len(motion) == 2 and all(each in signals for each in motion):
                 _check_rate(thing, motion, [signals[each] for each in motion], stop_time)
+
+
+def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections: Connections) -> None:
+    """Refuse a machine whose data say how it moves, and which loads a mechanism that moves otherwise."""
+    for each in circuit.components:
+        if not isinstance(each, Actuator) or each.moved:
+            continue
+        effort = f"{system}.{each.name}.{each.effort}"
+        for source, target in connections:
+            if source == effort and isinstance(systems[target.partition(".")[0]], Mechanism):
+                raise DataError(
+                    f"{each.type} '{system}.{each.name}' drives '{target}', but its data say how it moves; leave that "
+                    f"out and connect its {' and its '.join(each.motion)}"
+                )
 
 
 def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Signals) -> None:

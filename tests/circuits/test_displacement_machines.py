@@ -195,6 +195,19 @@ def test_a_load_at_the_start_is_given_or_told() -> None:
     assert given.get("A.pressure") == pytest.approx(2e6 + 30.0 / (GEAR * MOTOR))
 
 
+def test_a_motor_at_a_given_speed_turns_no_joint() -> None:
+    whole = winch(1e7, 1e7, {})
+    volumes = (Volume(name=f"line_{node}", node=node, volume=5e-4) for node in "AB")
+    made = circuit(Motor(name="motor", a="A", b="B", displacement=MOTOR, speed=3.0), *volumes, A=1e7, B=1e7)
+    lines = [line for line in whole.connections if line[0].endswith(".torque")]
+    with pytest.raises(DataError) as caught:
+        CoupledModel(name="winch", systems={**whole.systems, "circuit": made}, connections=lines)
+    assert str(caught.value) == (
+        "motor 'circuit.motor' drives 'mechanism.drive.torque', but its data say how it moves; leave that out and "
+        "connect its angular_velocity"
+    )
+
+
 def test_energy_goes_from_the_arm_into_heat_of_the_motor() -> None:
     """What the mechanism tells of the drive's work is what the motor tells of its power; friction takes it."""
     falling = winch(2e6, 2e6, {"viscous_friction": 0.05, "leakage": 5e-11})

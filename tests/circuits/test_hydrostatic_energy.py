@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hydrostatic_machines import loader, slewer
@@ -37,6 +39,11 @@ def closes(result: Result) -> dict[str, Row]:
 def integral(result: Result, power: Row) -> Row:
     """Return the integral of a power by the trapezoidal rule."""
     return np.concatenate([[0.0], np.cumsum(0.5 * np.diff(result.time) * (power[1:] + power[:-1]))])
+
+
+def test_machines_go_through_json_and_back() -> None:
+    model = loader()
+    assert CoupledModel.from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False))) == model
 
 
 def test_shafts_and_tank_bring_in_what_machines_take_store_and_lose() -> None:

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         Revolute,
         SampledPidController,
         SecondOrder,
+        Shaft,
         Spherical,
         SpringDamper,
         Sum,
@@ -107,7 +108,7 @@ _HOMES = {
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
     "JointSpringDamper JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar "
     "PlaneContact PointSensor Prismatic RackAndPinion RateLimiter Revolute SampledPidController "
-    "SecondOrder Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
+    "SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunOptions",
     "studies": "StudyOptions sweep",
@@ -213,6 +214,7 @@ __all__ = [
     "SampledPidController",
     "SecondOrder",
     "Sensor",
+    "Shaft",
     "SimulationError",
     "SineSignal",
     "Spherical",

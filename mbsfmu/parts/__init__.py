@@ -11,6 +11,7 @@ from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Rev
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
 from mbsfmu.parts.sensors import DistanceSensor, JointSensor, OrientationSensor, PointSensor
+from mbsfmu.parts.shaft import Shaft
 from mbsfmu.parts.static_blocks import DeadZone, Gain, Limiter, Sum, Table, Table2D
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Revolute",
     "SampledPidController",
     "SecondOrder",
+    "Shaft",
     "Spherical",
     "SpringDamper",
     "Sum",

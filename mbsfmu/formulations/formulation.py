@@ -232,8 +232,10 @@ class Formulation(ABC):
         with suppress(SimulationError):  # what depends on a loop without a solution is not finite
             found = self.with_loops(found)
         history = self.history.after_jump(state, found)
-        kept = {name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step", "unconverged")}
-        return replace(found, history=history, **kept)
+        kept = {
+            name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step", "unconverged", "ahead")
+        }
+        return replace(found, history=history, **kept).turned
 
     def _consistent(self, state: State) -> State:
         self.load(state)

@@ -58,6 +58,8 @@ class SystemFunctions(Workspace):
         Zeros for what states keep of a tangent; empty but for implicit steps.
     unconverged
         Zeros for how far steps were from converged; empty but where iterations are limited.
+    ahead
+        Zeros for what is known past the present; empty but for solvers that step past where they are asked to come.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -81,7 +83,7 @@ class SystemFunctions(Workspace):
         self.add_part("integral_rates", len(system.integrals))
         self.add_part("input_rates", len(system.inputs))
         self.suggested_step = np.zeros(1)
-        self.tangent = self.tangent_use = self.unconverged = np.zeros(0)
+        self.tangent = self.tangent_use = self.unconverged = self.ahead = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 

@@ -45,6 +45,9 @@ class State:
     unconverged
         Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
         where it converged, and the largest until now, shape (2,). Empty elsewhere.
+    ahead
+        What is known past the present, as long as nothing is set: see `mbsfmu.simulation.ahead`. Empty but for solvers
+        that step past where they are asked to come.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -67,6 +70,7 @@ class State:
     tangent: Floats
     tangent_use: Floats
     unconverged: Floats
+    ahead: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -96,6 +100,7 @@ class State:
             functions.tangent,
             functions.tangent_use,
             functions.unconverged,
+            functions.ahead,
         )
 
     @classmethod
@@ -121,7 +126,20 @@ class State:
             functions.tangent,
             functions.tangent_use,
             functions.unconverged,
+            functions.ahead,
         )
+
+    @property
+    def touched(self) -> Self:
+        """The state after something was set: what was known past it holds no more."""
+        return replace(self, ahead=np.zeros_like(self.ahead)) if len(self.ahead) else self
+
+    @property
+    def turned(self) -> Self:
+        """The state after something has jumped of itself: as touched, but nobody has set anything."""
+        kept = self.touched
+        kept.ahead[:1] = self.ahead[:1]
+        return kept
 
     @property
     def forgetful(self) -> Self:
@@ -149,6 +167,7 @@ ARRAYS = {
     "tangent": "tangent",
     "tangent_use": "tangent_use",
     "unconverged": "unconverged",
+    "ahead": "ahead",
 }
 """The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 

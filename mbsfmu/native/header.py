@@ -109,6 +109,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "TANGENT": len(functions.tangent),
         "TANGENT_USE": len(functions.tangent_use),
         "UNCONVERGED": len(functions.unconverged),
+        "AHEAD": len(functions.ahead),
         "INTEGRALS": len(system.integrals),
         "INPUTS": len(system.inputs),
         "PARAMETERS": len(system.parameters),

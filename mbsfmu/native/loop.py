@@ -62,6 +62,7 @@ class _Recording(ctypes.Structure):
         ("told", ctypes.c_int),
         ("done", ctypes.c_int),
         ("stop", ctypes.c_int),
+        ("ahead", ctypes.c_int),
         ("same", ctypes.c_double),
         ("reached", ctypes.c_void_p),
     )
@@ -119,7 +120,8 @@ class CompiledRunner(Runner):
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         times = np.ascontiguousarray(recording.times)
         rows = np.empty((len(times), self._columns)) if recording.rows is None else recording.rows
-        asked = _Recording(_pointer(times), _pointer(rows), len(times), course.rank_watch.told, recording.done)
+        told, ahead = course.rank_watch.told, recording.rows is None
+        asked = _Recording(_pointer(times), _pointer(rows), len(times), told, recording.done, 0, ahead)
         present, counts = self._handed(course), self._counted(course.solver.statistics)
         held, dependent = course.inputs.held.astype(np.intc), _dependent(course.present)
 

@@ -26,7 +26,7 @@ from mbsfmu.formulations.step_history import BEGUN
 from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver
+from mbsfmu.simulation import ahead, classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_TIME": (times, "SAME_TIME"),
@@ -92,6 +92,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FIRST_CHANGE": (rosenbrock, "FIRST_CHANGE"),
     "STANDING": (rosenbrock, "STANDING"),
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
+    "MOST_AHEAD": (ahead, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
     "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
@@ -197,6 +198,7 @@ _LONG_AS = {
     "tangent": "TANGENT",
     "tangent_use": "TANGENT_USE",
     "unconverged": "UNCONVERGED",
+    "ahead": "AHEAD",
 }
 
 

@@ -13,6 +13,7 @@ from mbsfmu.formulations.initialization import Start, check_limits
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.simulation.ahead import MOST_AHEAD, looks_ahead
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.sampling import Sampler
 from mbsfmu.simulation.solver import Inputs, Solver
@@ -159,6 +160,22 @@ class Course:
         instant = self.sampler.next_instant(self.sampled)
         return instant if instant < min(event, last - same) else event
 
+    def horizon(self, same: float, end: float, length: float) -> float:
+        """Return how far steps may go past the end of one that was asked for, which has a length: to the next jump.
+
+        All are in s. Where something was set since the step before they may not: who sets something in every step would
+        have them made for nothing.
+        """
+        if not looks_ahead(self.present):
+            return end
+        halt = self.next_halt(same, end + MOST_AHEAD * length)
+        return halt if halt > end + same else end
+
+    def touch(self) -> None:
+        """Take notice that something was set."""
+        if self.state is not None:
+            self.state = self.state.touched
+
     @property
     def next_event(self) -> float:
         """When an input jumps or bends next, or an update is made, in s; `NO_EVENT` where that is never."""
@@ -204,7 +221,7 @@ class Course:
         self.parameters = parameters
         self.functions.parameters[:] = parameters
         self.functions.inputs[:] = self.effective
-        self.state = self.formulation.consistent(self.present)
+        self.state = self.formulation.consistent(self.present).touched
         self._row = None
 
     # -- what is there --------------------------------------------------------------------------------------

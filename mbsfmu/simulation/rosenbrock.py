@@ -13,6 +13,7 @@ from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.simulation.ahead import Ahead, room, without
 from mbsfmu.simulation.explicit import SMALLEST_SHARE, CountedRates, StageError
 from mbsfmu.simulation.linearization import Linearization
 from mbsfmu.simulation.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod
@@ -77,8 +78,10 @@ class Rosenbrock(AdaptiveSolver):
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
-        """Make the solver of a method's name."""
-        return cls(formulation, step, method=METHODS[cls.meant(name)], **options)
+        """Make the solver of a method's name; states have room for a step that goes past."""
+        method = METHODS[cls.meant(name)]
+        formulation.functions.ahead = np.zeros(room(len(formulation.explicit_scale), method.stages))
+        return cls(formulation, step, method=method, **options)
 
     @classmethod
     def meant(cls, name: str) -> str:
@@ -97,27 +100,72 @@ class Rosenbrock(AdaptiveSolver):
         waiting = (times[1:] - origin).tolist()
         elapsed = 0.0
         while waiting:
-            form = self.formulation.explicit_form(state)
-            flow = CountedRates(form, inputs, origin)
-            try:
-                begin = Linearization(flow, elapsed, inputs.slopes(origin + elapsed))
-                elapsed, reached, state = self._step(begin, whole, float(state.suggested_step[0]), waiting)
-            except StageError as error:
-                raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None
-            finally:
-                self.statistics.rhs_evaluations += flow.evaluations
-            self.statistics.steps += 1
-            self.statistics.repartitions += not form.lasts(state)
+            attempt, reached, state = self._advanced(state, inputs, origin, elapsed, whole, waiting)
+            elapsed = attempt.end
             del waiting[: len(reached)]
             yield from reached
             if waiting and waiting[0] == elapsed:  # the state to go on from, where that is one that was asked for
                 del waiting[0]
                 yield state
 
+    def advance_past(self, state: State, begin: float, end: float, horizon: float, inputs: Inputs) -> State:
+        """Return the state at an end; the last step may go past it, and is kept then."""
+        origin, elapsed = begin, 0.0
+        if (ahead := Ahead.of(state, self.method.stages)) is not None:
+            target = end - ahead.origin
+            try:
+                moved = self._along(ahead, state, begin - ahead.origin, target, inputs)
+            except StageError:  # it leads nowhere: the run goes on from where it is
+                state = without(state)
+            else:
+                if target <= ahead.end:
+                    return moved
+                origin, elapsed, state = ahead.origin, ahead.end, moved
+        target, whole = end - origin, horizon - origin
+        while elapsed < target:
+            attempt, reached, following = self._advanced(state, inputs, origin, elapsed, whole, [target])
+            if reached:
+                step, suggested = attempt.step, float(following.suggested_step[0])
+                ends = attempt.begin.start, attempt.values
+                passing = Ahead(origin, elapsed, attempt.end, step, suggested, *ends, attempt.increments)
+                return passing.kept_by(replace(reached[0], ahead=state.ahead))
+            elapsed, state = attempt.end, following
+        return state
+
+    def _along(self, ahead: Ahead, state: State, here: float, target: float, inputs: Inputs) -> State:
+        """Return the state at a target inside a step that went past, or at its end; times count from its origin."""
+        form = self.formulation.explicit_form(state)
+        flow = CountedRates(form, inputs, ahead.origin)
+        if target < ahead.end:
+            share = (target - ahead.begin) / ahead.step
+            values = self.method.between(share, ahead.start, ahead.values, ahead.increments)
+            moved = flow.state_at(target, values, target - here)
+            return replace(moved, suggested_step=state.suggested_step, ahead=state.ahead)
+        moved = flow.accept(ahead.end, ahead.values, ahead.end - here)
+        self.statistics.repartitions += not form.lasts(moved)
+        return replace(moved, suggested_step=np.array([ahead.following]), ahead=without(state).ahead)
+
+    def _advanced(
+        self, state: State, inputs: Inputs, origin: float, elapsed: float, whole: float, waiting: list[float]
+    ) -> tuple[Attempt, list[State], State]:
+        """Make one step from a state, times counted from an origin in s; see `_step`."""
+        form = self.formulation.explicit_form(state)
+        flow = CountedRates(form, inputs, origin)
+        try:
+            begin = Linearization(flow, elapsed, inputs.slopes(origin + elapsed))
+            made = self._step(begin, whole, float(state.suggested_step[0]), waiting)
+        except StageError as error:
+            raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None
+        finally:
+            self.statistics.rhs_evaluations += flow.evaluations
+        self.statistics.steps += 1
+        self.statistics.repartitions += not form.lasts(made[2])
+        return made
+
     def _step(
         self, begin: Linearization, whole: float, suggested: float, waiting: list[float]
-    ) -> tuple[float, list[State], State]:
-        """Make one step that the tolerance lets pass; return its end in s, states asked for inside, and its own."""
+    ) -> tuple[Attempt, list[State], State]:
+        """Make one step that the tolerance lets pass; return it, the states asked for inside, and that at its end."""
         suggested, most = suggested or self._first_step(begin, whole), MOST_FACTOR
         while True:
             last = begin.time + suggested * (1.0 + SAME_TIME) >= whole
@@ -128,12 +176,15 @@ class Rosenbrock(AdaptiveSolver):
                 error = self._size(begin, attempt.increments[-1], attempt.values)
                 factor = self._factor(error)
                 if error <= 1.0:
-                    reached = self._inside(attempt, waiting)
+                    reached = [
+                        replace(inside, suggested_step=np.array([suggested]))
+                        for inside in self._inside(attempt, waiting)
+                    ]
                     state = begin.flow.accept(end, attempt.values, step)
                     following = min(factor, most) * step
                     # A step that was cut off at the end of the interval says little about how large the next may be.
                     following = max(following, suggested) if last else following
-                    return end, reached, replace(state, suggested_step=np.array([following]))
+                    return attempt, reached, replace(state, suggested_step=np.array([following]))
             except StageError as failure:
                 reason, factor = f": {failure}", LEAST_FACTOR
             self.statistics.retries += 1

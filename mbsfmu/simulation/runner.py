@@ -97,7 +97,12 @@ class Interpreter(Runner):
             targets = np.append(targets, halt)
         course.refresh()
         inputs = course.inputs.over(course.passed)
-        states = course.solver.advance(course.present, np.concatenate([[course.time], targets]), inputs)
+        if recording.rows is None:
+            end = float(targets[-1])
+            horizon = course.horizon(same, end, float(times[-1] - times[0])) if count else end
+            states = [course.solver.advance_past(course.present, course.time, end, horizon, inputs)]
+        else:
+            states = course.solver.advance(course.present, np.concatenate([[course.time], targets]), inputs)
         for index, state in enumerate(states):
             course.arrive(state, float(targets[index]), inputs, same)
             if index == len(targets) - 1:

@@ -19,6 +19,7 @@ from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
 from mbsfmu.identity import Origin
 from mbsfmu.signals import AnySignal
+from mbsfmu.simulation.ahead import untouched
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
@@ -243,6 +244,7 @@ class Simulation:
         except SimulationError:
             course.go_to(before)
             raise
+        course.state = untouched(course.present)
         if self.energy_watch.due():
             self._values.follow_energy()
 

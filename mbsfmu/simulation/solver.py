@@ -155,6 +155,13 @@ class Solver(ABC):
         """Return the interval in s of the result of a run to a stop time in s, where none is asked for."""
         return self.step
 
+    def advance_past(self, state: State, begin: float, end: float, horizon: float, inputs: Inputs) -> State:  # noqa: ARG002
+        """Return the state at an end, from one at a beginning in s; nothing jumps up to a horizon either.
+
+        Who has an interpolant may step as far as that; errors as for `advance`.
+        """
+        return next(iter(self.advance(state, np.array([begin, end]), inputs)))
+
     @abstractmethod
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`, starting from `state` at `times[0]`.

@@ -84,6 +84,8 @@ class Values:
         number = self.check(name, value)
         course, (kind, index) = self._course, self._place(name)
         if kind == "continuous":
+            if not (course.inputs.held[index] and number == course.inputs.values[index]):
+                course.touch()
             course.inputs.set(index, number)
             course.forget_readings()
         elif kind == "settings":

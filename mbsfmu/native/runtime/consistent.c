@@ -20,10 +20,14 @@ static void find_motion(const Parts *parts, double *rates) {
 
 #endif
 
+/* What was integrated ahead does not hold any more: something has jumped. */
+static void forget_ahead(State *state) { memset(state->ahead + 1, 0, sizeof state->ahead - sizeof *state->ahead); }
+
 /* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
 static void make_consistent(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
+    forget_ahead(state);
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
 #if OWN_MOTION

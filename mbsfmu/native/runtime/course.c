@@ -39,14 +39,14 @@ static void tell_unresolved(Instance *instance, double worst_before) {
     );
 }
 
-/* Advance over an interval inside which no input jumps and nothing is updated. */
-static int advance_to(Instance *instance, double stop) {
+/* Advance over an interval inside which no input jumps and nothing is updated, nor up to the horizon. */
+static int advance_to(Instance *instance, double stop, double horizon) {
     State *state = &instance->state;
     const double begin = state->time, length = stop - begin, error_before = state->error_estimate;
     const double worst_before = worst_left(state);
     if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
         follow_rates(state, length);
-    } else if (!step_functions.advance(instance, begin, stop)) {
+    } else if (!step_functions.advance(instance, begin, stop, horizon)) {
         return 0;
     }
     state->time = stop;
@@ -69,6 +69,14 @@ static double next_halt(const Instance *instance, double same, double end) {
     const double event = step_functions.next_event(instance, state->passed, end - same, end);
     const double instant = next_instant(state->sampled);
     return instant < smaller(event, end - same) ? instant : event;
+}
+
+/* How far steps may go past the end of a communication step, which has a length: to the next jump, where nothing was set since the
+ * step before. Who sets something in every step would have them made for nothing. */
+static double horizon_of(const Instance *instance, double same, double end, double length) {
+    if (AHEAD == 0 || *instance->state.ahead == 0.0) return end;
+    const double halt = next_halt(instance, same, end + MOST_AHEAD * length);
+    return halt > end + same ? halt : end;
 }
 
 /* Make the updates that are due, and let rates jump where inputs do; tells where to halt next. */

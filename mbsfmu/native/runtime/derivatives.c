@@ -15,7 +15,9 @@ static Status set_slopes(Instance *instance, const unsigned *inputs, size_t coun
         if (!state->held[input]) {
             state->inputs[input] = now[input];
             state->held[input] = 1;
+            touch(state);
         }
+        if (state->slopes[input] != slopes[k]) touch(state);
         state->slopes[input] = slopes[k];
     }
     return DONE;

@@ -48,7 +48,8 @@ static int attempt(Instance *instance, double time, double step) {
     return describe(instance) ? 1 : -1;
 }
 
-static int advance(Instance *instance, double begin_time, double end) {
+static int advance(Instance *instance, double begin_time, double end, double horizon) {
+    (void)horizon;
     return advance_equally(instance, begin_time, end, attempt, " of rk4");
 }
 
@@ -116,7 +117,8 @@ static double try_step(Instance *instance, double time, Tried *tried) {
 }
 
 /* Steps as large as the tolerance allows; the last ends where the interval ends. */
-static int advance(Instance *instance, double begin_time, double end) {
+static int advance(Instance *instance, double begin_time, double end, double horizon) {
+    (void)horizon;
     State *state = &instance->state;
     Tried tried;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */

@@ -5,6 +5,7 @@ static void forget_tangent(State *state) { memset(state->tangent_use, 0, sizeof 
 
 /* Nothing is remembered. */
 static void forget_steps(State *state) {
+    memset(state->ahead, 0, sizeof state->ahead);
     memset(state->history, 0, sizeof state->history);
     forget_tangent(state);
 }

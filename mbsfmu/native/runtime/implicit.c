@@ -46,6 +46,7 @@ static int attempt(Instance *instance, double time, double step) {
     return 0;
 }
 
-static int advance(Instance *instance, double begin_time, double end) {
+static int advance(Instance *instance, double begin_time, double end, double horizon) {
+    (void)horizon;
     return advance_equally(instance, begin_time, end, attempt, "");
 }

@@ -36,6 +36,7 @@ typedef struct {
     int told;                   /* whether a change point was told of */
     volatile int done;          /* of the times, those that the run has reached */
     volatile int stop;          /* set where the run is to end */
+    int ahead;                  /* whether the last step may go past the last time */
     double same;                /* by how many s times may differ that are one */
     State *reached;             /* at the last output */
 } Recording;
@@ -113,15 +114,17 @@ static int advance_over(Instance *instance, Recording *recording, int outputs, d
     Wanted wanted = {recording->times + recording->done, outputs, take_inside, recording};
 #if CONTINUOUS
     instance->wanted = &wanted;
-    const int made = advance_to(instance, end);
+    const double *times = recording->times, last = times[recording->count - 1];
+    const double horizon = recording->ahead && end == last ? horizon_of(instance, recording->same, end, last - *times) : end;
+    const int made = advance_to(instance, end, horizon);
     instance->wanted = NULL;
     return made;
 #else
     for (int k = 0; k < outputs; k++) {
-        if (!advance_to(instance, wanted.times[k])) return 0;
+        if (!advance_to(instance, wanted.times[k], wanted.times[k])) return 0;
         arrive(instance, recording);
     }
-    return advance_to(instance, end);
+    return advance_to(instance, end, end);
 #endif
 }
 

@@ -81,12 +81,14 @@ static Status terminate(Instance *instance) {
 static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
     const State before = *state;
-    const double same = same_time(state, end - state->time, state->time, end);
+    const double length = end - state->time, same = same_time(state, length, state->time, end);
     double halt;
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     COPY(instance->parts.discrete, state->discrete, DISCRETE);
     while (state->time < end) {
-        if (!leave(instance, same, end, &halt) || !advance_to(instance, halt) || !sample(instance, halt + same)) {
+        const int left = leave(instance, same, end, &halt);
+        const double horizon = left && halt == end ? horizon_of(instance, same, end, length) : halt;
+        if (!left || !advance_to(instance, halt, horizon) || !sample(instance, halt + same)) {
             *state = before;
             instance->watch.follows = 0;
             instance->known = NOTHING;
@@ -99,6 +101,7 @@ static int simulate(Instance *instance, double end) {
         state->slopes[i] = 0.0;
     }
     state->slope_time = end;
+    if (AHEAD > 0) *state->ahead = 1.0;
     instance->known = NOTHING;
     return 1;
 }

@@ -93,6 +93,71 @@ static void between_ends(const void *of, double share, double *y) {
     }
 }
 
+/* The step that goes past where a run was asked to come, as the state keeps it; see mbsfmu/simulation/ahead.py. */
+enum { UNTOUCHED, ORIGIN, BEGUN_AT, ENDS_AT, STEP_LENGTH, NEXT_STEP, AHEAD_HEAD };
+typedef char ahead_has_room[AHEAD == AHEAD_HEAD + (2 + STAGES) * SIZE ? 1 : -1];
+
+static void keep_ahead(State *state, double origin, double elapsed, double reached, double step, double next, const Tried *tried) {
+    double *const ahead = state->ahead, *const values = ahead + AHEAD_HEAD;
+    ahead[ORIGIN] = origin;
+    ahead[BEGUN_AT] = elapsed;
+    ahead[ENDS_AT] = reached;
+    ahead[STEP_LENGTH] = step;
+    ahead[NEXT_STEP] = next;
+    COPY(values, tried->start, SIZE);
+    COPY(values + SIZE, tried->end, SIZE);
+    for (int k = 0; k < STAGES; k++) COPY(values + (2 + k) * SIZE, tried->increments[k], SIZE);
+}
+
+/* Bring the state to a time inside a step; it counts as no step of its own. */
+static int go_inside(Instance *instance, double time, double elapsed, const double *y) {
+    const double steps = instance->state.steps;
+    if (!commit(instance, time, elapsed, y)) return 0;
+    instance->state.steps = steps;
+    return 1;
+}
+
+/* Take a step whose end is past the target, all in s since the origin, and come to the target. */
+static int pass_over(Instance *instance, double origin, double elapsed, double step, double reached, double target, const Tried *tried) {
+    State *state = &instance->state;
+    const State before = *state;
+    double y[ROOM(SIZE)];
+    if (!commit(instance, origin + reached, step, tried->end)) return 0;
+    *state = before;
+    between_ends(tried, (target - elapsed) / step, y);
+    return commit(instance, origin + target, target - elapsed, y);
+}
+
+/* Go on along the step that went past the state's time, as far as to the target or its end; tells where that is in s since its
+ * origin. Where it leads nowhere it is forgotten. */
+static int follow_ahead(Instance *instance, double begin_time, double end, double *origin, double *elapsed) {
+    State *state = &instance->state;
+    double increments[STAGES][ROOM(SIZE)], start[ROOM(SIZE)], values[ROOM(SIZE)], y[ROOM(SIZE)], *const ahead = state->ahead;
+    const double step = ahead[STEP_LENGTH], reached = ahead[ENDS_AT], from = ahead[BEGUN_AT];
+    const double here = begin_time - ahead[ORIGIN], target = end - ahead[ORIGIN];
+    const int inside = target < reached;
+    const Tried tried = {start, values, (const double (*)[ROOM(SIZE)])increments};
+    ahead[STEP_LENGTH] = 0.0;
+    COPY(start, ahead + AHEAD_HEAD, SIZE);
+    COPY(values, ahead + AHEAD_HEAD + SIZE, SIZE);
+    for (int k = 0; k < STAGES; k++) COPY(increments[k], ahead + AHEAD_HEAD + (2 + k) * SIZE, SIZE);
+    if (inside) {
+        between_ends(&tried, (target - from) / step, y);
+    } else {
+        COPY(y, values, SIZE);
+    }
+    const double until = inside ? target : reached;
+    if (!go_inside(instance, ahead[ORIGIN] + until, until - here, y)) return 1;
+    *origin = ahead[ORIGIN];
+    *elapsed = until;
+    if (inside) {
+        ahead[STEP_LENGTH] = step;
+        return 1;
+    }
+    *state->suggested_step = ahead[NEXT_STEP];
+    return describe(instance) && loops_closed(instance, *origin + reached);
+}
+
 /* Where the state is: y, its rates and their derivatives. */
 static int linearize(Instance *instance, Linearization *begin, double time) {
     const State *state = &instance->state;
@@ -110,17 +175,18 @@ static int linearize(Instance *instance, Linearization *begin, double time) {
     return !drifts || find_drift(instance, begin->drift);
 }
 
-/* Steps as large as the tolerance allows; the last ends where the interval ends. */
-static int advance(Instance *instance, double begin_time, double end) {
+/* Steps as large as the tolerance allows; the last may go past the end of the interval, up to the horizon. */
+static int advance(Instance *instance, double begin_time, double end, double horizon) {
     State *state = &instance->state;
-    double increments[STAGES][ROOM(SIZE)], values[ROOM(SIZE)];
+    double increments[STAGES][ROOM(SIZE)], values[ROOM(SIZE)], origin = begin_time;
     Linearization begin;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
-    const double whole = end - begin_time;
     const Tried tried = {begin.start, values, (const double (*)[ROOM(SIZE)])increments};
     double elapsed = 0.0;
-    while (elapsed < whole) {
-        const double time = begin_time + elapsed;
+    if (state->ahead[STEP_LENGTH] > 0.0 && !follow_ahead(instance, begin_time, end, &origin, &elapsed)) return 0;
+    const double target = end - origin, whole = horizon - origin;
+    while (elapsed < target) {
+        const double time = origin + elapsed;
         double most = MOST_FACTOR, error = HUGE_VAL;
         char reason[sizeof instance->reason] = "";
         if (!linearize(instance, &begin, time)) {
@@ -140,11 +206,17 @@ static int advance(Instance *instance, double begin_time, double end) {
             }
             double factor = error > 0.0 ? SAFETY * pow(error, -1.0 / ORDER) : MOST_FACTOR;
             factor = smaller(MOST_FACTOR, larger(LEAST_FACTOR, factor));
-            if (error <= 1.0 && look_inside(instance, time, step, begin_time + reached, between_ends, &tried)
-                && commit(instance, begin_time + reached, step, values)) {
-                const double following = smaller(factor, most) * step;
+            if (error <= 1.0 && look_inside(instance, time, step, origin + reached, between_ends, &tried)
+                && (reached > target ? pass_over(instance, origin, elapsed, step, reached, target, &tried)
+                                     : commit(instance, origin + reached, step, values))) {
+                double following = smaller(factor, most) * step;
                 /* A step that was cut off at the end of the interval says little about how large the next may be. */
-                *state->suggested_step = last ? larger(following, suggested) : following;
+                if (last) following = larger(following, suggested);
+                if (reached > target) {
+                    keep_ahead(state, origin, elapsed, reached, step, following, &tried);
+                    return 1;
+                }
+                *state->suggested_step = following;
                 elapsed = reached;
                 break;
             }
@@ -159,7 +231,7 @@ static int advance(Instance *instance, double begin_time, double end) {
                 );
             }
         }
-        if (!describe(instance) || !loops_closed(instance, begin_time + elapsed)) return 0;
+        if (!describe(instance) || !loops_closed(instance, origin + elapsed)) return 0;
     }
     return 1;
 }

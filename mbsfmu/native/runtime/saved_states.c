@@ -55,7 +55,7 @@ static int possible(const State *state) {
     const double numbers[] = {
         state->time, state->passed, state->sampled, state->stop_time, state->slope_time, state->step_size
     };
-    if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers))) return 0;
+    if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers)) || !all_finite(state->ahead, AHEAD)) return 0;
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
 }
 

@@ -7,8 +7,9 @@
 #define SADDLE (COORDINATES + CONSTRAINTS)
 
 typedef struct {
-    /* Advance over an interval without jumps of inputs; returns 0 with a reason. */
-    int (*advance)(Instance *, double begin_time, double end);
+    /* Advance over an interval without jumps of inputs; returns 0 with a reason. Nothing jumps before the horizon either, up
+     * to which the last step may go where values inside it are known. */
+    int (*advance)(Instance *, double begin_time, double end, double horizon);
     /* The values of all inputs at a time, where all events up to the state's `passed` have passed and no other. */
     void (*inputs_at)(const Instance *, double time, double *values);
     /* The next time inside (begin, end) at which a followed signal jumps or bends; `otherwise` where there is none. */

@@ -90,8 +90,12 @@ static Status check_value(Instance *instance, const Variable *variable, double v
     return DONE;
 }
 
+/* Something was set: what was integrated ahead does not hold, and steps may not go past the next one's end. */
+static void touch(State *state) { memset(state->ahead, 0, sizeof state->ahead); }
+
 static void set_value(Instance *instance, const Variable *variable, double value) {
     State *state = &instance->state;
+    if (variable->kind == INPUT && !(state->held[variable->index] && value == *place_of(state, variable))) touch(state);
     *place_of(state, variable) = value;
     if (variable->kind == INPUT) state->held[variable->index] = 1;
     if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
@@ -110,6 +114,7 @@ static Status set(Instance *instance, const unsigned *indices, size_t count, con
     for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
     /* Accelerations and rates jump with the parameters that they depend on, as they do with inputs. */
     if (tuned) {
+        touch(&instance->state);
         make_consistent(instance);
         shift_drift(instance, 1.0);
     }

@@ -122,7 +122,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "FEEDS": len(initialization.feeds),
         "ORDERINGS": len(system.orderings),
         "TENSORS": len(system.tensors),
-        "MECHANISMS": len(simulation.energy_watch.mechanisms),
+        "BALANCES": len(simulation.energy_watch.balances),
         "LIMITED": len(system.limited),
         "CORRECTION_NUMBERS": needs.correction_numbers,
     }

@@ -317,7 +317,7 @@ class _ModelCode:
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
-        yield f"static const Energies mechanisms[] = {{{self._energies()}}};"
+        yield f"static const Energies balances[] = {{{self._energies()}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"
         start = simulation.initialization
@@ -340,15 +340,12 @@ class _ModelCode:
         yield f"static const Signal signals[] = {{{', '.join(rows) or '{0, SIGNAL_STEPS, 0, NULL, NULL, 0.0}'}}};"
 
     def _energies(self) -> str:
-        """Return where the energies of each mechanism stand among outputs and integrals."""
-        watch = self._simulation.energy_watch
-        return (
-            ", ".join(
-                f"{{{string(names[0])}, {', '.join(str(self._places[name][1]) for name in names)}}}"
-                for names in watch.mechanisms
-            )
-            or "{NULL, 0, 0, 0, 0, 0}"
-        )
+        """Return where the energies of each mechanism and circuit stand among outputs and integrals."""
+        rows = []
+        for names in self._simulation.energy_watch.balances:
+            places = (-1 if name is None else self._places[name][1] for name in names)
+            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}}}")
+        return ", ".join(rows) or "{NULL, 0, 0, 0, 0, 0}"
 
     def _row(self, variable: Variable) -> str:
         kind, index = self._places[variable.name]

@@ -94,6 +94,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
     "MOST_AHEAD": (ahead, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
+    "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
     "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
     "DENSE": (energy_watch, "DENSE"),

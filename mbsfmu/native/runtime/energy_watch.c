@@ -1,4 +1,4 @@
-/* Energy that drifts tells steps which do not resolve the motion; as mbsfmu/simulation/energy_watch.py. It is looked at
+/* Energy that drifts tells steps which do not resolve a motion or circuit; as mbsfmu/simulation/energy_watch.py. It is looked at
  * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. */
 
 static double highest_of(double *highest, double value) { return *highest = larger(*highest, value); }
@@ -8,37 +8,42 @@ static double range_of(double *highest, double value) {
     return up + highest_of(highest + 1, -value);
 }
 
-/* Look at the energies of one mechanism. */
-static void follow_mechanism(Instance *instance, const Energies *energies, int index) {
+/* Look at the energies of one mechanism or circuit. */
+static void follow_balance(Instance *instance, const Energies *energies, int index) {
     double *highest = instance->state.highest + HIGHEST * index;
     const double *outputs = instance->outputs, *integrals = instance->state.integrals;
-    double turned_over = highest_of(highest, outputs[energies->kinetic]);
-    turned_over = larger(turned_over, range_of(highest + 1, outputs[energies->potential]));
+    const int moving = energies->kinetic >= 0;
+    double turned_over = highest_of(highest, moving ? outputs[energies->kinetic] : 0.0);
+    const double stored = range_of(highest + 1, outputs[energies->potential]);
+    turned_over = larger(turned_over, stored);
     turned_over = larger(turned_over, range_of(highest + 3, integrals[energies->work]));
     turned_over = larger(turned_over, range_of(highest + 5, integrals[energies->dissipated]));
     const double least = LEAST_SHARE * larger(highest[1], highest[2]) + LEAST_DRIFT;
     const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
-    if (instance->drift_told[index] || !(drift > larger(LARGE_DRIFT * turned_over, least))) return;
+    const double much =
+        moving ? LARGE_DRIFT * turned_over : larger(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over);
+    if (instance->drift_told[index] || !(drift > larger(much, least))) return;
     instance->drift_told[index] = 1;
     report(
         instance, DONE_WITH_WARNING,
-        "%s: from t = %.6g s on the motion is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
-        "the motion may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, instance->state.time, energies->name,
-        drift, 100.0 * drift / turned_over, turned_over
+        "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
+        "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, instance->state.time,
+        moving ? "motion" : "circuit", energies->name, drift, 100.0 * drift / turned_over, turned_over,
+        moving ? "the motion" : "pressures"
     );
 }
 
 /* Look at the energies at the state as the next point of the run. */
 static void follow_energy(Instance *instance) {
-    if (MECHANISMS == 0) return;
+    if (BALANCES == 0) return;
     find_outputs(instance);
-    for (int k = 0; k < MECHANISMS; k++) follow_mechanism(instance, &mechanisms[k], k);
+    for (int k = 0; k < BALANCES; k++) follow_balance(instance, &balances[k], k);
     instance->state.energies_followed = 1;
 }
 
 static void begin_energy(Instance *instance) {
     State *state = &instance->state;
-    for (int i = 0; i < HIGHEST * MECHANISMS; i++) state->highest[i] = i % HIGHEST == HIGHEST - 1 ? 0.0 : -DBL_MAX;
+    for (int i = 0; i < HIGHEST * BALANCES; i++) state->highest[i] = i % HIGHEST == HIGHEST - 1 ? 0.0 : -DBL_MAX;
     state->communications = 0;
     state->energies_followed = 0;
     memset(instance->drift_told, 0, sizeof instance->drift_told);
@@ -54,9 +59,9 @@ static void follow_energy_if_due(Instance *instance) {
 
 /* Let energy that parameters bring in or take out while they change be no drift: called before with -1, after with 1. */
 static void shift_drift(Instance *instance, double sign) {
-    if (MECHANISMS == 0) return;
+    if (BALANCES == 0) return;
     find_outputs(instance);
-    for (int k = 0; k < MECHANISMS; k++) {
-        instance->state.highest[HIGHEST * (k + 1) - 1] += sign * instance->outputs[mechanisms[k].drift];
+    for (int k = 0; k < BALANCES; k++) {
+        instance->state.highest[HIGHEST * (k + 1) - 1] += sign * instance->outputs[balances[k].drift];
     }
 }

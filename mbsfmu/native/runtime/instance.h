@@ -32,7 +32,7 @@ typedef struct {
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double error_estimate;              /* of rk4, added up over the steps */
     double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
-    double highest[ROOM(HIGHEST * MECHANISMS)]; /* energies until now, see energy_watch.c */
+    double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
@@ -71,7 +71,7 @@ struct Instance {
     Wanted *wanted;                     /* NULL where nothing is */
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
-    int drift_told[ROOM(MECHANISMS)];   /* decides on nothing but what is told */
+    int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
     Known known;                        /* which of these fit the state */
     Logger logger;
     void *environment;                  /* of the logger */

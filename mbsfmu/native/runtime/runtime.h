@@ -96,7 +96,8 @@ typedef struct {
     int rod;
 } Tensor;
 
-/* The energies of a mechanism: among outputs, and among integrals; the name is that of the drift. */
+/* The energies of a mechanism, or of a circuit, which has no kinetic one (-1): among outputs, and among integrals; the
+ * name is that of the drift. */
 typedef struct {
     const char *name;
     int drift, kinetic, potential, work, dissipated;

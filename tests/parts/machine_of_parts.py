@@ -31,7 +31,7 @@ FORCES: tuple[Force, ...] = (
     JointDrive(name="motor", joint="rail"),
     JointActuator(name="winch", joint="hinge"),
     SpringDamper(name="strut", start="ground.floor", end="ball.p", stiffness=20.0, damping=1.0, free_length=0.8),
-    JointSpringDamper(name="brake", joint="pivot", stiffness=5.0, damping=0.5, free_coordinate=0.2),
+    JointSpringDamper(name="brake", joint="pivot", stiffness=5.0, damping=0.5, free_coordinate=0.2, preload=0.7),
     JointSpringDamper(name="slider", joint="pin.displacement", stiffness=50.0, damping=1.0, preload=2.0),
     JointFriction(name="rub", joint="pin.angle", coulomb_load=0.2, static_load=0.3, stribeck_rate=0.2, creep_rate=0.05),
     JointFriction(name="drag", joint="rail", coulomb_load=0.5, creep_rate=0.05, damping=2.0),

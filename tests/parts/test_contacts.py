@@ -86,6 +86,13 @@ def test_restitution_without_gravity_is_that_of_hunt_and_crossley(damping: float
     assert abs(expected - (1.0 - 2.0 / 3.0 * damping)) < 0.6 * damping**2
 
 
+@pytest.mark.parametrize(("velocity", "share"), [(0.0, 1.0), (0.1, 0.5), (0.5, 0.0)])
+def test_plane_that_is_left_faster_than_it_follows_does_not_pull(velocity: float, share: float) -> None:
+    simulation = falling(-0.01, velocity=velocity, damping=5.0).simulation(compiled=False)
+    assert simulation.get("floor.penetration") == pytest.approx(0.01)
+    assert simulation.get("floor.normal_force") == pytest.approx(share * STIFFNESS * 0.01**1.5, abs=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["rodas5p", "rk45"])
 @pytest.mark.parametrize("height", [1.0, 50.0])
 def test_steps_by_tolerance_do_not_fall_through_the_floor(solver: str, height: float) -> None:

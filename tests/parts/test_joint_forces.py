@@ -124,6 +124,13 @@ def test_stop_with_damping_returns_what_an_integration_of_its_own_does(solver: s
     assert np.max(np.abs(result["energy.drift"])) < 1e-3 * lost
 
 
+@pytest.mark.parametrize(("velocity", "share"), [(0.0, 1.0), (0.1, 0.5), (0.5, 0.0)])
+def test_stop_that_is_left_faster_than_it_follows_does_not_pull(velocity: float, share: float) -> None:
+    stop = JointStop(name="stop", joint="rail", lower=0.01, stiffness=1e4, damping=5.0)
+    simulation = sliding(stop, velocity=velocity).simulation(compiled=False)
+    assert simulation.get("stop.load") == pytest.approx(100.0 * share, abs=1e-9)
+
+
 def finely(solver: str) -> dict[str, float]:
     return {"step": 1e-4} if solver == "trapezoidal" else {"relative_tolerance": 1e-8}
 

@@ -30,6 +30,8 @@ class Quantity:
         Of a parameter: whether it may change while a circuit works, as settings of valves and pumps do.
     shared
         Of an output: whether it is there for other systems, and not only to be looked at.
+    rated
+        Of an input: whether the next input of its part is its rate, by which it runs on where it is held.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Quantity:
     description: str = ""
     tunable: bool = False
     shared: bool = False
+    rated: bool = False
 
 
 def belonging_to(owner: str, quantity: Quantity) -> Quantity:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         Planar,
         PlaneContact,
         PointSensor,
+        PrescribedMotion,
         Prismatic,
         RackAndPinion,
         RateLimiter,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     )
     from mbsfmu.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.simulation.options import RunOptions
+    from mbsfmu.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
     from mbsfmu.studies import StudyOptions, sweep
     from mbsfmu.trajectory import Trajectory
     from mbsfmu.urdf import mechanism_from_urdf
@@ -107,10 +109,12 @@ _HOMES = {
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
     "JointSpringDamper JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar "
-    "PlaneContact PointSensor Prismatic RackAndPinion RateLimiter Revolute SampledPidController "
-    "SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
+    "PlaneContact PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
+    "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction "
+    "Universal",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunOptions",
+    "smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
     "studies": "StudyOptions sweep",
     "trajectory": "Trajectory",
     "urdf": "mechanism_from_urdf",
@@ -200,13 +204,16 @@ __all__ = [
     "PointOrNone",
     "PointReference",
     "PointSensor",
+    "PolynomialSignal",
     "Positive",
+    "PrescribedMotion",
     "Present",
     "Prismatic",
     "Quantity",
     "RackAndPinion",
     "RateLimiter",
     "Relation",
+    "RestToRestSignal",
     "Revolute",
     "RigidBody",
     "RunOptions",
@@ -218,6 +225,7 @@ __all__ = [
     "SimulationError",
     "SineSignal",
     "Spherical",
+    "SplineSignal",
     "SpringDamper",
     "StepSignal",
     "StudyOptions",

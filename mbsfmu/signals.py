@@ -6,36 +6,16 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from mbsfmu.data import Data
+from mbsfmu.data import Data, DataError
 from mbsfmu.errors import InputError
+from mbsfmu.signal_tables import SignalTable, check_times
+from mbsfmu.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.trajectory import Trajectory
-
-
-class SignalTable(NamedTuple):
-    """A signal as compiled code has it.
-
-    Attributes
-    ----------
-    kind
-        Its place in `SignalKind` of runtime.h.
-    times
-        Its events in s.
-    values
-        Numbers of its kind.
-    initial
-        Value before the first event, of one that jumps.
-    """
-
-    kind: int
-    times: tuple[float, ...]
-    values: tuple[float, ...]
-    initial: float = 0.0
 
 
 class StepSignal(Data):
@@ -60,7 +40,7 @@ class StepSignal(Data):
 
     @model_validator(mode="after")
     def _matches(self) -> Self:
-        _check_table(self.times, self.values)
+        check_times(self.times, len(self.values), "values")
         return self
 
     @property
@@ -118,7 +98,7 @@ class LinearSignal(Data):
 
     @model_validator(mode="after")
     def _matches(self) -> Self:
-        _check_table(self.times, self.values)
+        check_times(self.times, len(self.values), "values")
         return self
 
     @property
@@ -248,6 +228,23 @@ class SineSignal(Data):
         changes = {"amplitude": factor * self.amplitude, "offset": factor * self.offset + offset}
         return SineSignal.from_dict({**self.to_dict(), **changes})
 
+    def rate(self) -> SineSignal:
+        """Return its derivative by time.
+
+        Raises
+        ------
+        ValueError
+            When that is no sine from the start of runs on; the sentence says why.
+        """
+        if self.begin > 0.0 or self.end is not None:
+            raise ValueError(
+                "it begins after t = 0 or ends, where it bends; a sine has a rate that goes on all the time"
+            )
+        if self.sweep_rate:
+            raise ValueError(f"its frequency changes by {self.sweep_rate:g} Hz/s; a sine has a rate where that is 0")
+        amplitude, phase = 2.0 * math.pi * self.frequency * self.amplitude, self.phase + 0.5 * math.pi
+        return SineSignal(amplitude=amplitude, frequency=self.frequency, phase=phase, begin=self.begin)
+
     def _value(self, time: float, passed: int) -> float:
         if passed != 1:
             time = self.begin if passed == 0 or self.end is None else self.end
@@ -287,13 +284,35 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
         raise InputError(f"{file}: {error}") from None
 
 
-AnySignal = Annotated[StepSignal | LinearSignal | SineSignal, Field(discriminator="type")]
+AnySignal = Annotated[
+    StepSignal | LinearSignal | SineSignal | RestToRestSignal | SplineSignal | PolynomialSignal,
+    Field(discriminator="type"),
+]
+"""Any signal, or a dictionary with the `type` of one."""
 
 
-def _check_table(times: tuple[float, ...], values: tuple[float, ...]) -> None:
-    if not times:
-        raise ValueError("times is empty; a signal needs at least one point")
-    if len(times) != len(values):
-        raise ValueError(f"there are {len(times)} times but {len(values)} values")
-    if any(later <= earlier for earlier, later in pairwise(times)):
-        raise ValueError(f"times is {times}; it must ascend")
+def rate_of(signal: AnySignal, described: str) -> SineSignal | PolynomialSignal:
+    """Return the derivative of a signal by time.
+
+    Parameters
+    ----------
+    signal
+        The signal.
+    described
+        What it is, for a message.
+
+    Raises
+    ------
+    DataError
+        When it has none everywhere; the sentence says why.
+    """
+    if isinstance(signal, StepSignal | LinearSignal):
+        why = "it jumps" if isinstance(signal, StepSignal) else "it bends, so that its rate jumps"
+        raise DataError(
+            f"the signal of {described} is of type {signal.type}: {why}; take rest-to-rest, spline or sine, or give "
+            "its rates as signals too"
+        )
+    try:
+        return signal.rate()
+    except ValueError as error:
+        raise DataError(f"the signal of {described} is refused: {error}") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 
 class Causality(StrEnum):
@@ -45,6 +47,8 @@ class Variable:
         Magnitude the variable usually has; absolute tolerances are taken from it.
     description
         One line for the user of the variable.
+    rated
+        Of an input: whether the next input is its rate, by which it runs on where it is held.
     """
 
     name: str
@@ -56,8 +60,15 @@ class Variable:
     maximum: float | None = None
     nominal: float | None = None
     description: str = ""
+    rated: bool = False
 
     @property
     def settable(self) -> bool:
         """Whether a user may set it at all."""
         return self.causality in (Causality.PARAMETER, Causality.INPUT)
+
+
+def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:
+    """Return the names of the inputs that have a rate, and of their rates."""
+    rates = (each for before, each in pairwise(inputs) if before.rated)
+    return frozenset(each.name for each in (*(each for each in inputs if each.rated), *rates))

@@ -13,8 +13,8 @@ PARENTS = (-1, 0, 0, -1, 3)
 KINDS = (Revolute, Revolute, Prismatic, Revolute, Universal)
 
 
-def coupled_tree() -> Mechanism:
-    """Two branches in space, some joints reversed: one coupling of three joints across both, one of neighbours."""
+def coupled_tree(*constraints: Constraint) -> Mechanism:
+    """Two branches in space, some joints reversed; by default a coupling across both, and one of neighbours."""
     random = np.random.default_rng(7)
     joints = []
     for index, (kind, parent) in enumerate(zip(KINDS, PARENTS, strict=True)):
@@ -30,7 +30,8 @@ def coupled_tree() -> Mechanism:
         ground={"O": (0.1, 0.2, 0.3)},
         bodies=tuple(random_body(random, f"body_{index}") for index in range(len(PARENTS))),
         joints=tuple(joints),
-        constraints=(
+        constraints=constraints
+        or (
             LinearCoupling(
                 name="three", joints=("joint_1", "joint_3", "joint_2"), factors_of_joints=(1.0, -0.7, 0.4), offset=0.1
             ),

@@ -108,6 +108,11 @@ class PinocchioTree:
         q, v = self._sorted(coordinates), self._sorted(velocities)
         return pinocchio.aba(self._model, self._data, q, v, np.zeros(len(q)))[self.order]
 
+    def loads(self, coordinates: Floats, velocities: Floats, accelerations: Floats) -> Floats:
+        """Return what drives the joints by the recursive Newton-Euler algorithm, in the order of our coordinates."""
+        q, v, a = (self._sorted(part) for part in (coordinates, velocities, accelerations))
+        return pinocchio.rnea(self._model, self._data, q, v, a)[self.order]
+
     def mass(self, coordinates: Floats) -> Floats:
         """Return the mass matrix, column by column by the recursive Newton-Euler algorithm."""
         q, still = self._sorted(coordinates), np.zeros(len(coordinates))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 import numpy as np
 
 from mbsfmu.data import DataError, Quantity
+from mbsfmu.equations.forces import Given
 from mbsfmu.equations.placed_part import PlacedPart, coordinate_of, joint_words
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
@@ -23,6 +27,8 @@ class CoordinateRelation(PlacedPart):
         The constraint, and the mechanism whose joints it relates.
     properties
         Gets its parameters.
+    first_input
+        Where its inputs stand among those of the mechanism.
 
     Attributes
     ----------
@@ -34,9 +40,11 @@ class CoordinateRelation(PlacedPart):
         What it exerts along each of them: name, unit, description.
     """
 
-    def __init__(self, constraint: Constraint, mechanism: Mechanism, properties: Properties) -> None:
+    def __init__(
+        self, constraint: Constraint, mechanism: Mechanism, properties: Properties, *, first_input: int
+    ) -> None:
         named = reference_fields(constraint, Reference.JOINT)
-        super().__init__(constraint, mechanism, named, properties, first_state=0, first_input=0)
+        super().__init__(constraint, mechanism, named, properties, first_state=0, first_input=first_input)
         self._constraint = constraint
         self.name = f"{constraint.name} ({constraint.type})"
         # What it measures has the unit of the coordinate whose factor comes first.
@@ -46,6 +54,7 @@ class CoordinateRelation(PlacedPart):
             raise DataError(f"{self.owner}: factors gives {told}; it must give {wanted}")
         self.unit = joint_words(mechanism, self._joints[0]).coordinate
         self.coordinates = tuple(coordinate_of(mechanism, joint) for joint in self._joints)
+        self.inputs = tuple(_starting(self.inputs, mechanism, self._joints[0]))
         self.loads = tuple(_load(constraint, mechanism, joint) for joint in self._joints)
 
     def _given(self, parameters: Array) -> Numbers:
@@ -60,19 +69,39 @@ class CoordinateRelation(PlacedPart):
         factors = dict(zip(self.coordinates, self.factors(parameters), strict=True))
         return np.stack([factors.get(index, np.asarray(0.0)) for index in range(count)])
 
-    def evaluate(self, coordinates: Array, parameters: Array) -> Array:
-        """Return Φ, a scalar."""
-        return self.rate(coordinates, parameters) - self._constraint.value(self._given(parameters))
+    def _following(self, given: Given) -> Numbers:
+        return Numbers(self.owner, {**self.numbers(given.parameters), **self.live(given.states, given.inputs)})
 
-    def rate(self, velocities: Array, parameters: Array) -> Array:
-        """Return Σ a q̇, a scalar."""
+    def sum(self, coordinates: Array, parameters: Array) -> Array:
+        """Return Σ a q of coordinates, of their rates or accelerations, a scalar."""
         total: Array = np.asarray(0.0)
         for index, factor in zip(self.coordinates, self.factors(parameters), strict=True):
-            total = total + factor * velocities[index]
+            total = total + factor * coordinates[index]
         return total
+
+    def evaluate(self, coordinates: Array, given: Given) -> Array:
+        """Return Φ, a scalar."""
+        return self.sum(coordinates, given.parameters) - self._constraint.value(self._following(given))
+
+    def drift(self, given: Given) -> Array:
+        """Return Φ_t = −ṡ, a scalar."""
+        return np.asarray(0.0) - self._constraint.rate(self._following(given))
+
+    def drift_rate(self, given: Given) -> Array:
+        """Return Φ_tt = −s̈, a scalar."""
+        return np.asarray(0.0) - self._constraint.acceleration(self._following(given))
+
+
+def _starting(inputs: Iterable[Quantity], mechanism: Mechanism, joint: str) -> Iterator[Quantity]:
+    """Yield inputs, those without a start value with those of a joint: of its coordinate, then of its rate."""
+    (element,) = next(each for each in mechanism.joints if each.name == joint).elements
+    starts = iter((element.start, element.start_rate))
+    for each in inputs:
+        yield replace(each, start=next(starts, 0.0)) if each.start is None else each
 
 
 def _load(constraint: Constraint, mechanism: Mechanism, joint: str) -> Quantity:
     words = joint_words(mechanism, joint)
     described = f"{words.effort} that the {constraint.type} exerts in joint {joint}, on the outer body"
-    return Quantity(f"{constraint.name}.{joint}.{words.effort}", words.load, description=described)
+    owner = constraint.name if len(constraint.coupled) == 1 else f"{constraint.name}.{joint}"
+    return Quantity(f"{owner}.{words.effort}", words.load, description=described)

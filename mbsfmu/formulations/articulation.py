@@ -13,6 +13,7 @@ import numpy as np
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
+from mbsfmu.equations.forces import Given
 from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity, point_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
@@ -162,23 +163,23 @@ class Articulation:
         moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
         return self._across(frames, moved), multipliers[self._first_cut :]
 
-    def loop_bias(self, motion: Motion, parameters: Array, accelerations: list[Array]) -> Array:
+    def loop_bias(self, motion: Motion, given: Given, accelerations: list[Array]) -> Array:
         """Return d²Φ/dt² of the loop equations in use at the bodies' Ż, shape (rows,).
 
         Parameters
         ----------
-        motion, parameters
-            Where the bodies are and how they move.
+        motion, given
+            Where the bodies are and how they move, and the numbers beside.
         accelerations
             Derivative of Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
         """
-        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
-        rates = self.wrench_rates(motion, parameters)
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, given.parameters)]
+        rates = self.wrench_rates(motion, given.parameters)
         result = []
         for row in self._rows:
             value: Array = np.asarray(0.0)
-            if row in self._related:
-                result.append(value)
+            if (relation := self._related.get(row)) is not None:
+                result.append(relation.drift_rate(given))
                 continue
             parent, child = self._ends[row]
             for body, wrench, rate in zip((parent, child), pairs[row], rates[row], strict=True):
@@ -187,13 +188,19 @@ class Articulation:
             result.append(value)
         return np.stack(result) if result else np.zeros(0)
 
-    def loop_rates(self, motion: Motion, parameters: Array) -> Array:
+    def loop_drifts(self, given: Given) -> Array:
+        """Return Φ_t of the loop equations in use, shape (rows,)."""
+        related = (self._related.get(row) for row in self._rows)
+        drifts = [np.asarray(0.0) if relation is None else relation.drift(given) for relation in related]
+        return np.stack(drifts) if drifts else np.zeros(0)
+
+    def loop_rates(self, motion: Motion, given: Given) -> Array:
         """Return dΦ/dt of the loop equations in use, shape (rows,)."""
-        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, parameters)]
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, given.parameters)]
         result = []
         for row in self._rows:
             if (relation := self._related.get(row)) is not None:
-                result.append(relation.rate(motion.velocities, parameters))
+                result.append(relation.sum(motion.velocities, given.parameters) + relation.drift(given))
                 continue
             parent, child = self._ends[row]
             velocities = (body_velocity(motion.body_velocities, body) for body in (parent, child))

@@ -71,7 +71,7 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
 
 
 def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
-    """Return velocities with Φ_z ż = 0, shape (n,).
+    """Return velocities with Φ_z ż + Φ_t = 0, shape (n,).
 
     Those that are given and not zero are kept as far as the loops let them.
     """
@@ -80,7 +80,7 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
         return velocities.copy()
     dependent = _dependent(jacobian, velocities != 0.0)
     independent = np.delete(np.arange(len(velocities)), dependent)
-    driven = jacobian[:, independent] @ velocities[independent]
+    driven = jacobian[:, independent] @ velocities[independent] + functions.all_closure()[2]
     result = velocities.copy()
     result[dependent] = -np.linalg.lstsq(jacobian[:, dependent], driven, rcond=RANK_TOLERANCE)[0]
     return result
@@ -122,7 +122,7 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
 
 def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats, Floats]:
     functions.coordinates[:] = coordinates
-    violation, jacobian = functions.all_closure()
+    violation, jacobian, _ = functions.all_closure()
     return violation.copy(), jacobian.copy()
 
 

@@ -11,9 +11,10 @@ from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.capabilities import InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.formulations.joint_reactions import relating_pulls
 from mbsfmu.formulations.mechanism_parts import MechanismParts, given
 from mbsfmu.formulations.mechanism_variables import stack
-from mbsfmu.formulations.system import Instant
+from mbsfmu.formulations.system import Instant, LoopsInUse
 from mbsfmu.formulations.turning_joints import TurningJoints
 
 
@@ -42,8 +43,27 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences):
         """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
         motion = self.motion(instant)
         violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
-        related = stack([each.evaluate(motion.coordinates, instant.parameters) for each in self.parts.relations])
+        related = stack([each.evaluate(motion.coordinates, given(instant)) for each in self.parts.relations])
         return np.concatenate([*violations, related])
+
+    def constraint_drifts(self, instant: Instant) -> Array:
+        """Return Φ_t, shape (number of constraints,)."""
+        return self._behind_joints([each.drift(given(instant)) for each in self.parts.relations])
+
+    def constraint_drift_rates(self, instant: Instant) -> Array:
+        """Return Φ_tt, shape (number of constraints,)."""
+        return self._behind_joints([each.drift_rate(given(instant)) for each in self.parts.relations])
+
+    def _behind_joints(self, of_relations: list[Array]) -> Array:
+        """Return what belongs to relations behind zeros for the equations of joints."""
+        return np.concatenate([np.zeros(sum(len(joint.names) for joint in self.constraining)), stack(of_relations)])
+
+    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return the power of what moves joints as prescribed, and zeros, in W; shape (number of integrals,)."""
+        pulls = relating_pulls(self.constraining, self.parts, loops)
+        pairs = zip(pulls, self.parts.relations, strict=True)
+        power = sum((-pull * relation.drift(given(instant)) for pull, relation in pairs), start=np.asarray(0.0))
+        return np.concatenate([np.stack([power]), np.zeros(len(self.integrals) - 1)])
 
     def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names and units of the constraints, those of joints first."""

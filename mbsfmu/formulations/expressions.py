@@ -137,8 +137,10 @@ class SystemExpressions:
     """Φ of all constraints, redundant ones included."""
     rates = _vector(System, System.rates)
     """ẋ."""
-    integral_rates = _vector(System, System.integral_rates)
-    """Rates of the integrals."""
+    all_drifts = _vector(System, System.constraint_drifts)
+    """Φ_t of all constraints."""
+    all_drift_rates = _vector(System, System.constraint_drift_rates)
+    """Φ_tt of all constraints."""
     outputs = _vector(System, System.evaluate_outputs)
     """The outputs y."""
     initial_integrals = _vector(System, System.initial_integrals)
@@ -171,18 +173,40 @@ class SystemExpressions:
         return self.derivative(self.closure, "coordinates")
 
     @cached_property
+    def integral_rates(self) -> ca.SX:
+        """Rates of the integrals; with the multipliers, as what drives joints by constraints does work."""
+        powers = expression(self.system.driving_powers(self._instant, self._loops))
+        return expression(self.system.integral_rates(self._instant)) + powers
+
+    @cached_property
+    def driven(self) -> tuple[int, ...]:
+        """Indices, among the constraints in use, of those that move; they do work."""
+        return tuple(row for row in range(self.drifts.numel()) if self.drifts[row].nnz())
+
+    @cached_property
+    def drifts(self) -> ca.SX:
+        """Φ_t."""
+        return ca.sparsify(self.all_drifts[list(self.rows)])
+
+    @cached_property
+    def drift_rates(self) -> ca.SX:
+        """Φ_tt."""
+        return ca.sparsify(self.all_drift_rates[list(self.rows)])
+
+    @cached_property
     def closure_rate(self) -> ca.SX:
-        """Φ_z ż."""
-        return ca.mtimes(self.closure_jacobian, self.symbol_by_part["velocities"])
+        """Φ̇ = Φ_z ż + Φ_t."""
+        return ca.mtimes(self.closure_jacobian, self.symbol_by_part["velocities"]) + self.drifts
 
     @cached_property
     def quadratic(self) -> ca.SX:
-        """Φ̇_z ż, the part of Φ̈ without accelerations."""
-        return ca.mtimes(self.derivative(self.closure_rate, "coordinates"), self.symbol_by_part["velocities"])
+        """Φ̇_z ż + Φ_tt, the part of Φ̈ without accelerations: Φ_t depends on time alone."""
+        turning = ca.mtimes(self.derivative(self.closure_rate, "coordinates"), self.symbol_by_part["velocities"])
+        return turning + self.drift_rates
 
     @cached_property
     def closure_acceleration(self) -> ca.SX:
-        """Φ̈ = Φ_z z̈ + Φ̇_z ż."""
+        """Φ̈ = Φ_z z̈ + Φ̇_z ż + Φ_tt."""
         return ca.mtimes(self.closure_jacobian, self.symbol_by_part["accelerations"]) + self.quadratic
 
     @cached_property
@@ -282,12 +306,17 @@ class SystemExpressions:
         return bool(ca.sparsify(shared).nnz())
 
     @cached_property
+    def all_closure_rate(self) -> ca.SX:
+        """Φ̇ of all constraints."""
+        moved = ca.mtimes(self.derivative(self.all_closure, "coordinates"), self.symbol_by_part["velocities"])
+        return moved + ca.sparsify(self.all_drifts)
+
+    @cached_property
     def violation(self) -> ca.SX:
-        """Magnitudes of Φ and Φ_z ż over all constraints."""
+        """Magnitudes of Φ and Φ̇ over all constraints."""
         if not self.system.constraints:
             return ca.SX.zeros(2)
-        rate = ca.mtimes(self.derivative(self.all_closure, "coordinates"), self.symbol_by_part["velocities"])
-        return ca.vertcat(ca.norm_2(self.all_closure), ca.norm_2(rate))
+        return ca.vertcat(ca.norm_2(self.all_closure), ca.norm_2(self.all_closure_rate))
 
     @cached_property
     def start(self) -> dict[str, ca.SX]:

@@ -97,10 +97,13 @@ class FirstOrder(Formulation):
         return self.functions.expressions.at(values, {"velocities": self.kinetics[0]})
 
     def _at_motion(self, *values: ca.SX) -> list[ca.SX]:
-        """Return the same with z̈ as it follows, where it counts."""
-        if not any(ca.depends_on(value, self.functions.symbol("accelerations")) for value in values):
+        """Return the same with z̈ and λ as they follow, where they count."""
+        found = ca.vertcat(self.functions.symbol("accelerations"), self.functions.symbol("multipliers"))
+        if not any(ca.depends_on(value, found) for value in values):
             return self._at_velocities(*values)
-        motion = {"velocities": self.kinetics[0], "accelerations": self.dynamics[0]}
+        motion = dict(
+            zip(("velocities", "accelerations", "multipliers"), (self.kinetics[0], *self.dynamics), strict=True)
+        )
         return self.functions.expressions.at(values, motion)
 
     @cached_property

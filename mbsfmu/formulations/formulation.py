@@ -241,6 +241,7 @@ class Formulation(ABC):
         self.load(state)
         z_accelerations, multipliers, rates = self.fitting_motion()
         self.functions.accelerations[:] = z_accelerations
+        self.functions.multipliers[:] = multipliers
         return replace(
             state,
             accelerations=z_accelerations,

@@ -151,9 +151,9 @@ class SystemFunctions(Workspace):
     gap = _Traced("closure")
     """Φ of the constraints in use, shape (m,)."""
     quadratic = _Traced("quadratic")
-    """Φ̇_z ż, shape (m,)."""
+    """Φ̇_z ż + Φ_tt, shape (m,)."""
     integral_rates = _Traced("integral_rates")
-    """Rates of the integrals, shape (i,)."""
+    """Rates of the integrals, shape (i,), with the multipliers that belong to the motion."""
     updates = _Traced("updates")
     """The discrete states after an update of all of them, shape (d,)."""
     initial_discrete = _Traced("initial_discrete")
@@ -192,13 +192,24 @@ class SystemFunctions(Workspace):
 
     @cached_property
     def all_closure(self) -> TracedFunction:
-        """Φ and Φ_z of all constraints, redundant ones included."""
+        """Φ, Φ_z and Φ_t of all constraints, redundant ones included."""
         given = self.expressions
 
         def made() -> list[ca.SX]:
-            return [given.all_closure, given.derivative(given.all_closure, "coordinates")]
+            return [given.all_closure, given.derivative(given.all_closure, "coordinates"), given.all_drifts]
 
         return self.kept("all_closure", made, matrices=[1])
+
+    @cached_property
+    def driven(self) -> tuple[int, ...]:
+        """Indices, among the loop equations in use, of those that move with time; they do work."""
+        return tuple(self.traces.fact("driven", lambda: list(self.expressions.driven)))
+
+    @cached_property
+    def missed(self) -> TracedFunction:
+        """Φ, Φ̇ and Φ_t of the loop equations that move."""
+        given, rows = self.expressions, list(self.driven)
+        return self.kept("missed", lambda: [each[rows] for each in (given.closure, given.closure_rate, given.drifts)])
 
     @cached_property
     def equilibrium(self) -> TracedFunction:
@@ -212,7 +223,7 @@ class SystemFunctions(Workspace):
 
     @cached_property
     def outputs(self) -> TracedFunction:
-        """Outputs y, and the magnitudes of Φ and Φ_z ż over all constraints, shape (2,)."""
+        """Outputs y, and the magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
         return self.kept("outputs", lambda: [self.expressions.outputs, self.expressions.violation])
 
     @cached_property

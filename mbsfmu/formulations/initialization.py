@@ -80,6 +80,8 @@ class Initialization:
         The system; the start is found in the coordinates of its start system.
     traces
         Has what was traced of the system before.
+    inputs
+        Values of the inputs at the start, which loop equations may depend on; those of the system by default.
 
     Attributes
     ----------
@@ -104,7 +106,7 @@ class Initialization:
         When a body can move there without kinetic energy.
     """
 
-    def __init__(self, system: System, traces: Traces | None = None) -> None:
+    def __init__(self, system: System, traces: Traces | None = None, inputs: Floats | None = None) -> None:
         self.traces = traces = traces or Traces()
         self.system = system = CoupledSystem.of(system.start_system)
         self.functions = SystemFunctions(system, traces=traces.of("start"))
@@ -123,6 +125,7 @@ class Initialization:
             (own.index((feed.source, feed.name)), system.parameters_of(feed.target).start + feed.parameter)
             for feed in system.feeds
         )
+        self._inputs = starts(system.inputs) if inputs is None else inputs
         self._start = self.run(starts(system.parameters))
         self._refuse_massless_motion()
 
@@ -183,7 +186,7 @@ class Initialization:
         parameters
             In the order of the system's parameters.
         inputs
-            What the inputs are at the start, where that is known.
+            What the inputs are at the start, which loop equations may depend on; those of the model by default.
 
         Raises
         ------
@@ -192,12 +195,15 @@ class Initialization:
         """
         parameters = parameters.copy()
         check_parameters(self.system, parameters)
+        inputs = self._inputs if inputs is None else inputs
+        self.functions.inputs[:] = inputs
         values: list[float] = []
         moving: list[str] = []
         for part in self.balanced_parts:
             count = len(part.functions.parameters)
             part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
-            given = np.array([0.0 if inputs is None or index < 0 else inputs[index] for index in part.inputs])
+            given = np.array([0.0 if index < 0 else inputs[index] for index in part.inputs])
+            part.functions.inputs[:] = given
             forces, told = _balance_at_start(part.functions, given)
             values += forces
             moving += [told] * bool(told)

@@ -34,7 +34,7 @@ def tree_reactions(
         The loop equations in use with their multipliers.
     """
     missing, of_cuts, of_tree = list(balance), [], []
-    pulls = _relating_pulls(parts.cuts, parts, loops)
+    pulls = relating_pulls(parts.cuts, parts, loops)
     for cut, pulled in _pulls(parts.cuts, motion.frames, parameters, loops):
         total = np.zeros(6)
         for (on_parent, on_child), multiplier in pulled:
@@ -58,7 +58,7 @@ def tree_reactions(
     return np.concatenate([*reversed(of_tree), *of_cuts, stack(_relating_loads(parts, pulls, parameters))])
 
 
-def _relating_pulls(joints: Sequence[CutJoint], parts: MechanismParts, loops: LoopsInUse) -> list[Array]:
+def relating_pulls(joints: Sequence[CutJoint], parts: MechanismParts, loops: LoopsInUse) -> list[Array]:
     """Return −λ of each relation, zero where its equation is not in use; they stand behind those of these joints."""
     used = {row: -loops.multipliers[index] for index, row in enumerate(loops.rows)}
     first = sum(len(joint.names) for joint in joints)
@@ -96,7 +96,7 @@ def constraint_reactions(
         The equations in use with their multipliers.
     """
     result = []
-    pulls = _relating_pulls(constraints, parts, loops)
+    pulls = relating_pulls(constraints, parts, loops)
     related = _relating_loads(parts, pulls, parameters)
     along = list(joint_loads)
     coordinates = (index for relation in parts.relations for index in relation.coordinates)

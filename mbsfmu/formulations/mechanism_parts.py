@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from mbsfmu.data import belonging_to
 from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
@@ -42,6 +43,8 @@ class MechanismParts:
         By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
     relations
         What holds between the joint coordinates.
+    inputs
+        Those of forces, then those of relations, under their full names.
     coordinates
         Variables of the joint coordinates and where they start.
     changeable
@@ -64,8 +67,13 @@ class MechanismParts:
             if any(element.pitch for element in joint.joint.elements)
         }
         self.forces = MechanismForces(mechanism, points, properties)
-        self.relations = [CoordinateRelation(each, mechanism, properties) for each in mechanism.constraints]
         self.sensors = MechanismSensors(mechanism, points, properties)
+        self.relations: list[CoordinateRelation] = []
+        self.inputs = self.forces.inputs
+        for constraint in mechanism.constraints:
+            relation = CoordinateRelation(constraint, mechanism, properties, first_input=len(self.inputs))
+            self.relations.append(relation)
+            self.inputs += tuple(belonging_to(constraint.name, each) for each in relation.inputs)
         self.coordinates = CoordinateVariables(topology, properties)
         self.changeable = [each for each in self.masses if each.may_be_impossible]
         self.parameters: tuple[Variable, ...] = tuple(properties.variables)

@@ -76,7 +76,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.steep = self.turning.steep
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in parts.changeable)
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
-        self.inputs = starting((part_variable(each, Causality.INPUT) for each in forces.inputs), start_values)
+        self.inputs = starting((part_variable(each, Causality.INPUT) for each in parts.inputs), start_values)
         self.parameters = starting(parts.parameters, start_values)
         self.constraints, self.constraint_units = self.constraint_variables()
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)

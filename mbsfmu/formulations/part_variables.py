@@ -44,6 +44,7 @@ def part_variable(
         quantity.maximum,
         nominal,
         quantity.description,
+        quantity.rated,
     )
 
 

@@ -135,9 +135,14 @@ class AugmentedEquations:
         jacobian, constraints = given.closure_jacobian, len(self._functions.rows)
         softness = ca.SX.eye(constraints) / (position * self._penalty)
         motion = ca.horzcat(*(given.symbol_by_part[part] for part in MOTION[1:]))
-        turns = ca.horzcat(ca.SX.zeros(constraints), -given.quadratic)
+        turns = -ca.horzcat(given.drifts, given.quadratic)
         results = [_bordered(weight, jacobian, softness), ca.vertcat(ca.mtimes(weight, motion), turns)]
         return self._functions.traced("projection", results, matrices=[0, 1])
+
+    @cached_property
+    def unbalanced(self) -> TracedFunction:
+        """M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
+        return self._functions.traced("unbalanced", [self._given.balance])
 
 
 def _bordered(matrix: ca.SX, jacobian: ca.SX, softness: ca.SX) -> ca.SX:
@@ -204,9 +209,22 @@ class PenaltyProblem(AugmentedProblem):
             functions.multipliers[:] = shortest(jacobian, jacobian.T @ functions.multipliers)
         if len(functions.rows):
             matrix, right = self._equations.projection()
-            motion = Factors(matrix).solve(right)[: len(functions.coordinates)]
-            functions.velocities[:], functions.accelerations[:] = motion.T
+            count, factors = len(functions.coordinates), Factors(matrix)
+            functions.velocities[:], functions.accelerations[:] = factors.solve(right)[:count].T
+            if functions.driven:
+                self._balance(factors)
         return self._end(None)
+
+    def _balance(self, factors: Factors) -> None:
+        """Let λ be what goes with the projected z̈, by the factors of the projection's matrix.
+
+        The multipliers of a step balance the accelerations of the rule. What is unbalanced behind the projection is
+        W v + Φ_zᵀ η with Φ_z v = 0, where v is the error of the step and η that of λ.
+        """
+        functions = self.functions
+        right = np.zeros(len(functions.coordinates) + len(functions.rows))
+        right[: len(functions.coordinates)] = self._equations.unbalanced()[0]
+        functions.multipliers -= factors.solve(right)[len(functions.coordinates) :]
 
 
 class PenaltyOptions(FormulationOptions):
@@ -286,7 +304,10 @@ class Penalty(Formulation):
             reactions_anew=True,
             penalty=float(equations.penalty[0]),
             element_scales=self.element_scales if functions.rank else None,
-            in_steps=(equations.residual, equations.landing, equations.tangent, equations.projection),
+            in_steps=(
+                *(equations.residual, equations.landing, equations.tangent, equations.projection),
+                *([equations.unbalanced] if functions.driven else []),
+            ),
             at_start=(functions.quadratic,),
         )
 

@@ -53,8 +53,8 @@ class ReducedEquations:
         self.end = StepRates(functions, rule, freedom, len(functions.states))
 
     def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
-        """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15]."""
-        velocities = ca.mtimes(self._r, independent_velocities)
+        """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15], with Φ_t and Φ_tt."""
+        velocities = ca.mtimes(self._r, independent_velocities) - ca.mtimes(self._g, self._given.drifts)
         (quadratic,) = self._given.at([self._given.quadratic], {"velocities": velocities})
         accelerations = ca.mtimes(self._r, independent_accelerations) - ca.mtimes(self._g, quadratic)
         return {"velocities": velocities, "accelerations": accelerations}

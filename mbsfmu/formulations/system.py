@@ -131,7 +131,7 @@ class Tensor:
 class System(ABC):
     """Equations of motion with loop constraints, and first-order equations, in one form.
 
-    M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
+    M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z, u) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
 
     All functions are pure NumPy; they take numbers and symbols alike. A hydraulic circuit has no
     coordinates, a mechanism no states x. Integrals are quantities such as work that are integrated beside.
@@ -232,6 +232,18 @@ class System(ABC):
     @abstractmethod
     def initial_integrals(self, instant: Instant) -> Array:
         """Return the integrals at the start, shape (i,)."""
+
+    def constraint_drifts(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return Φ_t, shape (number of constraints,), which depends neither on positions nor on velocities."""
+        return np.zeros(len(self.constraints))
+
+    def constraint_drift_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return Φ_tt, of which the same holds."""
+        return np.zeros(len(self.constraints))
+
+    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:  # noqa: ARG002
+        """Return what constraints that move add to the rates of the integrals, λᵀ Φ_t to work, shape (i,)."""
+        return np.zeros(len(self.integrals))
 
     @property
     def start_system(self) -> System:

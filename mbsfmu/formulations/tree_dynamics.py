@@ -14,7 +14,7 @@ from mbsfmu.equations.kinematics import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.articulation import Articulation, impulse, spatial
-from mbsfmu.formulations.mechanism_parts import MechanismParts
+from mbsfmu.formulations.mechanism_parts import MechanismParts, given
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.system import Instant, LoopsInUse
 
@@ -100,9 +100,9 @@ class TreeDynamics:
         bias = np.zeros(len(loops.rows))
         if len(loops.rows):
             at_rest = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
-            bias = articulation.loop_bias(motion, instant.parameters, at_rest)
+            bias = articulation.loop_bias(motion, given(instant), at_rest)
             if stabilisation:
-                rate = articulation.loop_rates(motion, instant.parameters)
+                rate = articulation.loop_rates(motion, given(instant))
                 violation = self._violation(motion.frames, instant, loops)
                 bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
         accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
@@ -111,7 +111,7 @@ class TreeDynamics:
     def _violation(self, frames: Frames, instant: Instant, loops: LoopsInUse) -> Array:
         """Return Φ of the loop equations in use, shape (rows,)."""
         violations = [cut.evaluate(frames, instant.parameters) for cut in self._parts.cuts]
-        related = [each.evaluate(instant.coordinates, instant.parameters) for each in self._parts.relations]
+        related = [each.evaluate(instant.coordinates, given(instant)) for each in self._parts.relations]
         return np.concatenate([*violations, stack(related)])[list(loops.rows)]
 
     # -- momenta --------------------------------------------------------------------------------------------
@@ -124,15 +124,16 @@ class TreeDynamics:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
-        Where the loops are to close, Φ_z ż = −a Φ takes the place of Φ_z ż = 0: ṗ [eq. 77] holds for either, for it
-        has the constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
+        Where the loops are to close, Φ̇ = −a Φ takes the place of Φ̇ = 0: ṗ [eq. 77] holds for either, for it has the
+        constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
         """
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), instant.momenta)
-        bias = np.zeros(len(loops.rows))
+        articulation = self.articulation(loops)
+        bias = articulation.loop_drifts(given(instant))
         if stabilisation and len(loops.rows):
-            bias = stabilisation * self._violation(frames, instant, loops)
-        return self.articulation(loops).solve(frames, instant.parameters, wrenches, bias, loops.active)
+            bias = bias + stabilisation * self._violation(frames, instant, loops)
+        return articulation.solve(frames, instant.parameters, wrenches, bias, loops.active)
 
     def momentum_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).

@@ -13,7 +13,7 @@ from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.levels import Level, Wire
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.traces import Traces
-from mbsfmu.variables import Variable
+from mbsfmu.variables import Variable, rated_names
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Wiring:
         self._names = tuple(parts)
         self._parts = tuple(parts.values())
         self._readings = [_readings(part) for part in self._parts]
+        self._motions = [rated_names(part.inputs) for part in self._parts]
         self.wires: list[Wire] = []
         self.feeds: list[Feed] = []
         self.felt: list[Wire] = []
@@ -103,6 +104,11 @@ class Wiring:
             raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {meant(entry, takes)}")
         if taken_already:
             raise DataError(f"connection: '{target}' is driven twice")
+        if taken.name in self._motions[to_part]:
+            raise DataError(
+                f"connection: '{target}' is of a prescribed motion, which follows a signal or is set from outside; "
+                "a connection cannot drive it"
+            )
         if given.unit != taken.unit:
             raise DataError(f"connection: '{source}' is in {given.unit}, but '{target}' is in {taken.unit}")
 

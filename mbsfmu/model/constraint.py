@@ -54,7 +54,15 @@ class Constraint(DynamicPart, abstract=True):
         return {}
 
     def value(self, now: Numbers) -> Array | float:  # noqa: ARG002
-        """Return s, a constant here."""
+        """Return s."""
+        return 0.0
+
+    def rate(self, now: Numbers) -> Array | float:  # noqa: ARG002
+        """Return ṡ."""
+        return 0.0
+
+    def acceleration(self, now: Numbers) -> Array | float:  # noqa: ARG002
+        """Return s̈."""
         return 0.0
 
 

@@ -124,6 +124,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "TENSORS": len(system.tensors),
         "BALANCES": len(simulation.energy_watch.balances),
         "LIMITED": len(system.limited),
+        "DRIVEN": len(functions.driven),
         "CORRECTION_NUMBERS": needs.correction_numbers,
     }
 

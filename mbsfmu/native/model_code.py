@@ -161,6 +161,8 @@ class _ModelCode:
             yield functions.equilibrium
         yield from self._needs.at_start
         yield functions.reactions
+        if functions.driven:
+            yield functions.missed
         if functions.reactions_open:
             yield functions.reaction_play
         if functions.system.discrete:
@@ -179,7 +181,8 @@ class _ModelCode:
         else:
             yield from (functions.start, functions.all_closure)
         direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
-        yield functions.traced("feedthrough", direct, matrices=[0, 1])
+        direct.append(given.derivative(given.quadratic, "inputs"))
+        yield functions.traced("feedthrough", direct, matrices=[0, 1, 2])
         yield functions.traced("output_rates", [self._output_rates()])
         yield _variation(functions)
         if self._placed:
@@ -248,6 +251,8 @@ class _ModelCode:
             limits = simulation.formulation.limits(self._needs.unknowns + len(system.states))
             yield f"static const double unknown_tolerances[] = {numbers(limits.shares)};"
             yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
+        rated = ", ".join(str(int(each.rated)) for each in system.inputs)
+        yield f"static const int rated[] = {{{rated or '0'}}};"
         if self._needs.element_scales is not None:
             yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
         for name, texts in self._needs.names.items():
@@ -282,6 +287,12 @@ class _ModelCode:
             yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
             yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
             yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
+        if driven := simulation.functions.driven:
+            rows = [simulation.functions.rows[row] for row in driven]
+            for what, texts in (("names", self._system.constraints), ("units", self._system.constraint_units)):
+                yield f"static const char *const driven_{what}[] = {strings(texts[row] for row in rows)};"
+            scales = simulation.functions.scales[list(driven)]
+            yield f"static const double driven_scales[] = {numbers(scales)};"
 
     @staticmethod
     def _method(method: RosenbrockMethod) -> Iterable[str]:
@@ -372,9 +383,7 @@ def _variation(functions: SystemFunctions) -> TracedFunction:
             result += ca.jtimes(value, given.symbol_by_part[part], direction)
         return result
 
-    jacobian = given.derivative(given.all_closure, "coordinates")
-    rate = ca.mtimes(jacobian, given.symbol_by_part["velocities"])
-    values = [given.all_closure, rate, given.closure_acceleration, given.balance]
+    values = [given.all_closure, given.all_closure_rate, given.closure_acceleration, given.balance]
     if not system.constraints:
         values[:3] = [ca.SX(0, 1)] * 3
     values += [given.outputs, given.initial_integrals, *((ca.SX(0, 1),) * 3 if placed else given.start.values())]

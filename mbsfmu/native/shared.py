@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from mbsfmu import data, times
+from mbsfmu import data, smooth_signals, times
 from mbsfmu.equations import charts, linear
 from mbsfmu.formulations import (
     assembly,
@@ -19,6 +19,7 @@ from mbsfmu.formulations import (
     loop_equations,
     loop_solver,
     partition,
+    prescribed,
     projection,
 )
 from mbsfmu.formulations.state import ARRAYS
@@ -100,6 +101,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "DENSE": (energy_watch, "DENSE"),
     "HIGHEST": (energy_watch, "HIGHEST"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
+    "DEGREE": (smooth_signals, "DEGREE"),
+    "JUMP": (prescribed, "JUMP"),
+    "JUMP_OF_RATE": (prescribed, "JUMP_OF_RATE"),
 }
 """Names in C of constants that stand in Python, where it is said what they mean."""
 

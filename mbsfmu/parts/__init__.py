@@ -10,6 +10,7 @@ from mbsfmu.parts.joint_losses import JointFriction, JointStop
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
 from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
+from mbsfmu.parts.prescribed_motion import PrescribedMotion
 from mbsfmu.parts.sensors import DistanceSensor, JointSensor, OrientationSensor, PointSensor
 from mbsfmu.parts.shaft import Shaft
 from mbsfmu.parts.static_blocks import DeadZone, Gain, Limiter, Sum, Table, Table2D
@@ -44,6 +45,7 @@ __all__ = [
     "Planar",
     "PlaneContact",
     "PointSensor",
+    "PrescribedMotion",
     "Prismatic",
     "RackAndPinion",
     "RateLimiter",

@@ -10,6 +10,7 @@ import numpy as np
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.change_points import RankWatch
 from mbsfmu.formulations.initialization import Start, check_limits
+from mbsfmu.formulations.prescribed import check_motion
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
@@ -103,7 +104,8 @@ class Course:
         return self.state
 
     def inputs_at_start(self, time: float) -> Floats:
-        """Return what the inputs are where a run begins, at a time in s."""
+        """Return what the inputs are where a run begins, at a time in s; what was set is so from then on."""
+        self.inputs.since = time
         return self.inputs.over(time + self.same(math.inf, time))(time)
 
     # -- the beginning --------------------------------------------------------------------------------------
@@ -201,6 +203,20 @@ class Course:
                 self.state = self.formulation.consistent(self.present)
                 self._row = None
         self.sampled = max(self.sampled, self.passed)
+
+    def check_motion(self) -> None:
+        """Refuse motion that is prescribed from now on and does not go on from where it is.
+
+        Raises
+        ------
+        SimulationError
+            When it jumps.
+        """
+        if self.functions.driven:
+            self.functions.parameters[:] = self.parameters
+            self.formulation.load(self.present)
+            self.functions.inputs[:] = self.inputs.over(self.passed)(self.time)
+            check_motion(self.functions, self.time)
 
     def refresh(self) -> None:
         """Where an input has jumped, let accelerations and rates jump too."""

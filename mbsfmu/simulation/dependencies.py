@@ -13,7 +13,7 @@ from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.simulation.variables import UNCONVERGED, VIOLATIONS, VariableTable
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.variables import Causality, Variable, rated_names
 
 Pattern = NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class Dependencies:
         """
         inputs = self._system.inputs
         given = self._expressions
-        forcing = _any(given.depends(given.residual, "inputs"), 0)
+        forcing = _any(given.depends(given.residual, "inputs"), 0) | _any(given.depends(given.quadratic, "inputs"), 0)
         on_inputs = given.depends(given.outputs, "inputs")
         on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
         result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
@@ -124,8 +124,15 @@ class Dependencies:
         return by_parameters, by_inputs
 
     def _inputs_at_start(self, discrete_by_inputs: Pattern) -> dict[str, tuple[str, ...]]:
-        """Return the inputs that variables depend on after initialization: directly, and by an update at the start."""
-        given, system, stepping = self._expressions, self._system, self.while_stepping
+        """Return the inputs that variables depend on after initialization.
+
+        Directly, by an update at the start, and by motion that is prescribed, which the start fits.
+        """
+        given, system = self._expressions, self._system
+        prescribed = sorted(rated_names(system.inputs))
+        everything = [*self.while_stepping, *(each.name for each in self._table.calculated)]
+        stepping = {name: (*self.while_stepping.get(name, ()), *prescribed) for name in everything}
+        stepping = {name: tuple(dict.fromkeys(inputs)) for name, inputs in stepping.items()}
         if not system.discrete:
             return stepping
         through_motion = _any(_through(given.depends(given.residual, "discrete"), discrete_by_inputs), 0)

@@ -7,15 +7,19 @@ import sys
 from collections.abc import Mapping
 from typing import Unpack
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.system import System
+from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
@@ -70,16 +74,29 @@ def make_simulation(
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
         _tell_round_off(chosen.solver, step)
     system = CoupledSystem.of(system)
-    initialization = Initialization(system, traces)
+    inputs = InputValues(system.inputs, signals)
+    initialization = Initialization(system, traces, starts(inputs.starting()))
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)
+    if kind.kind is StepKind.LINEARLY_IMPLICIT:
+        _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
     made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
     described = {"description": description, "stop_time": stop_time, "origin": origin}
-    return Simulation(name, initialization, solver, signals, **described, identity=content_key(made_from, decisive))
+    return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
+
+
+def _refuse_driven(solver: str, functions: SystemFunctions) -> None:
+    """Refuse a linearly implicit solver where constraints move with time: how fast is no part of its derivatives."""
+    if functions.driven:
+        name = functions.system.constraints[functions.rows[functions.driven[0]]]
+        raise InputError(
+            f"the solver {solver} does not take {name}, a constraint that moves with time; take trapezoidal, or rk45 "
+            "and others that choose their steps"
+        )
 
 
 def _tell_round_off(solver: str, step: float) -> None:

@@ -7,12 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
-from mbsfmu.signals import AnySignal
+from mbsfmu.signals import AnySignal, rate_of
 from mbsfmu.variables import Variable
+
+
+def run_on(values: Floats, rated: NDArray[np.bool_], passed: float) -> Floats:
+    """Return values of inputs after some s, those that have a rate moved by it and by the rate of this."""
+    result = values.copy()
+    for index in np.flatnonzero(rated):
+        second = values[index + 2] if rated[index + 1] else 0.0
+        result[index] += passed * (values[index + 1] + 0.5 * passed * second)
+    return result
 
 
 class InputCourse:
@@ -21,28 +32,35 @@ class InputCourse:
     Parameters
     ----------
     values
-        What those that follow no signal are, shape (number of inputs,).
+        What those that follow no signal are at a time, shape (number of inputs,).
+    since
+        That time in s.
+    rated
+        Which of the inputs have a rate, by which they run on: the next input.
     signals
         Signals that are followed, by the input's index.
     passed
         All events up to this time in s have passed, and no other.
     """
 
-    def __init__(self, values: Floats, signals: Mapping[int, AnySignal], passed: float) -> None:
-        self._fixed = values.copy()
+    def __init__(
+        self, values: Floats, since: float, rated: NDArray[np.bool_], signals: Mapping[int, AnySignal], passed: float
+    ) -> None:
+        self._fixed, self._since, self._rated = values.copy(), since, rated
         self._signals, self._passed = signals, passed
         self._pieces = [(index, signal.piece(passed)) for index, signal in signals.items()]
 
     def __call__(self, time: float) -> Floats:
         """Return the values at a time."""
-        result = self._fixed.copy()
+        result = run_on(self._fixed, self._rated, time - self._since)
         for index, piece in self._pieces:
             result[index] = piece(time)
         return result
 
     def slopes(self, time: float) -> Floats:
         """Return their derivatives by time."""
-        result = np.zeros(len(self._fixed))
+        running = run_on(self._fixed, self._rated, time - self._since)
+        result = np.where(self._rated, np.append(running, 0.0)[1:], 0.0)
         for index, signal in self._signals.items():
             result[index] = signal.slope(time, self._passed)
         return result
@@ -66,11 +84,15 @@ class InputValues:
         Which inputs were set by hand: these keep their value and follow no signal.
     signals
         Signals by the input's index.
+    since
+        Time in s at which what was set by hand has these values; what has a rate runs on from there.
 
     Raises
     ------
     InputError
         When a signal drives what is no input.
+    DataError
+        When a signal has no rate, and the input has one.
     """
 
     def __init__(self, variables: Sequence[Variable], signals: Mapping[str, AnySignal]) -> None:
@@ -81,7 +103,8 @@ class InputValues:
                     f"a signal drives '{name}', which is no input; inputs are {', '.join(names) or 'none'}"
                 )
         self._variables = variables
-        self.signals = {names.index(name): signal for name, signal in signals.items()}
+        self.signals = _with_rates(variables, {names.index(name): signal for name, signal in signals.items()})
+        self._rated = np.array([variable.rated for variable in variables], dtype=bool)
         self.reset()
 
     def starting(self) -> tuple[Variable, ...]:
@@ -93,11 +116,20 @@ class InputValues:
         """Go back to start values; signals are followed again."""
         self.values = starts(self._variables)
         self.held = np.zeros(len(self._variables), dtype=bool)
+        self.since = 0.0
+
+    def advance(self, time: float) -> None:
+        """Let what has a rate be where it has run to at a time in s."""
+        self.values, self.since = run_on(self.values, self._rated, time - self.since), time
 
     def set(self, index: int, value: float) -> None:
         """Set an input by hand."""
         self.values[index] = value
         self.held[index] = True
+
+    def decides_start(self, index: int) -> bool:
+        """Tell whether an input is part of a motion that is prescribed, which the start has to fit."""
+        return bool(self._rated[index] or (index and self._rated[index - 1]))
 
     @property
     def undriven(self) -> tuple[str, ...]:
@@ -120,10 +152,30 @@ class InputValues:
             All events up to this time in s have passed, and no other.
         """
         followed = {index: self.signals[index] for index in self.signals if not self.held[index]}
-        return InputCourse(self.values, followed, passed)
+        return InputCourse(self.values, self.since, self._rated, followed, passed)
 
     def next_event(self, begin: float, end: float, otherwise: float) -> float:
         """Return when a followed signal jumps or bends first inside (begin, end) in s; `otherwise` where none does."""
         followed = (self.signals[index].events for index in self.signals if not self.held[index])
-        firsts = (events[bisect_right(events, begin)] for events in followed if events[-1] > begin)
+        firsts = (events[bisect_right(events, begin)] for events in followed if events and events[-1] > begin)
         return min((first for first in firsts if first < end), default=otherwise)
+
+
+def _with_rates(variables: Sequence[Variable], signals: Mapping[int, AnySignal]) -> dict[int, AnySignal]:
+    """Return signals with those of the rates of what they drive, where these have none of their own.
+
+    Raises
+    ------
+    DataError
+        When such a rate is not known, or has a signal of its own beside an input that has none.
+    """
+    result = dict(signals)
+    for index, variable in enumerate(variables):
+        if not variable.rated:
+            continue
+        rate = variables[index + 1].name
+        if index in result and index + 1 not in result:
+            result[index + 1] = rate_of(result[index], f"'{variable.name}'")
+        elif index not in result and index + 1 in result:
+            raise DataError(f"'{rate}' has a signal, but '{variable.name}' has none; give that one, its rate follows")
+    return result

@@ -95,6 +95,7 @@ class Interpreter(Runner):
         targets = times[done : done + count]
         if not count or targets[-1] < halt - same:
             targets = np.append(targets, halt)
+        course.check_motion()
         course.refresh()
         inputs = course.inputs.over(course.passed)
         if recording.rows is None:

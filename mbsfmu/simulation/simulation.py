@@ -52,8 +52,8 @@ class Simulation:
         Finds the start of the system.
     solver
         Advances its states.
-    signals
-        Signals by the input's name.
+    inputs
+        The inputs, and the signals that they follow.
     description
         One line on the model.
     stop_time
@@ -84,7 +84,7 @@ class Simulation:
         name: str,
         initialization: Initialization,
         solver: Solver,
-        signals: Mapping[str, AnySignal],
+        inputs: InputValues,
         *,
         description: str = "",
         stop_time: float = 10.0,
@@ -100,8 +100,7 @@ class Simulation:
         self.solver = solver
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
-        inputs = InputValues(self.functions.system.inputs, signals)
-        has_events = bool(signals or self.functions.system.discrete)
+        has_events = bool(inputs.signals or self.functions.system.discrete)
         self._table = VariableTable.of(self.functions, initialization, solver.step, inputs.starting(), has_events)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
@@ -245,6 +244,7 @@ class Simulation:
             course.go_to(before)
             raise
         course.state = untouched(course.present)
+        course.inputs.advance(time + step)
         if self.energy_watch.due():
             self._values.follow_energy()
 
@@ -392,3 +392,4 @@ class Simulation:
         self.energy_watch.numbers = snapshot.energies
         course.calculated, course.stepped = snapshot.calculated, snapshot.stepped
         course.go_to(snapshot.place)
+        inputs.since = course.time

@@ -88,6 +88,8 @@ class Values:
                 course.touch()
             course.inputs.set(index, number)
             course.forget_readings()
+            if course.inputs.decides_start(index) and not course.stepped:
+                course.start_anew(course.parameters)
         elif kind == "settings":
             course.solver.step = number
         elif number != course.parameters[index]:

@@ -5,11 +5,12 @@
 typedef struct {
     double violation[ROOM(MOST_CONSTRAINTS)];
     double jacobian[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
+    double drifts[ROOM(MOST_CONSTRAINTS)];
 } Closure;
 
 static void close_at(const Assembly *assembly, const Parts *parts, const double *coordinates, Closure *closure) {
     memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)assembly->coordinates);
-    assembly->all_closure(parts, closure->violation, closure->jacobian);
+    assembly->all_closure(parts, closure->violation, closure->jacobian, closure->drifts);
 }
 
 /* Move the marked coordinates by Gauss-Newton steps of least length, shortened until the violation falls. */
@@ -126,7 +127,7 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     close_at(assembly, parts, coordinates, &closure);
     for (int j = 0; j < n; j++) given[j] = velocities[j] != 0.0;
     choose_dependent(assembly, &closure, given, dependent);
-    for (int i = 0; i < m; i++) driven[i] = 0.0;
+    for (int i = 0; i < m; i++) driven[i] = closure.drifts[i];
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {
             memcpy(columns + m * count, closure.jacobian + m * j, sizeof(double) * (size_t)m);

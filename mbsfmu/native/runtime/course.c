@@ -85,6 +85,7 @@ static int leave(Instance *instance, double same, double end, double *halt) {
     state->passed = state->time + same;
     if (!sample(instance, state->passed)) return 0;
     *halt = next_halt(instance, same, end);
+    if (!follows_motion(instance)) return 0;
     refresh(instance);
     return 1;
 }

@@ -82,13 +82,14 @@ static Status direct_derivative(
 ) {
     double by_inputs[ROOM(OUTPUTS * INPUTS)], by_accelerations[ROOM(OUTPUTS * COORDINATES)];
     double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
-    double forcing[ROOM(COORDINATES * INPUTS)], turned[ROOM(SADDLE)];
+    double forcing[ROOM(COORDINATES * INPUTS)], turning[ROOM(CONSTRAINTS * INPUTS)], turned[ROOM(SADDLE)];
     equilibrium(&instance->parts, mass, rest, rates, forcing);
-    feedthrough(&instance->parts, by_inputs, by_accelerations);
-    /* M da + Phi_z^T dlambda = -d(M a - Q)/du du, Phi_z da = 0. */
+    feedthrough(&instance->parts, by_inputs, by_accelerations, turning);
+    /* M da + Phi_z^T dlambda = -d(M a - Q)/du du, Phi_z da = -dPhi_tt/du du. */
     for (int i = 0; i < SADDLE; i++) turned[i] = 0.0;
     for (int j = 0; j < INPUTS; j++) {
         for (int i = 0; i < COORDINATES; i++) turned[i] -= forcing[i + COORDINATES * j] * d_inputs[j];
+        for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] -= turning[i + CONSTRAINTS * j] * d_inputs[j];
     }
     step_functions.solve_saddle(&instance->parts, mass, turned);
     for (size_t k = 0; k < count; k++) {

@@ -14,6 +14,13 @@ static int count_come(const double *times, int count, double time) {
     return come;
 }
 
+/* The coefficients of the piece of a polynomial that counts, and the time since it began. */
+static const double *piece_of(const Signal *signal, double time, double passed, double *since) {
+    const int come = count_come(signal->times, signal->count, passed), chosen = come ? come - 1 : 0;
+    *since = time - signal->times[chosen];
+    return signal->values + (DEGREE + 1) * chosen;
+}
+
 /* What jumps has the value that the events up to the state's `passed` have left, whatever the time: times inside a step
  * may miss the jump at its beginning or end by round-off. */
 static double signal_value(const Signal *signal, double time, double passed) {
@@ -21,6 +28,12 @@ static double signal_value(const Signal *signal, double time, double passed) {
     if (signal->kind == SIGNAL_STEPS) {
         const int come = count_come(times, signal->count, passed);
         return come ? values[come - 1] : signal->initial;
+    }
+    if (signal->kind == SIGNAL_POLYNOMIAL) {
+        double value = 0.0, since;
+        const double *piece = piece_of(signal, time, passed, &since);
+        for (int power = DEGREE; power >= 0; power--) value = value * since + piece[power];
+        return value;
     }
     if (signal->kind == SIGNAL_SINE) {
         const int come = count_come(times, signal->count, passed);
@@ -46,15 +59,31 @@ static double signal_slope(const Signal *signal, double time, double passed) {
         const double rate = values[3] + 2.0 * values[4] * elapsed;
         return values[1] * rate * cos(values[2] + elapsed * (values[3] + values[4] * elapsed));
     }
+    if (signal->kind == SIGNAL_POLYNOMIAL) {
+        double slope = 0.0, since;
+        const double *piece = piece_of(signal, time, passed, &since);
+        for (int power = DEGREE; power >= 1; power--) slope = slope * since + power * piece[power];
+        return slope;
+    }
     if (signal->kind == SIGNAL_STEPS || come == 0 || come == signal->count) return 0.0;
     return (values[come] - values[come - 1]) / (times[come] - times[come - 1]);
 }
 
 #endif
 
+/* Inputs that were set, some time after: by their slopes where these are known, else what has a rate by it and by the rate
+ * of this. */
+static void run_on(const State *state, double passed, double *values) {
+    for (int i = 0; i < INPUTS; i++) {
+        double slope = state->slopes[i];
+        if (rated[i] && slope == 0.0) slope = state->inputs[i + 1] + (rated[i + 1] ? 0.5 * passed * state->inputs[i + 2] : 0.0);
+        values[i] = state->inputs[i] + slope * passed;
+    }
+}
+
 static void inputs_at(const Instance *instance, double time, double *values) {
     const State *state = &instance->state;
-    for (int i = 0; i < INPUTS; i++) values[i] = state->inputs[i] + state->slopes[i] * (time - state->slope_time);
+    run_on(state, time - state->slope_time, values);
     for (int k = 0; k < instance->signal_count; k++) {
         const Signal *signal = &instance->signals[k];
         if (!state->held[signal->input]) values[signal->input] = signal_value(signal, time, state->passed);

@@ -10,6 +10,7 @@
 #include "report.h"
 #include "loading.c"
 #include "consistent.c"
+#include "prescribed.c"
 #include "sampling.c"
 #include "reactions.c"
 #include "readings.c"
@@ -160,6 +161,7 @@ EXPORT int mbsfmu_record(
     double halt;
     int made = 1;
     read_present(state, present);
+    state->slope_time = state->time;
     read_counts(state, counts);
     memcpy(state->held, held, sizeof(int) * INPUTS);
     memcpy(state->dependent, dependent, sizeof(int) * COORDINATES);

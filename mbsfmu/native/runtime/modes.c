@@ -82,7 +82,7 @@ static int simulate(Instance *instance, double end) {
     State *state = &instance->state;
     const State before = *state;
     const double length = end - state->time, same = same_time(state, length, state->time, end);
-    double halt;
+    double halt, values[ROOM(INPUTS)];
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     COPY(instance->parts.discrete, state->discrete, DISCRETE);
     while (state->time < end) {
@@ -96,10 +96,9 @@ static int simulate(Instance *instance, double end) {
         }
     }
     state->passed = end + same;
-    for (int i = 0; i < INPUTS; i++) {
-        state->inputs[i] += state->slopes[i] * (end - state->slope_time);
-        state->slopes[i] = 0.0;
-    }
+    step_functions.run_on(state, end - state->slope_time, values);
+    COPY(state->inputs, values, INPUTS);
+    for (int i = 0; i < INPUTS; i++) state->slopes[i] = 0.0;
     state->slope_time = end;
     if (AHEAD > 0) *state->ahead = 1.0;
     instance->known = NOTHING;

@@ -20,6 +20,13 @@ static int finish(Instance *instance, Problem *problem) {
     substitute(SADDLE, matrix, pivots, right + SADDLE);
     COPY(parts->velocities, right, COORDINATES);
     COPY(parts->accelerations, right + SADDLE, COORDINATES);
+#if DRIVEN > 0
+    /* What is unbalanced behind the projection is W v + Phi_z^T eta, v being the error of the step and eta that of lambda. */
+    unbalanced(parts, right);
+    for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = 0.0;
+    substitute(SADDLE, matrix, pivots, right);
+    for (int i = 0; i < CONSTRAINTS; i++) parts->multipliers[i] -= right[COORDINATES + i];
+#endif
     return 1;
 }
 

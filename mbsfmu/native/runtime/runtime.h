@@ -54,7 +54,7 @@ typedef struct {
     const char *name;
     const char *const *constraint_names, *const *acceleration_names, *const *acceleration_units;
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
-    void (*all_closure)(const Parts *, double *violation, double *jacobian);
+    void (*all_closure)(const Parts *, double *violation, double *jacobian, double *drifts);
     void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs);
     /* Changes along the directions d_...: of loop equations, their first and second rate, the equations of motion with
      * multipliers, outputs, integrals, and of start values. */
@@ -103,9 +103,10 @@ typedef struct {
     int drift, kinetic, potential, work, dissipated;
 } Energies;
 
-typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR, SIGNAL_SINE } SignalKind;
+typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR, SIGNAL_SINE, SIGNAL_POLYNOMIAL } SignalKind;
 
-/* The signal that an input follows until it is set. */
+/* The signal that an input follows until it is set; `values` has the coefficients of each piece of polynomials, from that
+ * of 1 to that of the highest degree. */
 typedef struct {
     int input;
     SignalKind kind;

@@ -47,17 +47,25 @@ static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) 
     return 1;
 }
 
+/* A part's share of the inputs, or of directions of theirs; zero for those that a connection drives. */
+static void share_inputs(const Assembly *assembly, const double *inputs, double *own) {
+    for (int i = 0; i < assembly->inputs; i++) {
+        own[i] = assembly->whole_inputs[i] < 0 ? 0.0 : inputs[assembly->whole_inputs[i]];
+    }
+}
+
 /* Calculated parameters of a part, and what other parts take of them. */
 static int balance_part(Instance *instance, const Assembly *assembly) {
     State *state = &instance->state;
     Parts parts = instance->parts;
     double inputs[ROOM(MOST_INPUTS)], present[ROOM(INPUTS)], given[ROOM(MOST_INPUTS)];
     int first = 0, others = 0;
+    step_functions.inputs_at(instance, state->time, present);
+    share_inputs(assembly, present, given);
+    share_inputs(assembly, present, inputs);
     parts.inputs = inputs;
     if (!assemble(instance, assembly, &parts)) return 0;
-    step_functions.inputs_at(instance, state->time, present);
     for (int i = 0; i < assembly->inputs; i++) {
-        given[i] = assembly->whole_inputs[i] < 0 ? 0.0 : present[assembly->whole_inputs[i]];
         int balances = 0;
         for (int column = 0; column < assembly->balances; column++) balances |= assembly->balance_inputs[column] == i;
         others |= given[i] != 0.0 && !balances;
@@ -193,6 +201,8 @@ static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
     start_at(state, state->time);
+    step_functions.inputs_at(instance, state->time, state->effective);
+    COPY(parts.inputs, state->effective, INPUTS);
     if (!can_sample(instance, state->time) || !check_orderings(instance) || !check_tensors(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;

@@ -28,6 +28,7 @@
 const StepFunctions step_functions = {
     advance,
     inputs_at,
+    run_on,
     next_event,
     solve_saddle,
     closure,

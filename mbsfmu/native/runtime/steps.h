@@ -12,6 +12,8 @@ typedef struct {
     int (*advance)(Instance *, double begin_time, double end, double horizon);
     /* The values of all inputs at a time, where all events up to the state's `passed` have passed and no other. */
     void (*inputs_at)(const Instance *, double time, double *values);
+    /* What was set, with what has a rate, some time after it was so. */
+    void (*run_on)(const State *, double passed, double *values);
     /* The next time inside (begin, end) at which a followed signal jumps or bends; `otherwise` where there is none. */
     double (*next_event)(const Instance *, double begin, double end, double otherwise);
     /* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "loading.c"
 #include "consistent.c"
+#include "prescribed.c"
 #include "sampling.c"
 #include "reactions.c"
 #include "readings.c"

@@ -76,7 +76,9 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
 }
 
 /* Directions of the calculated parameters of a part, and of what other parts take of them. */
-static int vary_balance(Instance *instance, const Assembly *assembly, double *d_parameters, double *d_calculated) {
+static int vary_balance(
+    Instance *instance, const Assembly *assembly, double *d_parameters, const double *d_all_inputs, double *d_calculated
+) {
     const State *state = &instance->state;
     const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
     Parts parts = instance->parts;
@@ -90,6 +92,8 @@ static int vary_balance(Instance *instance, const Assembly *assembly, double *d_
     int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
     Variation found;
     Closure closed;
+    share_inputs(assembly, state->effective, inputs);
+    share_inputs(assembly, d_all_inputs, d_inputs);
     parts.inputs = inputs;
     parts.d_inputs = d_inputs;
     parts.multipliers = multipliers;
@@ -106,6 +110,7 @@ static int vary_balance(Instance *instance, const Assembly *assembly, double *d_
     double point[ROOM(MOST_COORDINATES)];
     memcpy(point, parts.coordinates, sizeof(double) * (size_t)n);
     for (int j = 0; j < n; j++) parts.velocities[j] = parts.accelerations[j] = parts.d_velocities[j] = 0.0;
+    for (int i = 0; i < assembly->inputs; i++) inputs[i] = d_inputs[i] = 0.0;
     for (int k = 0; k < count; k++) {
         inputs[assembly->balance_inputs[k]] = state->calculated[assembly->first_calculated + k];
     }
@@ -169,14 +174,13 @@ static int vary_initialization(
     double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
     double by_inputs[ROOM(COORDINATES * INPUTS)], turned[ROOM(SADDLE)];
     for (int k = 0; k < BALANCED_PARTS; k++) {
-        if (!vary_balance(instance, &balanced_parts[k], d_parameters, d_calculated)) return 0;
+        if (!vary_balance(instance, &balanced_parts[k], d_parameters, d_inputs, d_calculated)) return 0;
     }
     load(instance);
     COPY(parts->d_parameters, d_parameters, PARAMETERS);
-    for (int i = 0; i < INPUTS; i++) parts->d_inputs[i] = 0.0;
+    COPY(parts->d_inputs, d_inputs, INPUTS);
     for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;
     if (!vary_placed(instance)) return 0;
-    COPY(parts->d_inputs, d_inputs, INPUTS);
     load(instance);
     vary_here(parts, found);
     equilibrium(parts, mass, rest, rates, by_inputs);

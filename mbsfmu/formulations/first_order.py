@@ -101,9 +101,8 @@ class FirstOrder(Formulation):
         found = ca.vertcat(self.functions.symbol("accelerations"), self.functions.symbol("multipliers"))
         if not any(ca.depends_on(value, found) for value in values):
             return self._at_velocities(*values)
-        motion = dict(
-            zip(("velocities", "accelerations", "multipliers"), (self.kinetics[0], *self.dynamics), strict=True)
-        )
+        accelerations, multipliers = self.dynamics
+        motion = {"velocities": self.kinetics[0], "accelerations": accelerations, "multipliers": multipliers}
         return self.functions.expressions.at(values, motion)
 
     @cached_property

@@ -250,8 +250,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         """Return the matrices of the assembly of all joints."""
         return self.bodies.numbers(self._placed(instant), instant.parameters, penalty)
 
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by divide and conquer."""
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
+        """Return Δq, Δq̇ or Δq̈ that takes a violation away, Δλ, and what is left of it, by divide and conquer."""
         return self.bodies.correction(numbers, violation)
 
     # -- outputs --------------------------------------------------------------------------------------------

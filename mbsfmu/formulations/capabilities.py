@@ -152,8 +152,8 @@ class ConstraintCorrections(System):
         """
 
     @abstractmethod
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
+        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), and Δλ / α; (n,), (m,), (m,)."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class ConstrainedBodies:
         self._kinematics, self._relations = kinematics, relations
         links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
         self.tree = BinaryTree(len(masses), links)
-        self.count = 9 * len(masses) + Factors.count(self.tree, len(masses))
+        self.count = 1 + 9 * len(masses) + Factors.count(self.tree, len(masses))
 
     def numbers(self, placed: Frames, parameters: Array, penalty: float) -> Array:
         """Return what the problem's matrices come to where the bodies are, shape (numbers,).
@@ -100,10 +100,10 @@ class ConstrainedBodies:
         softness = len(self._masses) / (penalty * total)
         factors = DivideAndConquer(self.tree).factorize(inverse, self._equations(placed, parameters), softness)
         turns = [dual for joint in self._floating for dual in dual_axes(placed, joint).values()]
-        return np.concatenate([*turns, factors.numbers()])
+        return np.concatenate([np.reshape(softness, 1), *turns, factors.numbers()])
 
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,).
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
+        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), Δλ and the violation that is left, Δλ / α, shapes (rows,).
 
         Parameters
         ----------
@@ -113,10 +113,11 @@ class ConstrainedBodies:
             Φ, Φ̇ or Φ̈, shape (rows,).
         """
         bodies = len(self._masses)
-        turns = numbers[: 9 * bodies].reshape(bodies, 3, 3)
-        factors = Factors.from_numbers(self.tree, bodies, numbers[9 * bodies :])
+        softness, turns, rest = np.split(numbers, [1, 1 + 9 * bodies])
+        factors = Factors.from_numbers(self.tree, bodies, rest)
         moved, pushing = factors.solve(np.zeros((bodies, 6)), violation)
-        return in_coordinates(turns, moved), -pushing  # M ΔV = −Dᵀ Δλ
+        # M ΔV = −Dᵀ Δλ
+        return in_coordinates(turns.reshape(bodies, 3, 3), moved), -pushing, -softness * pushing
 
     def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
         """Return q̈ of bodies that no constraint holds, less that of q̈ = 0; shape (6 bodies,).

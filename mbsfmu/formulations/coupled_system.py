@@ -29,7 +29,7 @@ from mbsfmu.formulations.capabilities import (
 )
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.feedback import check_feedback
-from mbsfmu.formulations.joined import as_given, cut, joined, two_of_nothing
+from mbsfmu.formulations.joined import as_given, cut, joined, three_of_nothing, two_of_nothing
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.levels import At
 from mbsfmu.formulations.part_names import PartNames
@@ -323,7 +323,7 @@ class CoupledSystem(
         ConstraintCorrections.correction,
         *("correction_count", "constraints"),
         concerns="coordinates",
-        otherwise=two_of_nothing,
+        otherwise=three_of_nothing,
     )
 
     def start_advice(self, limited: int, parameters: Array) -> str:

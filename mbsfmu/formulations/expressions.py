@@ -342,11 +342,11 @@ class SystemExpressions:
         """Return the matrices that `correction` needs, constants among them."""
         return expression(capable(self.system, ConstraintCorrections).correction_numbers(self._instant, penalty))
 
-    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return Δz and Δλ that take a violation away."""
+    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return Δz and Δλ that take a violation away, and what Δz leaves of it."""
         system = capable(self.system, ConstraintCorrections)
-        increments, multipliers = system.correction(symbolic_array(numbers), symbolic_array(violation))
-        return expression(increments), expression(multipliers)
+        increments, multipliers, left = system.correction(symbolic_array(numbers), symbolic_array(violation))
+        return expression(increments), expression(multipliers), expression(left)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
         """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""

@@ -77,8 +77,9 @@ class Projection:
 
     @cached_property
     def correction(self) -> TracedFunction:
-        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
-        return self._functions.traced("correction", list(self._functions.expressions.correction(*self._right)))
+        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`; writes what Δq leaves of that, Δλ / α."""
+        results = self._functions.expressions.correction(*self._right)
+        return self._functions.traced("correction", list(results), into=["violation"])
 
     @property
     def _right(self) -> tuple[ca.SX, ca.SX]:
@@ -125,9 +126,11 @@ class Projection:
             Whether an explicit method looks inside its step: less exact, and not counted.
         """
         self.factorize()
+        # What one iteration moves at the end of a step is round-off, which changes no matrices.
         if len(self._functions.rows):
-            self._iterate("position", self._functions.coordinates, inside=inside)
-            self.factorize()
+            iterations = self._iterate("position", self._functions.coordinates, inside=inside)
+            if inside or iterations > 1:
+                self.factorize()
 
     def accelerate(self) -> None:
         """Find accelerations and multipliers with the present matrices."""
@@ -159,26 +162,35 @@ class Projection:
         """What connections carry that depends on accelerations, shape (number of them,)."""
         return self._functions.traced("felt_values", [self._functions.expressions.felt_values])
 
-    def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> None:
+    def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> int:
+        """Iterate at a level until what is left is negligible; return how often.
+
+        Positions and velocities are kept, and taken to round-off. Of accelerations the last increment times r / (1 - r)
+        is left, where they shrink by the ratio r, and Φ̈ is linear in them: what an increment leaves of it is known.
+        """
         functions = self._functions
         tolerance = INSIDE if inside else TOLERANCES[level]
         if not len(functions.rows):
-            return
+            return 0
         violation = self.violations[level]
-        iterations, before, size, limit = 0, np.inf, np.inf, 0.0
-        while size > limit and iterations < MOST_ITERATIONS:
+        iterations, before, size, left, limit = 0, np.inf, np.inf, np.inf, 0.0
+        while left > limit and iterations < MOST_ITERATIONS:
             if level == "acceleration" and size > STAGNATION * before:
                 break
             before = size
-            violation()
-            increments, multipliers = self.correction()
+            if level != "acceleration" or not iterations:
+                violation()
+            increments, multipliers, _ = self.correction()
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers
             iterations += 1
             size = float(np.linalg.norm(increments))
+            shrinks = level == "acceleration" and size < before < np.inf
+            left = min(1.0, size / (before - size)) * size if shrinks else size
             limit = tolerance * max(1.0, float(np.max(np.abs(values))))
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
         if not inside:
             self.iterations[level].join(IterationCount(1, iterations, iterations))
+        return iterations

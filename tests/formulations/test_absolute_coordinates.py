@@ -105,13 +105,16 @@ def test_correction_is_the_dense_solution(name: str, penalty: float) -> None:
     projection.factorize()
     violation = functions._memory["violation"]
     violation[:] = random.normal(size=len(violation))
-    increments, multipliers = (part.copy() for part in projection.correction())
+    given = violation.copy()
+    increments, multipliers, left = (part.copy() for part in projection.correction())
     mass = functions.equilibrium()[0]
     jacobian = functions.closure()[1]
     masses = [functions.parameters[i] for i, v in enumerate(functions.system.parameters) if v.name.endswith(".mass")]
     alpha = penalty * np.mean(masses)
     matrix = np.block([[mass, jacobian.T], [-jacobian, np.eye(len(violation)) / alpha]])
-    expected = np.linalg.solve(matrix, np.concatenate([np.zeros(len(mass)), violation]))
+    expected = np.linalg.solve(matrix, np.concatenate([np.zeros(len(mass)), given]))
+    np.testing.assert_allclose(left, given + jacobian @ increments, atol=1e-9)
+    np.testing.assert_array_equal(violation, left)
     tolerance = 1e-9 if penalty < 1e4 else 1e-5
     for found, wanted in zip((increments, multipliers), np.split(expected, [len(mass)]), strict=True):
         np.testing.assert_allclose(found, wanted, atol=tolerance * np.max(np.abs(wanted)))

@@ -28,11 +28,11 @@ static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
 
-/* Iterate at one level until the increments are negligible; multipliers, which accelerations have, are added up.
- * What is done inside a step of an explicit method is less exact and not counted. */
+/* Iterate at one level until what is left is negligible; multipliers, which accelerations have, are added up. Returns how
+ * often, or 0 with a reason. What is done inside a step of an explicit method is less exact and not counted. */
 static int iterate(Instance *instance, int level, int inside, double *values, double *multipliers) {
     const Parts *parts = &instance->parts;
-    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL;
+    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL, left;
     double *const count = instance->state.iterations[level];
     const double tolerance = inside ? INSIDE : correction_tolerances[level];
     int iteration = 0;
@@ -40,7 +40,7 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     while (iteration < CORRECTION_ITERATIONS) {
         if (multipliers && size > CONTRADICTION * before) break;
         before = size;
-        violations[level](parts);
+        if (level < 2 || iteration == 0) violations[level](parts); /* of acceleration it is known what is left */
         correction(parts, increments, pushes);
         for (int j = 0; j < COORDINATES; j++) values[j] += increments[j];
         if (multipliers) {
@@ -48,17 +48,18 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
         }
         iteration++;
         size = magnitude(increments, COORDINATES);
-        if (size <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
+        left = level == 2 && before < HUGE_VAL && size < before ? smaller(1.0, size / (before - size)) * size : size;
+        if (left <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
     }
     if (!all_finite(&size, 1)) {
         static const char *const names[LEVELS] = {"position", "velocity", "acceleration"};
         return fail(instance, "the iteration for the constraints at %s level is not finite", names[level]);
     }
-    if (inside) return 1;
+    if (inside) return iteration;
     count[0] += 1.0;
     count[1] += iteration;
     count[2] = larger(count[2], iteration);
-    return 1;
+    return iteration;
 }
 
 static int accelerate_with(Instance *instance, int inside) {
@@ -112,8 +113,9 @@ static int place(Instance *instance, int inside) {
     const Parts *parts = &instance->parts;
     factorize_constraints(parts);
     if (!PROJECTIONS || CONSTRAINTS == 0) return 1;
-    if (!iterate(instance, 0, inside, parts->coordinates, NULL)) return 0;
-    factorize_constraints(parts);
+    const int iterations = iterate(instance, 0, inside, parts->coordinates, NULL);
+    if (!iterations) return 0;
+    if (inside || iterations > 1) factorize_constraints(parts); /* what one moves at the end of a step is round-off */
     return 1;
 }
 

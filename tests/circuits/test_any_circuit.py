@@ -66,9 +66,13 @@ def somewhere(equations: CircuitEquations, seed: int) -> tuple[Array, Array, Arr
             gas = 10.0 ** generator.uniform(3.0, 7.5)
             states.append(gas - AIRY.air_content * AIRY.bulk_modulus * 101325.0 / gas)
         else:
-            one_sided = each.unit == "m3" or each.name.endswith(".lift")
-            share = generator.uniform(0.0 if one_sided else -1.0, 1.0) * (each.nominal or 1.0)
-            states.append(0.5 * share if one_sided else start + share)
+            nominal = each.nominal or 1.0
+            if each.unit == "m3":  # next to nothing as well
+                states.append(nominal * 10.0 ** generator.uniform(-4.0, -0.3))
+            elif each.name.endswith(".lift"):
+                states.append(generator.uniform(0.0, 1.0))
+            else:
+                states.append(start + nominal * generator.uniform(-1.0, 1.0))
     inputs = [
         (each.start or 0.0) * generator.uniform(0.9, 1.1) if each.start else generator.uniform(-0.5, 0.5)
         for each in equations.inputs

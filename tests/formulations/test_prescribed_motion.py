@@ -9,6 +9,8 @@ from driven_crank import SPEED, START, driven_crank, in_closed_form
 from pinocchio_engine import PinocchioTree
 
 from mbsfmu import (
+    Actuator,
+    Beam,
     CoupledModel,
     DataError,
     InputError,
@@ -16,6 +18,7 @@ from mbsfmu import (
     Mechanism,
     PrescribedMotion,
     RestToRestSignal,
+    Revolute,
     SimulationError,
     SineSignal,
     StepSignal,
@@ -127,6 +130,29 @@ def test_start_is_where_the_motion_begins(caplog: pytest.LogCaptureFixture) -> N
     assert simulation.get("crank.angular_velocity") == pytest.approx(SPEED, abs=1e-9)
     assert "starts at -1.2552 instead of -0.65 rad" in caplog.text  # the rod, which moves furthest
     assert by_hand().get("motor.position") == START
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "dca-alm"])
+def test_actuators_hold_what_stands_where_it_is_told(formulation: str) -> None:
+    """Virtual work: with the arm held at an angle of -1, F ds of the ram is the change of the potential energy."""
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0), "P": (0.5, -0.8, 0.0)},
+        bodies=(Beam(name="boom", length=2.0, mass=50.0), Beam(name="arm", length=1.0, mass=10.0)),
+        joints=(
+            Revolute(name="A", parent="ground.O", child="boom.start", angle=0.3),
+            Revolute(name="B", parent="boom.end", child="arm.start"),
+        ),
+        forces=(Actuator(name="ram", start="ground.P", end="boom.centre"),),
+        constraints=(PrescribedMotion(name="drive", joint="B"),),
+    )
+    model = CoupledModel(name="held", systems={"machine": mechanism})
+    simulation = model.simulation(formulation=formulation, compiled=False)
+    simulation.set("drive.position", -1.0)
+    slope = 9.81 * (50.0 * np.cos(0.3) + 10.0 * (2.0 * np.cos(0.3) + 0.5 * np.cos(0.3 - 1.0)))
+    way = np.array([np.cos(0.3) - 0.5, np.sin(0.3) + 0.8])
+    lever = way @ [-np.sin(0.3), np.cos(0.3)] / np.linalg.norm(way)
+    assert simulation.get("ram.static_force") == pytest.approx(slope / lever, rel=1e-12)
+    assert simulation.get("arm.angle") == pytest.approx(-1.0, abs=1e-12)
 
 
 def test_signals_without_rates_are_refused() -> None:

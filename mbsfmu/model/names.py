@@ -16,6 +16,7 @@ __all__ = [
     "JointReference",
     "Name",
     "NonNegative",
+    "OptionalPositive",
     "PointOrNone",
     "PointReference",
     "Positive",
@@ -61,6 +62,7 @@ Vector = tuple[float, float, float]
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+OptionalPositive = Annotated[float | None, Field(gt=0)]
 
 
 def _direction(vector: Vector) -> Vector:

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.block import Block, SampledBlock
-from mbsfmu.model.names import NonNegative, Positive
+from mbsfmu.model.names import NonNegative, OptionalPositive, Positive
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.physical_units import Unit, combined
 from mbsfmu.parts.limits import check_limits, limited, ordered_limits
@@ -20,8 +20,9 @@ class _Pid(Block, abstract=True):
     """What both controllers have: u = k_p (b r - y) + I + D within limits, İ = k_i (r - y).
 
     D is k_d times the derivative of c r - y behind a filter of first order. What the command is beyond its limits draws
-    the integral part back with the tracking time (back-calculation) [Åström & Hägglund: Advanced PID Control, 2006,
-    ch. 3]. The integral part is in the command's unit, so that its gain can change without a jump.
+    the integral part back with the tracking time T_t (back-calculation) [Åström & Hägglund: Advanced PID Control, 2006,
+    ch. 3]; where k_i is zero, nothing does. The integral part is in the command's unit, so that its gain can change
+    without a jump.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class _Pid(Block, abstract=True):
     minimum, maximum
         Limits of the command; None where there is none.
     tracking_time
-        Time constant in s by which the integral part is drawn back.
+        T_t in s; None means the integral time k_p / k_i.
     initial_integral
         The integral part at the start, in the command's unit.
     """
@@ -51,12 +52,15 @@ class _Pid(Block, abstract=True):
     derivative_weight: Annotated[float, Parameter("1", "setpoint's weight in the derivative", tunable=True)] = 1.0
     minimum: Annotated[float | None, Parameter("1", "least command", tunable=True)] = None
     maximum: Annotated[float | None, Parameter("1", "greatest command", tunable=True)] = None
-    tracking_time: Annotated[Positive, Parameter("s", "time constant of the way back from limits", tunable=True)] = 0.1
+    tracking_time: Annotated[OptionalPositive, Parameter("s", "time constant back from limits", tunable=True)] = None
     initial_integral: Annotated[float, Parameter("1", "integral part at the start")] = 0.0
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
         check_limits(self)
+        bounded = self.minimum is not None or self.maximum is not None
+        if bounded and self.integral and not self.proportional and self.tracking_time is None:
+            raise ValueError("tracking_time is missing; a controller with limits that only integrates needs one")
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
@@ -84,6 +88,13 @@ class _Pid(Block, abstract=True):
         """Return the command without limits, of what its three parts see."""
         wanted = now["proportional"] * proportional + integral + now["derivative"] * slope
         return wanted + now["feedforward"] if self.with_feedforward else wanted
+
+    def _tracking_rate(self, now: Numbers) -> Array:
+        """Return 1 / T_t; zero where nothing is integrated."""
+        integral, proportional = np.abs(now["integral"]), np.abs(now["proportional"])
+        if self.tracking_time is not None:
+            return np.where(integral > 0.0, 1.0 / now["tracking_time"], 0.0)
+        return np.where(proportional > 0.0, integral / np.where(proportional > 0.0, proportional, 1.0), 0.0)
 
     def _differences(self, now: Numbers) -> tuple[Array, Array, Array]:
         """Return what the integral, the proportional and the derivative part see."""
@@ -140,7 +151,7 @@ class PidController(_Pid):
         wanted = self._wanted(now)
         beyond = limited(self, now, wanted) - wanted
         return {
-            "integral_part": now["integral"] * self._differences(now)[0] + beyond / now["tracking_time"],
+            "integral_part": now["integral"] * self._differences(now)[0] + beyond * self._tracking_rate(now),
             "filtered": self._slope(now),
         }
 
@@ -201,7 +212,7 @@ class SampledPidController(SampledBlock, _Pid):
         integral = now["integral_part"] + time * now["integral"] * error
         wanted = self._command(now, proportional, integral, slope)
         held = limited(self, now, wanted)
-        drawn = (held - wanted) * np.minimum(time / now["tracking_time"], 1.0)
+        drawn = (held - wanted) * np.minimum(time * self._tracking_rate(now), 1.0)
         return {"integral_part": integral + drawn, "last": differentiated, "slope": slope, "begun": 1.0, "held": held}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:

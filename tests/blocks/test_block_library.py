@@ -230,6 +230,22 @@ def test_sampled_pid_in_a_loop_is_what_its_equations_say() -> None:
         y = 2.0 * held + (y - 2.0 * held) * math.exp(-0.5 * period)
 
 
+@pytest.mark.parametrize("tracking", [None, 0.05])
+def test_limits_draw_nothing_back_where_nothing_is_integrated(tracking: float | None) -> None:
+    controller = PidController(proportional=12.0, minimum=-1.0, maximum=1.0, tracking_time=tracking)
+    result = alone(controller, {"setpoint": WAVE}, **EXACT)
+    np.testing.assert_array_equal(result["command"], np.clip(12.0 * result["error"], -1.0, 1.0))
+    assert set(result["integral_part"]) == {0.0}
+
+
+def test_tracking_time_is_the_integral_time_unless_given() -> None:
+    """A constant error beyond the limit: the integral part tends to k_i e T_t less what is beyond, with T_t."""
+    controller = PidController(proportional=2.0, integral=4.0, maximum=1.0)
+    result = alone(controller, {"setpoint": LinearSignal(times=(0.0,), values=(3.0,))}, **EXACT)
+    # İ = 4 · 3 + (1 - 6 - I) / 0.5, from 0: 0.5 · 12 - 5 = 1 is where it ends.
+    np.testing.assert_allclose(result["integral_part"], 1.0 - np.exp(-result.time / 0.5), atol=1e-8)
+
+
 # -- everywhere ---------------------------------------------------------------------------------------------
 
 
@@ -298,6 +314,7 @@ def test_data_say_the_same_and_units_follow_from_those_of_signals() -> None:
         (lambda: TransferFunction(numerator=(1, 2, 3), denominator=(1, 2)), "numerator has 3 coefficients"),
         (lambda: TransferFunction(numerator=(1,), denominator=(0, 2)), "denominator begins with 0"),
         (lambda: PidController(proportional=1.0, minimum=2.0, maximum=1.0), "minimum is 2 and maximum 1"),
+        (lambda: PidController(proportional=0.0, integral=1.0, minimum=0.0), "tracking_time is missing"),
         (lambda: FirstOrder(time_constant=0.0), "time_constant is 0"),
     ],
 )

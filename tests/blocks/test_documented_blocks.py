@@ -28,7 +28,7 @@ def test_lines_of_the_page_do_what_they_say() -> None:
         slope = (error - filtered) / 0.01
         wanted = 4000.0 * error + integral + 500.0 * slope
         held = min(max(wanted, -800.0), 800.0)
-        return [speed, held / 20.0, 2000.0 * error + (held - wanted) / 0.1, slope]
+        return [speed, held / 20.0, 2000.0 * error + (held - wanted) * 2000.0 / 4000.0, slope]
 
     motion = solve_ivp(rates, (0.0, 2.0), np.zeros(4), "Radau", np.linspace(0.0, 2.0, 401), rtol=1e-8, atol=1e-10)
     error = np.max(np.abs(0.1 * np.sin(np.pi * motion.t) - motion.y[0]))

@@ -20,8 +20,8 @@ from mbsfmu.simulation.simulation import Simulation
 class CoupledModel(ModelData):
     """Systems and the connections between their variables: written once, simulated, exported, co-simulated.
 
-    The fields are those of `ModelData`: `name`, `description`, `systems`, `connections`, `signals`, `stop_time` and
-    `step` in s, `version`, `author`, `copyright`, `license`.
+    The fields are those of `ModelData`: `name`, `description`, `systems`, `connections`, `signals`, `outputs`,
+    `stop_time` and `step` in s, `version`, `author`, `copyright`, `license`.
 
     Raises
     ------

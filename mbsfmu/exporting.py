@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
@@ -23,13 +23,16 @@ from mbsfmu.rules import find_rule
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.variables import Causality
 
 Layout = Literal["separate", "monolithic", "both"]
 Backend = Literal["native", "python"]
+Locals = Literal["all", "none"]
+LOCALS: tuple[Locals, ...] = get_args(Locals)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
-_BESIDE = ("layout", "backend", "platforms", "sources", "needs_execution_tool", "force")
+_BESIDE = ("layout", "backend", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force")
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -43,6 +46,8 @@ def export(
     backend: Backend = "native",
     platforms: Sequence[str] = (),
     sources: bool = False,
+    outputs: Sequence[str] = (),
+    locals: Locals = "all",  # noqa: A002 - the word of the FMI
     needs_execution_tool: bool = True,
     force: bool = False,
     **given: Unpack[RunKeywords],
@@ -67,6 +72,11 @@ def export(
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default.
     sources
         Whether native units carry their C sources, for importers that compile.
+    outputs
+        Patterns of the variables that are outputs, as `CoupledModel.outputs`, which they replace.
+    locals
+        Whether units show `all` variables that are no outputs, or `none`, for importers that read every variable; what
+        tells the next event is shown in any case.
     needs_execution_tool
         What the description of Python units says about it; true is the truth, some importers refuse it.
     force
@@ -82,17 +92,14 @@ def export(
     InputError
         When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
-    if layout not in LAYOUTS:
-        raise InputError(f"there is no layout '{layout}'; {meant(layout, LAYOUTS)}")
-    if backend not in BACKENDS:
-        raise InputError(f"there is no backend '{backend}'; {meant(backend, BACKENDS)}")
+    words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (locals, LOCALS)}
+    for what, (word, words) in words_of.items():
+        if word not in words:
+            raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
+    if outputs:
+        model = model.model_copy(update={"outputs": outputs})
     chosen = RunOptions.of(options, given, _BESIDE)
-    if backend == "native" and chosen.jacobian not in (None, Jacobian.EXACT):
-        raise InputError(f"jacobian = {chosen.jacobian} has no effect in native units; it has in those of 'python'")
-    if backend == "python" and (platforms or sources):
-        raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
-    if backend == "native" and not needs_execution_tool:
-        raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
+    _check_backend(backend, chosen, has_binaries=bool(platforms or sources), needs_execution_tool=needs_execution_tool)
     if layout == "both" and len(model.systems) == 1:
         layout = "monolithic"  # the unit of the only system would be the same once more
     folder = Path(directory)
@@ -105,10 +112,11 @@ def export(
     files = parts.with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
     for system in wanted:
         arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system)}
-        arguments |= {"options": chosen.to_dict(), "parts": list(files)}
+        arguments |= {"options": chosen.to_dict(), "parts": list(files), "locals": locals == "all"}
         with parts.given():
             units[system] = (unit_from_dict(arguments), arguments)
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
+    _tell_kept([unit for unit, _ in units.values()])
     paths: list[Path] = []
     with all_or_none(paths):
         for system, (unit, arguments) in units.items():
@@ -126,6 +134,16 @@ def export(
     return paths
 
 
+def _check_backend(backend: str, options: RunOptions, *, has_binaries: bool, needs_execution_tool: bool) -> None:
+    """Check that what is said of units is about those of the backend."""
+    if backend == "native" and options.jacobian not in (None, Jacobian.EXACT):
+        raise InputError(f"jacobian = {options.jacobian} has no effect in native units; it has in those of 'python'")
+    if backend == "python" and has_binaries:
+        raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
+    if backend == "native" and not needs_execution_tool:
+        raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
+
+
 def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:
     from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which units alone do without
 
@@ -141,6 +159,17 @@ def _tell_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str
     told = ", ".join(name for name in left if name not in targets)
     if told:
         logger.info("the importer has to drive %s", told)
+
+
+def _tell_kept(units: Iterable[Simulation]) -> None:
+    """Tell which outputs are there though nobody chose them: connections read them."""
+    kept = [
+        name
+        for unit in units
+        for name in unit.shown.kept(each.name for each in unit.variables if each.causality is Causality.OUTPUT)
+    ]
+    if kept:
+        logger.info("connections read %s, which are outputs beside those that were chosen", ", ".join(kept))
 
 
 def _files(model: CoupledModel, folder: Path, layout: str) -> tuple[dict[str | None, Path], Path]:

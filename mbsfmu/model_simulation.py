@@ -20,6 +20,7 @@ from mbsfmu.part_files import Parts, read_part_file
 from mbsfmu.registry import is_built_in
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.simulation import Simulation
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,14 +35,17 @@ def chosen_options(
     return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
 
 
-def simulation_of_whole(model: ModelData, options: RunOptions, *, compiled: bool) -> Simulation:
+def simulation_of_whole(
+    model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
+) -> Simulation:
     """Return a monolithic simulation of a model; see `CoupledModel.simulation`."""
     _tell_doubts(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
-    described = _described(model, model.name)
+    shown = Shown(model.outputs, local_variables=local_variables)
+    described = {**_described(model, model.name), "shown": shown}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
         # The step is given to compiled code: it does not enter it.
@@ -72,7 +76,12 @@ def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, floa
 
 
 def simulation_of_system(
-    model: ModelData, name: str, options: RunOptions, starts: Mapping[str, float] | None
+    model: ModelData,
+    name: str,
+    options: RunOptions,
+    starts: Mapping[str, float] | None,
+    *,
+    local_variables: bool = True,
 ) -> Simulation:
     """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`."""
     if name not in model.systems:
@@ -84,7 +93,11 @@ def simulation_of_system(
         for reference, signal in model.signals.items()
         if reference.startswith(f"{name}.")
     }
-    return make_simulation(system, **_described(model, f"{model.name}.{name}"), signals=signals, options=options)
+    sources = [source.partition(".") for source, _ in model.connections]
+    needed = tuple(variable for system, _, variable in sources if system == name)
+    shown = Shown(model.outputs, needed, whole=False, local_variables=local_variables)
+    described = {**_described(model, f"{model.name}.{name}"), "shown": shown}
+    return make_simulation(system, **described, signals=signals, options=options)
 
 
 def _tell_doubts(model: ModelData) -> None:
@@ -116,7 +129,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     arguments
         `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
         whole; `starts`: start values of a system alone; `options`: those of `RunOptions`; `parts`: names of
-        the files that define parts of it.
+        the files that define parts of it; `locals`: whether variables that are no outputs are shown.
     folder
         Where the files of parts are; None where what they define is given already.
     """
@@ -124,6 +137,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     with Parts.from_files(files).given():
         model = ModelData.from_dict(arguments["model"])
     options = chosen_options(model, RunOptions.from_dict(arguments["options"]), {})
+    shown = {"local_variables": arguments["locals"]}
     if arguments["system"] is None:
-        return simulation_of_whole(model, options, compiled=False)
-    return simulation_of_system(model, arguments["system"], options, arguments["starts"])
+        return simulation_of_whole(model, options, compiled=False, **shown)
+    return simulation_of_system(model, arguments["system"], options, arguments["starts"], **shown)

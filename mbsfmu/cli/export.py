@@ -13,7 +13,7 @@ from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.compiler import PLATFORMS
-from mbsfmu.exporting import BACKENDS, LAYOUTS, export
+from mbsfmu.exporting import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.simulation.options import RunOptions
 
 
@@ -24,6 +24,14 @@ from mbsfmu.simulation.options import RunOptions
 @option_of(export, "--backend", f"One of {', '.join(BACKENDS)}.")
 @click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
 @click.option("--sources", is_flag=True, help="Put the C sources into native units.")
+@click.option(
+    "--outputs",
+    multiple=True,
+    metavar="PATTERN",
+    help="Outputs of the units, as boom.angle or 'cylinder.*', in this order; any number of times. Those of "
+    "the model, or the usual ones, by default.",
+)
+@option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether units show variables that are no outputs.")
 @options_of(RunOptions, *RUN)
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")

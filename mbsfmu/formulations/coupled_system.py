@@ -186,6 +186,10 @@ class CoupledSystem(
         """Return the calculated parameters of a part under their names in the whole."""
         return tuple(self._names.of(part, variable) for variable, _ in self.parts[part].balances)
 
+    def qualified(self) -> dict[str, str]:
+        """Return the variables as `part.variable`, by their names in the whole."""
+        return self._names.qualified()
+
     def _offset(self, kind: str, part: int) -> int:
         return sum(each.size(kind) for each in self.parts[:part])
 

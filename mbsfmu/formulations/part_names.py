@@ -36,6 +36,7 @@ class PartNames:
     def __init__(self, parts: Mapping[str, System], inputs: Sequence[tuple[int, int]]) -> None:
         self._names = tuple(parts)
         self._parts = tuple(parts.values())
+        self._inputs = tuple(inputs)
         names = [variable.name for part in self._parts for kind in _KINDS for variable in getattr(part, kind)]
         names += [variable.name for part in self._parts for variable, _ in part.balances]
         names += [self._parts[index].inputs[entry].name for index, entry in inputs]
@@ -52,6 +53,17 @@ class PartNames:
     def every(self, kind: str) -> tuple[Variable, ...]:
         """Return all variables of a kind, part by part."""
         return tuple(self.of(index, each) for index, part in enumerate(self._parts) for each in getattr(part, kind))
+
+    def qualified(self) -> dict[str, str]:
+        """Return all variables of the parts that the whole has as `part.variable`, by their names in the whole."""
+        owned = [
+            (index, each.name)
+            for index, part in enumerate(self._parts)
+            for kind in _KINDS
+            for each in getattr(part, kind)
+        ]
+        owned += [(index, self._parts[index].inputs[entry].name) for index, entry in self._inputs]
+        return {self.name(index, name): f"{self._names[index]}.{name}" for index, name in owned}
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return all inertia tensors; bodies that have the same name get that of their part before it."""

@@ -51,6 +51,16 @@ Text = Annotated[str, word(f"[^{_NO_TEXT}]*", "a text has no control characters 
 """What descriptions of units can hold: characters of XML."""
 
 
+OutputPattern = Annotated[
+    str,
+    word(
+        r"[A-Za-z0-9_.,*?!\[\]-]+",
+        "a pattern of names has letters, digits, _ and ., and *, ? and [] as in shells",
+    ),
+]
+"""Which variables are outputs."""
+
+
 class ModelData(Data):
     """Systems and the connections between their variables.
 
@@ -69,6 +79,9 @@ class ModelData(Data):
         `mechanism.cylinder.static_force`, which drives a parameter.
     signals
         Signals over time by the input that follows them, as `system.variable`.
+    outputs
+        Patterns of the variables that are outputs of its units, in their order, as `boom.angle`, `cylinder.*` or
+        `mechanism.*`; none for those that the parts take for such. What is connected is an output in any case.
     stop_time, step
         End and step of a run in s, where nothing else is said.
     version, author, copyright, license
@@ -85,6 +98,7 @@ class ModelData(Data):
     systems: FrozenMap[Name, AnySystem]
     connections: tuple[tuple[str, str], ...] = ()
     signals: FrozenMap[str, AnySignal] = {}
+    outputs: tuple[OutputPattern, ...] = ()
     stop_time: Annotated[float, Field(gt=0)] = 10.0
     step: Annotated[float, Field(gt=0)] = 1e-3
     version: Text = "1.0"
@@ -99,6 +113,9 @@ class ModelData(Data):
         for reference in self.signals:
             if (name := reference.partition(".")[0]) not in self.systems:
                 raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
+        for pattern in self.outputs:
+            if self.outputs.count(pattern) > 1:
+                raise DataError(f"the output '{pattern}' is given twice")
         return self
 
     # -- files ----------------------------------------------------------------------------------------------

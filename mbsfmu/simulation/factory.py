@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Unpack
+from dataclasses import replace
+from typing import Any, Unpack
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.coupled_system import CoupledSystem
@@ -21,6 +22,7 @@ from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.simulation import Simulation
 
 STEP = 1e-3
@@ -41,6 +43,7 @@ def make_simulation(
     content: object = None,
     origin: Origin = Origin(),  # noqa: B008 - it is frozen
     traces: Traces | None = None,
+    shown: Shown = Shown(),  # noqa: B008 - it is frozen
     **given: Unpack[RunKeywords],
 ) -> Simulation:
     """Make a simulation of a system.
@@ -59,9 +62,10 @@ def make_simulation(
         Where the model comes from.
     content
         What the system was made from: it identifies the simulation, together with all that decides its steps.
-
     traces
         Has what was traced of the system before.
+    shown
+        Which variables are shown, and which are outputs.
 
     Raises
     ------
@@ -85,7 +89,8 @@ def make_simulation(
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
     made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
-    described = {"description": description, "stop_time": stop_time, "origin": origin}
+    described: dict[str, Any] = {"description": description, "stop_time": stop_time, "origin": origin}
+    described["shown"] = replace(shown, qualified=system.qualified())
     return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
 
 

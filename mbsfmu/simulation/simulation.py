@@ -27,6 +27,7 @@ from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
+from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.solver import Solver, Statistics
 from mbsfmu.simulation.values import Values
 from mbsfmu.simulation.variables import VariableTable, warn_below_minimum, with_unit
@@ -62,6 +63,8 @@ class Simulation:
         What the simulation computes, in a word: saved states of others are refused.
     origin
         Where the model comes from.
+    shown
+        Which variables are shown, and which are outputs.
 
     Attributes
     ----------
@@ -75,7 +78,7 @@ class Simulation:
         Tells where the loop equations lose rank.
     energy_watch
         Tells where the energy drifts.
-    identity, origin
+    identity, origin, shown
         As given.
     """
 
@@ -90,10 +93,12 @@ class Simulation:
         stop_time: float = 10.0,
         identity: str = "",
         origin: Origin = Origin(),  # noqa: B008 - it is frozen
+        shown: Shown = Shown(),  # noqa: B008 - it is frozen
     ) -> None:
         self.name = name
         self.identity = identity
         self.origin = origin
+        self.shown = shown
         self.description = description
         self.stop_time = stop_time
         self.initialization = initialization
@@ -101,7 +106,8 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         has_events = bool(inputs.signals or self.functions.system.discrete)
-        self._table = VariableTable.of(self.functions, initialization, solver.step, inputs.starting(), has_events)
+        table = VariableTable.of(self.functions, initialization, solver.step, inputs.starting(), has_events)
+        self._table = table.showing(shown)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
@@ -121,8 +127,8 @@ class Simulation:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables: inputs, outputs, parameters, calculated parameters, then the rest."""
-        return self._table.ordered
+        """All variables that are shown: inputs, outputs, parameters, calculated parameters, then the rest."""
+        return self._table.visible
 
     @property
     def continuous(self) -> tuple[Variable, ...]:

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.simulation.shown import Shown
 from mbsfmu.variables import Causality, Variability, Variable
 
 logger = logging.getLogger(__name__)
@@ -51,6 +53,14 @@ STEP = Variable(
     description="largest internal step of fixed-step solvers; longer communication steps are divided",
 )
 
+_WORDS = {
+    Causality.INPUT: "an input",
+    Causality.PARAMETER: "a parameter",
+    Causality.CALCULATED_PARAMETER: "a calculated parameter",
+    Causality.LOCAL: "shown as it is in every unit",
+}
+"""What is no output, in sentences."""
+
 NO_EVENT = sys.float_info.max
 """Where no signal jumps or bends any more; the FMI has no infinite numbers."""
 
@@ -78,6 +88,10 @@ class VariableTable:
         The parameters of the solver.
     timing
         The time of the next event, where inputs follow signals or there are discrete states.
+    chosen
+        Names of the outputs in their order, where they were chosen.
+    hidden
+        Names of what is not shown.
     """
 
     continuous: tuple[Variable, ...]
@@ -85,6 +99,8 @@ class VariableTable:
     calculated: tuple[Variable, ...]
     settings: tuple[Variable, ...]
     timing: tuple[Variable, ...]
+    chosen: tuple[str, ...] = ()
+    hidden: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -122,7 +138,37 @@ class VariableTable:
         rank = (Causality.INPUT, Causality.OUTPUT, Causality.PARAMETER, Causality.CALCULATED_PARAMETER)
         everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated, *self.timing]
         order = {causality: index for index, causality in enumerate((*rank, Causality.LOCAL))}
-        return tuple(sorted(everything, key=lambda variable: order[variable.causality]))
+        place = {name: index for index, name in enumerate(self.chosen)}
+        return tuple(sorted(everything, key=lambda each: (order[each.causality], place.get(each.name, 0))))
+
+    @property
+    def visible(self) -> tuple[Variable, ...]:
+        """Those that are shown, in the same order."""
+        return tuple(variable for variable in self.ordered if variable.name not in self.hidden)
+
+    def showing(self, shown: Shown) -> Self:
+        """Return the same variables with outputs that were chosen.
+
+        What tells the next event is shown in any case: masters step by it.
+
+        Raises
+        ------
+        InputError
+            When the choice means nothing.
+        """
+        computed = [each for each in self.continuous if each.causality is not Causality.INPUT]
+        names = [each.name for each in computed]
+        chosen: tuple[str, ...] = ()
+        if shown.outputs:
+            others = {each.name: _WORDS[each.causality] for each in self.ordered if each.name not in set(names)}
+            chosen = shown.chosen(names, others)
+        usual = [each.name for each in computed if each.causality is Causality.OUTPUT]
+        outputs = set(chosen if shown.outputs else (*usual, *shown.needed))
+        given = {name: Causality.OUTPUT if name in outputs else Causality.LOCAL for name in names}
+        continuous = tuple(replace(each, causality=given.get(each.name, each.causality)) for each in self.continuous)
+        rest = [each for each in (*continuous, *self.parameters) if each.causality is Causality.LOCAL]
+        hidden = frozenset(() if shown.local_variables else (each.name for each in rest))
+        return replace(self, continuous=continuous, chosen=chosen, hidden=hidden)
 
 
 def _refuse_doubles(variables: Sequence[Variable]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fmpy
 import pytest
 
 import mbsfmu
@@ -80,6 +81,18 @@ def test_simulate_writes_what_it_promises(tmp_path: Path) -> None:
     assert "cylinder.length [m]" in lines[0]
     assert len(lines) == 52
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.csv", "run.json"]
+
+
+def test_outputs_are_chosen_on_the_command_line(in_process: Callable[..., Ended], tmp_path: Path) -> None:
+    export = ("export", "pendulum-1", "--backend", "python", "--quiet", "--outputs")
+    done = call(*export, "*_acceleration", "--outputs", "energy.*c", "--locals", "none", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    described = fmpy.read_model_description(str(tmp_path / "pendulum-1.fmu"))
+    found = [each.name for each in described.modelVariables if each.causality not in ("input", "parameter")]
+    assert found == ["link_1.angular_acceleration", "energy.kinetic"]
+    refused = in_process(*export, "energie.*", "--force")
+    assert refused.status == 2
+    assert "there is no variable 'energie.*' to be an output; did you mean 'energy.*'?" in refused.stderr
 
 
 def test_export_validate_and_cosim(tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ static Status get_rates(Instance *instance, const unsigned *outputs, size_t coun
                 }
                 rates[k] = of_outputs[variable->index];
                 break;
+            case HELD:
+            case OF_SOLVER: rates[k] = 0.0; break;
+            case ACCELERATION:
+            case REACTION: return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
+            case VIOLATION: return REFUSE("the derivative of %s is not known", variable->name);
             default: return REFUSE("%s is no output; its derivative is not known", variable->name);
         }
     }
@@ -70,6 +75,9 @@ static Status initial_derivative(
             case INTEGRAL: values[k] = parts->d_integrals[i]; break;
             case OUTPUT: values[k] = found.outputs[i]; break;
             case CALCULATED: values[k] = d_calculated[i]; break;
+            case OF_SOLVER: values[k] = 0.0; break;
+            case REACTION:
+            case VIOLATION: return REFUSE("the derivative of %s at the start is not known", unknown->name);
             default: return REFUSE("%s is no unknown of the start", unknown->name);
         }
     }

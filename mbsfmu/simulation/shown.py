@@ -1,0 +1,97 @@
+"""Which variables a unit shows, and which of them are its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from mbsfmu.data import meant
+from mbsfmu.errors import InputError
+
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A choice of outputs; without one, outputs are those that a system takes for such.
+
+    Attributes
+    ----------
+    outputs
+        Patterns of names as shells have them: `boom.angle`, `cylinder.*`, `mechanism.boom.*`. A variable is meant by
+        its name in the system, by that in the whole, and with its system's name before.
+    needed
+        Names of outputs that are connected: they are outputs whatever is chosen.
+    whole
+        Whether each pattern must mean something: what one system of a model lacks, another one may have.
+    local_variables
+        Whether what is no output is shown too.
+    qualified
+        `system.variable` by the names of variables.
+    """
+
+    outputs: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    whole: bool = True
+    local_variables: bool = True
+    qualified: Mapping[str, str] = field(default_factory=dict)
+
+    def chosen(self, candidates: Iterable[str], others: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the outputs that were chosen: in the order of the patterns, then those that are needed.
+
+        Parameters
+        ----------
+        candidates
+            What may be an output.
+        others
+            What may not, and what it is, for sentences.
+
+        Raises
+        ------
+        InputError
+            When a pattern means none of them.
+        """
+        known = list(candidates)
+        found: dict[str, None] = {}
+        for pattern in self.outputs:
+            meant_ones = [name for name in known if self._means(pattern, name)]
+            if self.whole and not meant_ones:
+                raise self._nothing(pattern, known, others)
+            found |= dict.fromkeys(meant_ones)
+        return (*found, *(name for name in known if name in self.needed and name not in found))
+
+    def kept(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return which of some outputs no pattern means, as `system.variable`: connections read them."""
+        left = [name for name in names if not any(self._means(pattern, name) for pattern in self.outputs)]
+        return tuple(self.qualified.get(name, name) for name in left) if self.outputs else ()
+
+    def _means(self, pattern: str, name: str) -> bool:
+        return any(each == pattern or fnmatchcase(each, pattern) for each in self._names(name))
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        whole = self.qualified.get(name, name)
+        return name, whole, whole.partition(".")[2]
+
+    def _nothing(self, pattern: str, known: Iterable[str], others: Mapping[str, str]) -> InputError:
+        """Return the error for a pattern that means nothing; the nearest names are as wild as it is."""
+        if name := next((name for name in others if self._means(pattern, name)), None):
+            return InputError(f"'{pattern}' cannot be an output: {name} is {others[name]}")
+        names = [each for name in known for each in self._names(name)] if _WILD & set(pattern) else known
+        return InputError(f"there is no variable '{pattern}' to be an output; {meant(pattern, _alike(pattern, names))}")
+
+
+def _alike(pattern: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield names as patterns with the same wild parts: of `boom.angle` and `cylindr.*`, `boom.*`; each once."""
+    asked = pattern.split(".")
+    wild = [bool(_WILD & set(part)) for part in asked]
+    if not any(wild):
+        yield from names
+        return
+    told: dict[str, None] = {}
+    for name in names:
+        parts = name.split(".")
+        if len(parts) >= len(asked):
+            beside = parts[-len(asked) :] if wild[0] else parts[: len(asked)]
+            told[".".join(map(lambda one, other, free: one if free else other, asked, beside, wild))] = None
+    yield from (each for each in told if each != pattern)

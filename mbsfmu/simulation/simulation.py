@@ -61,10 +61,8 @@ class Simulation:
         Default end of a run in s.
     identity
         What the simulation computes, in a word: saved states of others are refused.
-    origin
-        Where the model comes from.
-    shown
-        Which variables are shown, and which are outputs.
+    origin, shown
+        Where the model comes from; which variables are shown, and which are outputs.
 
     Attributes
     ----------

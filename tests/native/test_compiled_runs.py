@@ -37,6 +37,24 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
         assert_alike(compiled.statistics, interpreted.statistics)
 
 
+@pytest.mark.parametrize("solver", ["trapezoidal", "generalized-alpha"])
+def test_tangents_are_kept_and_renewed_alike(solver: str) -> None:
+    """Where a valve slams, with steps of several lengths: every decision about a tangent shows in what steps take."""
+    counted = []
+    for compiled in (True, False):
+        simulation = mbsfmu.models.four_bar("friction").simulation(step=1e-3, solver=solver, compiled=compiled)
+        simulation.set("valve.time_constant", 1e-4)
+        simulation.initialize()
+        time = 0.0
+        for index in range(90):
+            simulation.set("valve.command", 10.0 if index // 10 % 2 else -10.0)
+            length = (2e-3, 1e-3, 1e-3, 4e-4)[index // 3 % 4]
+            simulation.step(time, length)
+            time += length
+        counted.append(simulation.statistics)
+    assert counted[0] == counted[1]
+
+
 @pytest.mark.parametrize("restart", [True, False])
 def test_momenta_start_anew_alike(restart: bool) -> None:
     """In a run of 2 s, after which the impulses in momenta that never start anew outweigh them."""

@@ -56,7 +56,7 @@ class FlowSource(Component):
         return now.pressure("node") * self._flow(now)
 
     def _flow(self, now: Moment) -> Array:
-        return now["flow"] if self.constant_flow is None else now["constant_flow"]
+        return now["constant_flow"] if "constant_flow" in now else now["flow"]
 
 
 class PressureInput(Source):

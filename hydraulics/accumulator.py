@@ -52,9 +52,9 @@ class Accumulator(Component):
     polytropic_index: Annotated[
         float, Field(ge=ISOTHERMAL, le=2), Parameter("1", "index of the gas's law, 1 at one temperature")
     ] = 1.3
-    inlet_diameter: Annotated[Positive, Parameter("m", "diameter of the inlet", usual=(1e-5, 0.5))]
+    inlet_diameter: Annotated[Positive, Parameter("m", "diameter of the inlet", tunable=True, usual=(1e-5, 0.5))]
     discharge_coefficient: Annotated[
-        Positive, Parameter("1", "flow discharge coefficient of the inlet", maximum=1.0)
+        Positive, Parameter("1", "flow discharge coefficient of the inlet", tunable=True, maximum=1.0)
     ] = 0.7
     laminar_pressure: Annotated[
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)

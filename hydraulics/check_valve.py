@@ -123,7 +123,7 @@ class ShuttleValve(Component):
     rated_flow: RatedFlow
     rated_drop: RatedDrop
     shift_pressure: Annotated[
-        Positive, Parameter("Pa", "difference between the inlets that seats the ball", usual=(10.0, 1e7))
+        Positive, Parameter("Pa", "difference between the inlets that seats the ball", tunable=True, usual=(10.0, 1e7))
     ] = 2e4
     laminar_pressure: Annotated[
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)

@@ -24,9 +24,11 @@ Override = Annotated[
     Positive, Parameter("Pa", "what acts beyond cracking where it is open", tunable=True, usual=(1e2, 1e8))
 ]
 """The type of a field: how far beyond its cracking pressure a valve is open."""
-RatedFlow = Annotated[Positive, Parameter("m3/s", "flow at the rated pressure drop when open", usual=(1e-8, 1.0))]
+RatedFlow = Annotated[
+    Positive, Parameter("m3/s", "flow at the rated pressure drop when open", tunable=True, usual=(1e-8, 1.0))
+]
 """The type of a field: the flow of an open valve."""
-RatedDrop = Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow", usual=(1e3, 1e8))]
+RatedDrop = Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow", tunable=True, usual=(1e3, 1e8))]
 """The type of a field: the pressure drop of that flow."""
 
 

@@ -82,7 +82,8 @@ class ProportionalValve(Component):
     ] = None
     load_check: bool = False
     sensing_flow: Annotated[
-        Positive, Parameter("m3/s", "flow into the load-sensing line at the rated drop", usual=(1e-8, 1e-2))
+        Positive,
+        Parameter("m3/s", "flow into the load-sensing line at the rated drop", tunable=True, usual=(1e-8, 1e-2)),
     ] = 2e-5
     laminar_pressure: Annotated[
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)

@@ -32,7 +32,7 @@ class LaminarRestrictor(Passage, abstract=True):
 
     inlet: Port
     outlet: Port
-    diameter: Annotated[Positive, Parameter("m", "diameter", usual=(1e-5, 3.0))]
+    diameter: Annotated[Positive, Parameter("m", "diameter", tunable=True, usual=(1e-5, 3.0))]
     length: Annotated[Positive, Parameter("m", "length in the direction of the flow", usual=(1e-5, 1e3))]
     viscosity: Annotated[Positive, Parameter("Pa.s", "dynamic viscosity of the oil", tunable=True, usual=(1e-4, 10.0))]
 

@@ -66,7 +66,7 @@ class PlaneContact(Force):
     exponent: Annotated[float, Field(ge=1.0, le=3.0)] = 1.5
     damping: Annotated[NonNegative, Parameter("s/m", "damping")] = 0.0
     friction: Annotated[NonNegative, Parameter("1", "coefficient of friction", tunable=True)] = 0.0
-    creep_speed: Annotated[Positive, Parameter("m/s", "slip that friction needs to build up")] = 1e-3
+    creep_speed: Annotated[Positive, Parameter("m/s", "slip that friction needs to build up", tunable=True)] = 1e-3
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return normal force and penetration."""

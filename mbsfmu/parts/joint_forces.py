@@ -31,7 +31,7 @@ class JointSpringDamper(Force):
     type: Literal["joint-spring-damper"] = "joint-spring-damper"
     joint: JointReference
     stiffness: Annotated[NonNegative, Parameter("{joint.load}/{joint.coordinate}", "stiffness")] = 0.0
-    damping: Annotated[NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "damping")] = 0.0
+    damping: Annotated[NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "damping", tunable=True)] = 0.0
     free_coordinate: Annotated[float, Parameter("{joint.coordinate}", "coordinate without force")] = 0.0
     preload: Annotated[float, Parameter("{joint.load}", "load at the free coordinate")] = 0.0
 

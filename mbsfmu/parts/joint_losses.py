@@ -41,8 +41,12 @@ class JointFriction(Force):
     joint: JointReference
     coulomb_load: Annotated[NonNegative, Parameter("{joint.load}", "Coulomb friction", tunable=True)] = 0.0
     static_load: Annotated[NonNegative | None, Parameter("{joint.load}", "static friction", tunable=True)] = None
-    stribeck_rate: Annotated[Positive, Parameter("{joint.coordinate}/s", "rate that ends static friction")] = 0.01
-    creep_rate: Annotated[Positive, Parameter("{joint.coordinate}/s", "rate that friction needs to build up")] = 0.001
+    stribeck_rate: Annotated[
+        Positive, Parameter("{joint.coordinate}/s", "rate that ends static friction", tunable=True)
+    ] = 0.01
+    creep_rate: Annotated[
+        Positive, Parameter("{joint.coordinate}/s", "rate that friction needs to build up", tunable=True)
+    ] = 0.001
     damping: Annotated[
         NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "viscous friction", tunable=True)
     ] = 0.0

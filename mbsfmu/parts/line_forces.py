@@ -112,7 +112,7 @@ class SpringDamper(Force):
     start: PointReference
     end: PointReference
     stiffness: Annotated[NonNegative, Parameter("N/m", "stiffness")] = 0.0
-    damping: Annotated[NonNegative, Parameter("N.s/m", "damping")] = 0.0
+    damping: Annotated[NonNegative, Parameter("N.s/m", "damping", tunable=True)] = 0.0
     free_length: Annotated[NonNegative, Parameter("m", "length without force")] = 0.0
 
     def loads(self, now: Present) -> Iterable[PointLoad]:

@@ -147,9 +147,28 @@ def test_unit_goes_on_after_a_failed_step(native: Native, tmp_path: Path) -> Non
         slave.doStep(0.0, 0.1)
     assert any("fails even with" in message for _, message in importer.messages)
     assert slave.getRealStatus(fmi2.fmi2LastSuccessfulTime) == 0.0
+    # FMPy's own loop asks for a discarded step again, for ever, unless that is an error.
+    importer.set(slave, "cylinder.force", 1e12)
+    with pytest.raises(FMICallException, match="error"):
+        slave.doStep(0.0, 0.1)
+    assert "the same step was discarded before, and nothing was set since" in importer.messages[-1][1]
+    importer.set(slave, "cylinder.force", 2e12)
+    with pytest.raises(FMICallException, match="discard"):
+        slave.doStep(0.0, 0.1)
+    with pytest.raises(FMICallException, match="discard"):
+        slave.doStep(0.0, 0.05)
     slave.setFMUstate(saved)
     slave.doStep(0.0, 0.1)
     assert importer.get(slave, "cylinder.velocity") == pytest.approx(0.0, abs=1e-9)
+
+
+def test_fmpy_ends_where_a_step_cannot_be_made(native: Native, tmp_path: Path) -> None:
+    mechanism = mbsfmu.export(mbsfmu.models.four_bar(), tmp_path, layout="separate")[0]
+    pushed = np.array(
+        [(0.0, 0.0), (0.05, 0.0), (0.06, 1e12), (1.0, 1e12)], dtype=[("time", float), ("cylinder.force", float)]
+    )
+    with pytest.raises(FMICallException, match="error"):
+        fmpy.simulate_fmu(str(mechanism), input=pushed, stop_time=1.0, output_interval=0.01, logger=lambda *_: None)
 
 
 def test_modes_are_kept(importer: Importer) -> None:

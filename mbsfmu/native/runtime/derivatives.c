@@ -17,7 +17,10 @@ static Status set_slopes(Instance *instance, const unsigned *inputs, size_t coun
             state->held[input] = 1;
             touch(state);
         }
-        if (state->slopes[input] != slopes[k]) touch(state);
+        if (state->slopes[input] != slopes[k]) {
+            touch(state);
+            instance->discarded.is_set = 0;
+        }
         state->slopes[input] = slopes[k];
     }
     return DONE;

@@ -60,6 +60,12 @@ typedef struct {
     void *taker;
 } Wanted;
 
+/* The last step, where it was discarded and nothing was set since. */
+typedef struct {
+    int is_set;
+    double time, length;
+} Discarded;
+
 struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
@@ -72,6 +78,7 @@ struct Instance {
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
+    Discarded discarded;
     Known known;                        /* which of these fit the state */
     Logger logger;
     void *environment;                  /* of the logger */

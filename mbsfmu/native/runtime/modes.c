@@ -3,6 +3,7 @@
 static void reset(Instance *instance) {
     State *state = &instance->state;
     memset(state, 0, sizeof *state);
+    instance->discarded.is_set = 0;
     for (int i = 0; i < VARIABLES; i++) {
         if (variables[i].kind == INPUT) state->inputs[variables[i].index] = variables[i].start;
         if (variables[i].kind == STEP_SIZE) state->step_size = variables[i].start;
@@ -127,6 +128,18 @@ static int can_step(Instance *instance, double time, double length) {
     return can_sample(instance, time + length);
 }
 
+/* A step that could not be made is discarded. Some hosts ask for the same step again, for ever: where nothing was set in
+ * between, the second time is an error. */
+static Status discard(Instance *instance, double time, double length) {
+    const Discarded *before = &instance->discarded;
+    if (before->is_set && before->time == time && before->length == length) {
+        return REFUSE("%s; the same step was discarded before, and nothing was set since", instance->reason);
+    }
+    instance->discarded = (Discarded){1, time, length};
+    report(instance, DISCARDED, "%s", instance->reason);
+    return DISCARDED;
+}
+
 static Status step_to(Instance *instance, double time, double length) {
     const State *state = &instance->state;
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
@@ -139,11 +152,11 @@ static Status step_to(Instance *instance, double time, double length) {
     }
     if (!state->energies_followed) follow_energy(instance);
     if (simulate(instance, time + length)) {
+        instance->discarded.is_set = 0;
         follow_energy_if_due(instance);
         return DONE;
     }
-    report(instance, DISCARDED, "%s", instance->reason);
-    return DISCARDED;
+    return discard(instance, time, length);
 }
 
 static Status step(Instance *instance, double time, double length) {

@@ -94,6 +94,7 @@ static Status restore(Instance *instance, const void *saved) {
     if (why) REFUSE_STATE(why);
     memcpy(&instance->state, &((const Saved *)saved)->state, sizeof(State));
     instance->watch.follows = 0;
+    instance->discarded.is_set = 0;
     instance->known = NOTHING;
     return DONE;
 }

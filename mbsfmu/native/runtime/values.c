@@ -95,6 +95,7 @@ static void touch(State *state) { memset(state->ahead, 0, sizeof state->ahead); 
 
 static void set_value(Instance *instance, const Variable *variable, double value) {
     State *state = &instance->state;
+    if (value != *place_of(state, variable)) instance->discarded.is_set = 0;
     if (variable->kind == INPUT && !(state->held[variable->index] && value == *place_of(state, variable))) touch(state);
     *place_of(state, variable) = value;
     if (variable->kind == INPUT) state->held[variable->index] = 1;

@@ -97,7 +97,8 @@ class Dependencies:
             result[variable.name] = self._own(row)
         for variable in VIOLATIONS if system.constraints else ():
             result[variable.name] = self._own(placed | closing)
-        result |= {variable.name: () for variable in UNCONVERGED if variable in self._table.continuous}
+        present = {variable.name for variable in self._table.continuous}
+        result |= {variable.name: () for variable in UNCONVERGED if variable.name in present}
         for variable, row in zip(self._table.calculated, self._calculated, strict=True):
             result[variable.name] = self._own(row)
         inputs = self._inputs_at_start(discrete_by_inputs)

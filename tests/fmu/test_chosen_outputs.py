@@ -236,6 +236,16 @@ def test_choice_of_a_model_travels_with_it(tmp_path: Path) -> None:
     assert names(path, "output") == ["slider.velocity"]
 
 
+@pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
+def test_every_variable_that_is_computed_can_be_an_output(formulation: str) -> None:
+    model = mbsfmu.models.four_bar().model_copy(update={"outputs": ("*",)})
+    simulation = model.simulation(compiled=False, formulation=formulation, iterations=2)
+    outputs = {each.name for each in simulation.variables if each.causality == "output"}
+    assert {"solver.unconverged_max", "constraint.velocity", "O.moment.z", "valve.spool"} < outputs
+    assert outputs <= simulation.dependencies.keys()
+    assert outputs <= simulation.initial_dependencies.keys()
+
+
 def test_names_that_several_systems_have_mean_all_of_them(tmp_path: Path) -> None:
     mechanism = oscillator(driven=False).systems["mechanism"]
     twins = CoupledModel(name="twins", systems={"left": mechanism, "right": mechanism}, outputs=("slider.velocity",))

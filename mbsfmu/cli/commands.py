@@ -18,7 +18,7 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.files import WriteError, reason
 
 COMMANDS = {
-    "compare": "Run MODEL monolithically and coupled, and say what coupling costs.",
+    "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",
     "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.",
     "export": "Export MODEL as FMI 2.0 co-simulation FMUs.",
     "models": "List the built-in models.",

@@ -34,7 +34,7 @@ def command(
     debug: bool,  # noqa: ARG001
     **given: Unpack[ComparisonKeywords],
 ) -> None:
-    """Run MODEL monolithically and coupled, and say what coupling costs, and what the step.
+    """Run MODEL monolithically and coupled, and say what coupling and the step cost.
 
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html

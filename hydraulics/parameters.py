@@ -13,7 +13,8 @@ from hydraulics.data import Data
 from hydraulics.fluid import ISOTHERMAL, LEAST_DENSITY, LEAST_MODULUS, Oil
 from hydraulics.quantity import Quantity
 
-_SMALLEST = 1e-12  # positive quantities must stay so whatever is set at run time
+_SMALLEST, _SMALLEST_SHARE = 1e-12, 1e-6
+"""Positive quantities stay so whatever is set at run time: by this, or by this share of what is less in the data."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
     for field, parameter in parameter_fields(type(data)).items():
         info, value = type(data).model_fields[field], getattr(data, field)
         for suffix, each, constraints in _numbers(value, info.annotation, info.metadata):
-            least, most = _bounds(constraints)
+            least, most = _bounds(constraints, each)
             yield Quantity(
                 f"{name}.{field}{suffix and '.' + suffix}",
                 parameter.unit,
@@ -94,15 +95,22 @@ def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tu
         yield suffix, each, [constraint for info in infos for constraint in info.metadata]
 
 
-def _bounds(constraints: list[Any]) -> tuple[float | None, float | None]:
-    """Return the bounds that constraints of a field set, those that are open moved in by next to nothing."""
+def _bounds(constraints: list[Any], value: float) -> tuple[float | None, float | None]:
+    """Return the bounds that constraints of a field set, those that are open moved in by next to nothing.
+
+    A leakage in m³/(s Pa) may be 1e-13: what is given is within its bounds.
+    """
     least: list[float] = []
     most: list[float] = []
     for each in constraints:
         least += [float(each.ge)] if hasattr(each, "ge") else []
         most += [float(each.le)] if hasattr(each, "le") else []
-        least += [max(each.gt + _SMALLEST, nextafter(each.gt, inf))] if hasattr(each, "gt") else []
-        most += [min(each.lt - _SMALLEST, nextafter(each.lt, -inf))] if hasattr(each, "lt") else []
+        if hasattr(each, "gt"):
+            room = min(_SMALLEST, _SMALLEST_SHARE * (value - each.gt))
+            least.append(max(each.gt + room, nextafter(each.gt, inf)))
+        if hasattr(each, "lt"):
+            room = min(_SMALLEST, _SMALLEST_SHARE * (each.lt - value))
+            most.append(min(each.lt - room, nextafter(each.lt, -inf)))
     return max(least, default=None), min(most, default=None)
 
 

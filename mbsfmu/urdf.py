@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from yourdfpy import URDF
 
 Floats = NDArray[np.float64]
+
+logger = logging.getLogger(__name__)
 
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
@@ -149,7 +152,7 @@ class _Import:
         self._joints = {joint.name: joint for joint in robot.joints}
         if unknown := [each for each in start if each not in self._joints]:
             raise DataError(f"start names '{unknown[0]}', which is no joint; joints are {', '.join(self._joints)}")
-        self._start = start
+        self._start = self._with_followers(start)
         self._names = _distinct_names("link", self._links)
         self._joint_names = _distinct_names("joint", self._joints)
         self._frames: dict[str, _Frame] = {}
@@ -174,6 +177,37 @@ class _Import:
             forces=tuple(self._forces({each.joint for each in followers})),
             constraints=followers,
         )
+
+    def _with_followers(self, start: Mapping[str, float]) -> dict[str, float]:
+        """Return coordinates at the start, those of joints that mimic others from those of their leaders.
+
+        Raises
+        ------
+        DataError
+            When a leader is not there, joints mimic each other in a ring, or a start is not what it follows from.
+        """
+        result = dict(start)
+
+        def place(name: str, behind: tuple[str, ...] = ()) -> float:
+            mimic = self._joints[name].mimic
+            if mimic is None:
+                return result.get(name, 0.0)
+            if mimic.joint not in self._joints:
+                raise DataError(f"joint '{name}' mimics '{mimic.joint}', which is not there")
+            if name in behind:
+                raise DataError(f"joints mimic each other in a ring: {', '.join(behind)}")
+            factor, offset = _law(mimic)
+            found = factor * place(mimic.joint, (*behind, name)) + offset
+            if name in start and abs(start[name] - found) > 1e-9:
+                raise DataError(
+                    f"start gives '{name}' as {start[name]:g}, but it mimics '{mimic.joint}' and is at {found:g}"
+                )
+            return found
+
+        for name, joint in self._joints.items():
+            if joint.mimic is not None:
+                result[name] = place(name)
+        return result
 
     # -- the tree -------------------------------------------------------------------------------------------
 
@@ -300,41 +334,70 @@ class _Import:
         for joint in self._robot.joints:
             if joint.mimic is None or joint.type == "fixed":
                 continue
-            if joint.mimic.joint not in self._joint_names:
-                raise DataError(f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there")
-            factor, offset = joint.mimic.multiplier, joint.mimic.offset
+            factor, offset = _law(joint.mimic)
             yield Mimic(
                 name=f"{self._joint_names[joint.name]}_mimic",
                 joint=self._joint_names[joint.name],
                 leader=self._joint_names[joint.mimic.joint],
-                multiplier=1.0 if factor is None else float(factor),
-                offset=0.0 if offset is None else float(offset),
+                multiplier=factor,
+                offset=offset,
             )
 
     def _forces(self, following: set[str]) -> Iterator[Force]:
         """Make drives, friction and stops of joints with one coordinate."""
         for joint in self._robot.joints:
-            own = self._joint_names[joint.name]
+            own, dynamics = self._joint_names[joint.name], joint.dynamics
+            damping, friction = (0.0, 0.0) if dynamics is None else (dynamics.damping or 0.0, dynamics.friction or 0.0)
             if joint.type not in ("revolute", "continuous", "prismatic"):
+                if damping or friction:
+                    logger.warning("the dynamics of joint '%s' are not taken: it is %s", joint.name, joint.type)
                 continue
             if self._drives and own not in following:
                 yield JointDrive(name=f"{own}_drive", joint=own)
-            if joint.dynamics is not None:
-                damping, friction = joint.dynamics.damping or 0.0, joint.dynamics.friction or 0.0
-                if damping or friction:
-                    yield JointFriction(
-                        name=f"{own}_friction", joint=own, coulomb_load=float(friction), damping=float(damping)
-                    )
-            if self._stiffness is not None and joint.limit is not None and joint.type != "continuous":
-                lower, upper = joint.limit.lower or 0.0, joint.limit.upper or 0.0
-                if lower < upper:
-                    yield JointStop(
-                        name=f"{own}_stop",
-                        joint=own,
-                        lower=float(lower),
-                        upper=float(upper),
-                        stiffness=self._stiffness,
-                    )
+            if damping or friction:
+                yield JointFriction(
+                    name=f"{own}_friction", joint=own, coulomb_load=float(friction), damping=float(damping)
+                )
+            if joint.type != "continuous":
+                yield from self._stops(joint, own)
+
+    def _stops(self, joint: Any, own: str) -> Iterator[JointStop]:
+        """Make the stops of a joint, where they are asked for.
+
+        Raises
+        ------
+        DataError
+            When its limits are the wrong way round.
+        """
+        limit = joint.limit
+        lower, upper = (None, None) if limit is None else (limit.lower, limit.upper)
+        if lower is not None and upper is not None and lower > upper:
+            raise DataError(
+                f"joint '{joint.name}' has the limits {lower:g} and {upper:g}; lower must be less than upper"
+            )
+        if self._stiffness is None:
+            return
+        if lower is None or upper is None or lower == upper:
+            logger.warning("joint '%s' has no limits of position: it gets no stops", joint.name)
+            return
+        start = self._start.get(joint.name, 0.0)
+        if not lower <= start <= upper:
+            logger.warning(
+                "joint '%s' starts at %g, beyond its limits %g and %g: its stop is loaded",
+                joint.name,
+                start,
+                lower,
+                upper,
+            )
+        yield JointStop(
+            name=f"{own}_stop", joint=own, lower=float(lower), upper=float(upper), stiffness=self._stiffness
+        )
+
+
+def _law(mimic: Any) -> tuple[float, float]:
+    """Return multiplier and offset of a joint that mimics another one."""
+    factor, offset = mimic.multiplier, mimic.offset
+    return 1.0 if factor is None else float(factor), 0.0 if offset is None else float(offset)
 
 
 def _tuple(vector: Floats) -> tuple[float, float, float]:

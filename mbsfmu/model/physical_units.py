@@ -99,7 +99,7 @@ def _factors(unit: str) -> Iterator[tuple[str, int]]:
         for factor in filter(None, part.split(".")):
             match = re.fullmatch(r"([A-Za-z]+|1)(\d+)?", factor)
             if match is None or match[1] not in _SYMBOLS:
-                raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit")
+                raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit; write N.m, m/s2, kg/(m.s)")
             if match[1] != "1":
                 yield match[1], sign * int(match[2] or 1)
 

@@ -34,6 +34,15 @@ def test_start_values_lie_within_their_bounds() -> None:
         assert each.minimum is None or each.minimum <= each.start
 
 
+def test_small_numbers_may_be_set_to_what_they_are() -> None:
+    """A leakage of 1e-13 m³/(s Pa) is usual."""
+    leaking = paper_circuit(leakage=1e-13)
+    (leakage,) = (each for each in CircuitEquations(leaking).parameters if each.name == "cylinder.leakage")
+    assert leakage.start == 1e-13
+    assert leakage.minimum is not None
+    assert 0.0 < leakage.minimum < 1e-18
+
+
 @pytest.mark.parametrize(("fields", "length"), [({}, 0.9 + 0.9 / 2.0), ({"initial_length": 1.4}, 1.4)])
 def test_length_starts_as_said_or_at_mid_stroke(fields: dict[str, Any], length: float) -> None:
     starts = {each.name: each.start for each in CircuitEquations(paper_circuit(**fields)).inputs}

@@ -140,6 +140,57 @@ def test_joints_that_mimic_follow() -> None:
     assert isinstance(mimic, Mimic)
 
 
+def chain(folder: Path, *mimics: str, joint: str = "") -> Path:
+    """Four rods in a row on hinges, some of which mimic others."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
+    links = "".join(f'<link name="l{index}">{inertial}</link>' for index in range(1, 4))
+    joints = "".join(
+        f'<joint name="j{index}" type="revolute"><parent link="l{index - 1}"/><child link="l{index}"/>'
+        f'<origin xyz="0.5 0 0"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>{more}</joint>'
+        for index, more in enumerate(("", *mimics), start=1)
+    )
+    path = folder / "chain.urdf"
+    path.write_text(f'<robot name="chain"><link name="l0"/>{links}{joints}{joint}</robot>')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("mimics", "expected"),
+    [
+        ((("j1", 1.0, 0.3), ("j1", -1.0, 0.1)), (0.0, 0.3, 0.1)),
+        ((("j1", -0.5, 0.2), ("j2", 2.0, 0.1)), (0.0, 0.2, 0.5)),
+    ],
+)
+def test_leaders_start_where_they_are_and_followers_follow(
+    mimics: tuple[tuple[str, float, float], ...], expected: tuple[float, ...], tmp_path: Path
+) -> None:
+    laws = [f'<mimic joint="{leader}" multiplier="{factor}" offset="{offset}"/>' for leader, factor, offset in mimics]
+    mechanism = mechanism_from_urdf(chain(tmp_path, *laws))
+    simulation = CoupledModel(name="chain", systems={"chain": mechanism}).simulation(compiled=False)
+    simulation.initialize()
+    assert [simulation.get(f"l{index}.angle") for index in (1, 2, 3)] == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_is_not_taken_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = chain(tmp_path, '<mimic joint="j1"/>', "")
+    text = path.read_text()
+    path.write_text(text.replace('type="revolute"><parent link="l2"', 'type="floating"><parent link="l2"').replace(
+        "</joint></robot>", '<dynamics damping="5"/></joint></robot>'))  # fmt: skip
+    mechanism_from_urdf(path, start={"j1": 2.5}, stop_stiffness=1e3)
+    assert "the dynamics of joint 'j3' are not taken: it is floating" in caplog.text
+    assert "joint 'j1' starts at 2.5, beyond its limits -1 and 1: its stop is loaded" in caplog.text
+    path.write_text(text.replace('lower="-1" upper="1"', 'lower="1" upper="-1"'))
+    with pytest.raises(DataError, match="joint 'j1' has the limits 1 and -1; lower must be less than upper"):
+        mechanism_from_urdf(path)
+    path.write_text(text.replace('<limit lower="-1" upper="1" effort="1" velocity="1"/>', ""))
+    mechanism_from_urdf(path, stop_stiffness=1e3)
+    assert "joint 'j2' has no limits of position: it gets no stops" in caplog.text
+    with pytest.raises(DataError, match="start gives 'j2' as 1, but it mimics 'j1' and is at 0"):
+        mechanism_from_urdf(path, start={"j2": 1.0})
+    with pytest.raises(DataError, match="joints mimic each other in a ring: j2, j3"):
+        mechanism_from_urdf(chain(tmp_path, '<mimic joint="j3"/>', '<mimic joint="j2"/>'))
+
+
 def test_limits_are_stops_where_they_are_asked_for() -> None:
     stops = [each for each in mechanism_from_urdf(ARM, stop_stiffness=1e4).forces if isinstance(each, JointStop)]
     assert [each.joint for each in stops] == [

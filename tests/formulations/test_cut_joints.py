@@ -10,6 +10,7 @@ from spatial import GRAVITY, KINDS, in_motion, random_axes, random_body, vector
 from mbsfmu.equations.rotation import rotation_from_quaternion
 from mbsfmu.formulations.articulation import spatial
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.mechanism_parts import given
 from mbsfmu.formulations.system import LoopsInUse
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model import Mechanism
@@ -90,10 +91,10 @@ def test_power_of_the_wrenches(kind: type, seed: int) -> None:
         "closing", [functions.expressions.closure_rate, functions.expressions.closure_acceleration]
     )
     rate, acceleration = closing()
-    same(articulation.loop_rates(motion, instant.parameters), rate)
+    same(articulation.loop_rates(motion, given(instant)), rate)
     moved = system.dynamics.moved(motion, instant, instant.accelerations)
     at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
-    same(articulation.loop_bias(motion, instant.parameters, at_origin), acceleration)
+    same(articulation.loop_bias(motion, given(instant), at_origin), acceleration)
 
 
 def same(ours: Floats, theirs: Floats) -> None:

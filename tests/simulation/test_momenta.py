@@ -90,7 +90,7 @@ def starts_anew(states: list[Any]) -> int:
 def states_of(simulation: Simulation, count: int) -> list[Any]:
     state = simulation._started()
     times = np.linspace(0.0, count * 1e-2, count + 1)
-    return list(simulation.solver.advance(state, times, lambda _: np.zeros(0)))
+    return list(simulation.solver.advance(state, times, simulation.course.inputs.over(0.0)))
 
 
 @pytest.mark.parametrize("solver", ["trapezoidal", "rk4"])

@@ -106,8 +106,8 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str
     functions
         Functions of the system, which hold where it starts.
     given
-        What its inputs are there, shape (number of inputs,), zero where that is not known. The values are those without
-        other inputs; but what these hold together with them need not be told.
+        What its inputs are there, shape (number of inputs,), zero where that is not known. Those that balance do not
+        count.
 
     Returns
     -------
@@ -117,19 +117,16 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str
     system = functions.system
     columns = [[each.name for each in system.inputs].index(name) for _, name in system.balances]
     functions.velocities[:] = 0.0
-    functions.inputs[:] = 0.0
+    others = np.where(np.isin(np.arange(len(given)), columns), 0.0, given)
+    functions.inputs[:] = others
     mass, rest, _, by_inputs = functions.equilibrium()
     jacobian = functions.closure()[1]
     free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    told, alone = "", "alone"
-    left, negligible = right - matrix @ forces, UNBALANCED * max(np.max(np.abs(rest)), 1.0)
-    others = np.where(np.isin(np.arange(len(given)), columns), 0.0, given)
-    if others.any() and np.linalg.norm(left) > negligible:
-        right, alone = right - free.T @ (by_inputs @ others), "and inputs as they are given"
-        left = right - matrix @ np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    if np.linalg.norm(left) > negligible:
+    left, told = right - matrix @ forces, ""
+    if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
+        alone = "and inputs as they are given" if others.any() else "alone"
         begun = free @ np.linalg.lstsq(free.T @ mass @ free, left, rcond=RANK_TOLERANCE)[0]
         first = int(np.argmax(np.abs(begun)))
         variable = system.accelerations[first]

@@ -154,7 +154,7 @@ def balance_of(given: Quantity) -> tuple[Variable, str]:
         f"{force}.static_{name}",
         Causality.CALCULATED_PARAMETER,
         unit=given.unit,
-        description=f"{name} that keeps the mechanism at rest where it starts",
+        description=f"{name} that keeps the mechanism at rest where it starts, with other inputs as they are there",
     )
     return variable, given.name
 

@@ -102,7 +102,7 @@ class Dependencies:
         for variable, row in zip(self._table.calculated, self._calculated, strict=True):
             result[variable.name] = self._own(row)
         inputs = self._inputs_at_start(discrete_by_inputs)
-        return {name: (*names, *inputs.get(name, ())) for name, names in result.items()}
+        return {name: tuple(dict.fromkeys((*names, *inputs.get(name, ())))) for name, names in result.items()}
 
     def _updated(self, rows: Mapping[str, Pattern], accelerated: Pattern) -> tuple[Pattern, Pattern]:
         """Return which parameters and which inputs the discrete states depend on after an update at the start."""
@@ -152,36 +152,49 @@ class Dependencies:
 
     @cached_property
     def _calculated(self) -> list[Pattern]:
-        """The parameters of the whole that each calculated parameter depends on, which are those of its own part."""
+        """The parameters and, behind them, the inputs of the whole that each calculated parameter depends on.
+
+        They are those of its own part, and those that parameters fed to it depend on.
+        """
+        count = len(self._system.parameters)
         result: list[Pattern] = []
         for part in self._initialization.balanced_parts:
-            own = _balancing(part.functions.expressions)
-            row = np.zeros(len(self._system.parameters), dtype=bool)
+            own, by_inputs = _balancing(part.functions.expressions)
+            row = np.zeros(count + len(self._system.inputs), dtype=bool)
             row[part.first_parameter : part.first_parameter + len(own)] = own
+            for index, used in zip(part.inputs, by_inputs, strict=True):
+                if index >= 0:
+                    row[count + index] = used
             row = _followed(row, self._initialization.feeds, result)
             result += [row] * len(part.functions.system.balances)
         return result
 
     def _own(self, row: Pattern) -> tuple[str, ...]:
-        """Name the parameters of a row that a user can set, and those that fed ones depend on."""
-        row = _followed(row, self._initialization.feeds, self._calculated)
+        """Name the parameters of a row that a user can set, and the parameters and inputs that fed ones depend on.
+
+        The row is one of parameters, or one of parameters and inputs.
+        """
+        named = (*self._system.parameters, *self._system.inputs)
+        row = _followed(np.pad(row, (0, len(named) - len(row))), self._initialization.feeds, self._calculated)
+        settable = (Causality.PARAMETER, Causality.INPUT)
         return tuple(
-            variable.name
-            for variable, used in zip(self._system.parameters, row, strict=True)
-            if used and variable.causality is Causality.PARAMETER
+            variable.name for variable, used in zip(named, row, strict=True) if used and variable.causality in settable
         )
 
 
-def _balancing(given: SystemExpressions) -> Pattern:
-    """Return which parameters of a part count when it is balanced at rest where it starts."""
+def _balancing(given: SystemExpressions) -> tuple[Pattern, Pattern]:
+    """Return which parameters and which inputs of a part count when it is balanced at rest where it starts."""
     at_rest = {part: ca.SX.zeros(given.symbol_by_part[part].shape) for part in ("velocities", "accelerations")}
     loads = given.at([given.residual], at_rest)[0]
+    balancing = {name for _, name in given.system.balances}
+    others = np.array([each.name not in balancing for each in given.system.inputs], dtype=bool)
+    by_inputs = _any(given.depends(loads, "inputs"), 0) & others
     row = _any(given.depends(loads, "parameters"), 0)
     if given.system.constraints:
         row = row | _any(given.depends(given.all_closure, "parameters"), 0)
     for part in ("coordinates", "states"):
         row = row | _any(given.depends(given.start[part], "parameters"), 0)
-    return row
+    return row, by_inputs
 
 
 def _followed(row: Pattern, feeds: Sequence[tuple[int, int]], calculated: Sequence[Pattern]) -> Pattern:

@@ -175,36 +175,20 @@ static int begin_moving(
     return first;
 }
 
-/* Take away from a right side what some inputs hold of it. */
-static void take_away(
-    const Assembly *assembly, int freedom, const double *basis, const double *by_inputs, const int *columns, int count,
-    const double *forces, double *right
-) {
-    const int n = assembly->coordinates;
-    for (int column = 0; column < count; column++) {
-        const double *load = by_inputs + n * (columns ? columns[column] : column);
-        for (int k = 0; k < freedom; k++) {
-            double sum = 0.0;
-            for (int i = 0; i < n; i++) sum += basis[i + n * k] * load[i];
-            right[k] -= sum * forces[column];
-        }
-    }
-}
-
-/* The balancing inputs that keep the system at rest at its coordinates without other ones; the shortest where there are
- * several. Where it does not stay at rest with the others as they are given either, returns the acceleration that is
- * largest and its index in `first`; else 0. */
-static double balance(const Assembly *assembly, const Parts *parts, const double *given, double *forces, int *first) {
+/* The balancing inputs that keep the system at rest at its coordinates with the other ones as the parts hold them; the
+ * shortest where there are several. Where it does not stay at rest, returns the acceleration that is largest and its
+ * index in `first`; else 0. */
+static double balance(const Assembly *assembly, const Parts *parts, double *forces, int *first) {
     const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
     double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)];
     double rates[ROOM(MOST_STATES)], by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
     double basis[ROOM(MOST_COORDINATES * MOST_COORDINATES)], matrix[ROOM(MOST_COORDINATES * MOST_INPUTS)];
-    double kept[ROOM(MOST_COORDINATES * MOST_INPUTS)], right[ROOM(MOST_COORDINATES)], begun;
+    double right[ROOM(MOST_COORDINATES)], begun;
     double work[ROOM(SQUARES_WORK(MOST_SIDE, MOST_SIDE))];
     int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
     Closure closure;
     for (int j = 0; j < n; j++) parts->velocities[j] = 0.0;
-    for (int i = 0; i < assembly->inputs; i++) parts->inputs[i] = 0.0;
+    for (int column = 0; column < count; column++) parts->inputs[assembly->balance_inputs[column]] = 0.0;
     assembly->equilibrium(parts, mass, rest, rates, by_inputs);
     close_at(assembly, parts, parts->coordinates, &closure);
     const int freedom = null_space(m, n, closure.jacobian, basis, RANK_TOLERANCE, n, work, orders);
@@ -218,24 +202,11 @@ static double balance(const Assembly *assembly, const Parts *parts, const double
             matrix[k + freedom * column] = sum;
         }
     }
-    const double negligible = UNBALANCED * MOST(largest_magnitude(rest, n), 1.0);
-    double others[ROOM(MOST_INPUTS)], left[ROOM(MOST_COORDINATES)], together[ROOM(MOST_INPUTS)];
-    COPY(kept, matrix, freedom * count);
-    COPY(left, right, freedom);
     least_squares(freedom, count, matrix, right, forces, RANK_TOLERANCE, work, orders);
-    COPY(right, left, freedom);
-    take_away(assembly, freedom, basis, by_inputs, assembly->balance_inputs, count, forces, left);
-    if (!(magnitude(left, freedom) > negligible)) return 0.0;
-    COPY(others, given, assembly->inputs);
-    for (int column = 0; column < count; column++) others[assembly->balance_inputs[column]] = 0.0;
-    if (largest_magnitude(others, assembly->inputs) > 0.0) {
-        take_away(assembly, freedom, basis, by_inputs, NULL, assembly->inputs, others, right);
-        COPY(left, right, freedom);
-        least_squares(freedom, count, kept, right, together, RANK_TOLERANCE, work, orders);
-        take_away(assembly, freedom, basis, by_inputs, assembly->balance_inputs, count, together, left);
-        if (!(magnitude(left, freedom) > negligible)) return 0.0;
+    for (int k = 0; k < freedom; k++) {
+        for (int column = 0; column < count; column++) right[k] -= matrix[k + freedom * column] * forces[column];
     }
-    COPY(right, left, freedom);
+    if (!(magnitude(right, freedom) > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0))) return 0.0;
     *first = begin_moving(assembly, freedom, mass, basis, right, &begun);
     return begun;
 }

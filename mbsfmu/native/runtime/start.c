@@ -58,24 +58,18 @@ static void share_inputs(const Assembly *assembly, const double *inputs, double 
 static int balance_part(Instance *instance, const Assembly *assembly) {
     State *state = &instance->state;
     Parts parts = instance->parts;
-    double inputs[ROOM(MOST_INPUTS)], present[ROOM(INPUTS)], given[ROOM(MOST_INPUTS)];
-    int first = 0, others = 0;
+    double inputs[ROOM(MOST_INPUTS)], present[ROOM(INPUTS)];
+    int first = 0;
     step_functions.inputs_at(instance, state->time, present);
-    share_inputs(assembly, present, given);
     share_inputs(assembly, present, inputs);
     parts.inputs = inputs;
     if (!assemble(instance, assembly, &parts)) return 0;
-    for (int i = 0; i < assembly->inputs; i++) {
-        int balances = 0;
-        for (int column = 0; column < assembly->balances; column++) balances |= assembly->balance_inputs[column] == i;
-        others |= given[i] != 0.0 && !balances;
-    }
-    const double begun = balance(assembly, &parts, given, state->calculated + assembly->first_calculated, &first);
+    const double begun = balance(assembly, &parts, state->calculated + assembly->first_calculated, &first);
     if (begun != 0.0) {
         report(
             instance, DONE_WITH_WARNING,
             "%s: actuators %s cannot hold it at rest where it starts; %s would be %.3g %s", assembly->name,
-            others ? "and inputs as they are given" : "alone",
+            largest_magnitude(inputs, assembly->inputs) > 0.0 ? "and inputs as they are given" : "alone",
             assembly->acceleration_names[first], begun, assembly->acceleration_units[first]
         );
     }

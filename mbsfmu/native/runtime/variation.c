@@ -110,9 +110,9 @@ static int vary_balance(
     double point[ROOM(MOST_COORDINATES)];
     memcpy(point, parts.coordinates, sizeof(double) * (size_t)n);
     for (int j = 0; j < n; j++) parts.velocities[j] = parts.accelerations[j] = parts.d_velocities[j] = 0.0;
-    for (int i = 0; i < assembly->inputs; i++) inputs[i] = d_inputs[i] = 0.0;
     for (int k = 0; k < count; k++) {
         inputs[assembly->balance_inputs[k]] = state->calculated[assembly->first_calculated + k];
+        d_inputs[assembly->balance_inputs[k]] = 0.0;
     }
     assembly->equilibrium(&parts, mass, rest, rates, by_inputs);
     close_at(assembly, &parts, point, &closed);

@@ -72,3 +72,8 @@ def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:
     """Return the names of the inputs that have a rate, and of their rates."""
     rates = (each for before, each in pairwise(inputs) if before.rated)
     return frozenset(each.name for each in (*(each for each in inputs if each.rated), *rates))
+
+
+def with_unit(number: float, variable: Variable) -> str:
+    """Return a number as it is read, with the variable's unit; a ratio has none."""
+    return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"

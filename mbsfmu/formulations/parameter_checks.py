@@ -7,6 +7,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.capabilities import InertiaTensors, capable
 from mbsfmu.formulations.system import System
 from mbsfmu.model.inertia import missing_in
+from mbsfmu.variables import with_unit
 
 
 def check_parameters(system: System, parameters: Array) -> None:
@@ -15,20 +16,30 @@ def check_parameters(system: System, parameters: Array) -> None:
     Raises
     ------
     InputError
-        When one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
+        When they contradict each other.
+    """
+    if contradiction := contradiction_of(system, parameters):
+        raise InputError(contradiction)
+
+
+def contradiction_of(system: System, parameters: Array) -> str | None:
+    """Return why parameters of a system cannot be together, or None where they can.
+
+    They cannot where one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
     """
     for smaller, greater in system.orderings:
         if not parameters[greater] > parameters[smaller]:
             variable = system.parameters[greater]
-            raise InputError(
-                f"{variable.name} is {parameters[greater]:g} {variable.unit}; "
+            return (
+                f"{variable.name} is {with_unit(parameters[greater], variable)}; "
                 f"it must be greater than {system.parameters[smaller].name}, {parameters[smaller]:g}"
             )
     tensors = capable(system, InertiaTensors).inertia_tensors(parameters).reshape(-1, 6)
     for tensor, values in zip(system.tensors, tensors.tolist(), strict=True):
         if missing := missing_in(values, rod=tensor.rod):
             moments, products = (", ".join(f"{each:g}" for each in part) for part in (values[:3], values[3:]))
-            raise InputError(
+            return (
                 f"the moments of inertia of body '{tensor.body}' are ({moments}), the products of inertia "
                 f"({products}) kg.m2; {missing}"
             )
+    return None

@@ -10,6 +10,7 @@ import numpy as np
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.change_points import RankWatch
 from mbsfmu.formulations.initialization import Start, check_limits
+from mbsfmu.formulations.parameter_checks import contradiction_of
 from mbsfmu.formulations.prescribed import check_motion
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
@@ -66,6 +67,9 @@ class Course:
         Times in s up to which events have passed, and discrete states were updated.
     parameters
         Values of all parameters.
+    contradiction
+        Why parameters that were changed in the middle of a run cannot be together, or None: then neither steps can be
+        made nor readings found until they are set right, and the state stays the one of the parameters before.
     calculated
         Values of the calculated parameters, found at the start.
     effective
@@ -90,6 +94,7 @@ class Course:
         """Go back to start values, with no state."""
         self.time = self.passed = self.sampled = 0.0
         self.parameters = starts(self.functions.system.parameters)
+        self.contradiction: str | None = None
         self.inputs.reset()
         self.effective = self.inputs.values
         self.calculated = np.zeros(self._calculated)
@@ -120,6 +125,7 @@ class Course:
         """
         functions = self.functions
         functions.parameters[:] = self.parameters = start.parameters
+        self.contradiction = None
         self.calculated = np.array(list(start.calculated.values()))
         functions.place(start.coordinates, start.velocities)
         functions.states[:] = start.states
@@ -233,12 +239,44 @@ class Course:
         self.state = self._row = None
 
     def change(self, parameters: Floats) -> None:
-        """Take other parameters in the middle of a run; accelerations and rates jump with them."""
-        self.parameters = parameters
-        self.functions.parameters[:] = parameters
-        self.functions.inputs[:] = self.effective
-        self.state = self.formulation.consistent(self.present).touched
+        """Take other parameters in the middle of a run; accelerations and rates jump with them.
+
+        Where they contradict each other that waits until they do not: of two that belong together one is set first.
+        """
+        self.take_parameters(parameters)
         self._row = None
+        if self.contradiction is None:
+            self.functions.parameters[:] = parameters
+            self.functions.inputs[:] = self.effective
+            self.state = self.formulation.consistent(self.present)
+        self.touch()
+
+    def take_parameters(self, parameters: Floats) -> None:
+        """Take parameters that a state was saved with, or will be found for; see whether they contradict each other."""
+        self.parameters = parameters
+        self.contradiction = contradiction_of(self.functions.system, parameters)
+
+    def check(self, time: float) -> None:
+        """Check what steps to a time in s need.
+
+        Raises
+        ------
+        InputError
+            When instants of updates are lost in the resolution of time, or parameters contradict each other.
+        """
+        self.check_parameters()
+        self.sampler.check(time)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that contradict each other.
+
+        Raises
+        ------
+        InputError
+            When they do; it says how.
+        """
+        if self.contradiction is not None:
+            raise InputError(self.contradiction)
 
     # -- what is there --------------------------------------------------------------------------------------
 
@@ -256,8 +294,15 @@ class Course:
         self._row = row
 
     def readings(self) -> Floats:
-        """Return the values of all variables that change, after the jumps of now, shape (number of variables,)."""
+        """Return the values of all variables that change, after the jumps of now, shape (number of variables,).
+
+        Raises
+        ------
+        InputError
+            When parameters contradict each other.
+        """
         if self._row is None:
+            self.check_parameters()
             self.refresh()
             self._row = self.readings_before_jumps()
         return self._row

@@ -116,11 +116,13 @@ class EnergyWatch:
         count = int(self.numbers[0])
         return bool(self.balances) and count % max(1, (1 << count.bit_length() - 1) // DENSE) == 0
 
-    def shift(self, before: Floats, after: Floats) -> None:
-        """Let energy that a changed parameter brought in or took out be no drift: rows before and after it."""
+    def shift(self, row: Floats, sign: float) -> None:
+        """Let energy that parameters bring in or take out while they change be no drift.
+
+        Called with the row before and -1, and with the one after and 1.
+        """
         for highest, places in zip(self._highest, self._places, strict=True):
-            drift = places[0]
-            highest[-1] += after[drift] - before[drift]
+            highest[-1] += sign * row[places[0]]
 
     def follow(self, times: Floats, rows: Floats) -> None:
         """Look at the next points of a run.

@@ -30,9 +30,9 @@ from mbsfmu.simulation.saved_state import Snapshot, StateFormat
 from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.solver import Solver, Statistics
 from mbsfmu.simulation.values import Values
-from mbsfmu.simulation.variables import VariableTable, warn_below_minimum, with_unit
+from mbsfmu.simulation.variables import VariableTable, warn_below_minimum
 from mbsfmu.times import check_run, check_step, counted, tolerance
-from mbsfmu.variables import Variable
+from mbsfmu.variables import Variable, with_unit
 
 logger = logging.getLogger(__name__)
 
@@ -228,8 +228,8 @@ class Simulation:
         Raises
         ------
         InputError
-            When the step is not positive, lost in the resolution of time or too long, or does not begin at the
-            present time.
+            When the step is not positive, lost in the resolution of time or too long, does not begin at the
+            present time, or parameters that were set since the last one contradict each other.
         SimulationError
             When the equations cannot be solved; the simulation stays where the step began.
         """
@@ -237,10 +237,10 @@ class Simulation:
         self._started()
         if not abs(time - self.time) <= tolerance(step, time, self.time):
             raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
+        course, before = self.course, self.course.place
+        course.check(time + step)
         if not self.energy_watch.begun:
             self._values.follow_energy()
-        course, before = self.course, self.course.place
-        course.sampler.check(time + step)
         course.stepped = True
         try:
             self.runner.run(course, Recording(np.array([course.time, time + step])))
@@ -337,7 +337,7 @@ class Simulation:
         Raises
         ------
         InputError
-            When there is no such variable.
+            When there is no such variable, or parameters contradict each other.
         """
         return self._values.get(name)
 
@@ -391,7 +391,7 @@ class Simulation:
         snapshot, course, inputs = self._format.unpack(saved), self.course, self.course.inputs
         self.solver.step = snapshot.step
         self.solver.tolerances = snapshot.tolerances
-        course.parameters = snapshot.parameters
+        course.take_parameters(snapshot.parameters)
         inputs.values, inputs.held = snapshot.inputs, snapshot.held
         self.energy_watch.numbers = snapshot.energies
         course.calculated, course.stepped = snapshot.calculated, snapshot.stepped

@@ -102,9 +102,11 @@ class Values:
         if not course.stepped:
             course.start_anew(parameters)
             return
-        before = course.readings()
+        if course.contradiction is None:
+            self._energy_watch.shift(course.readings(), -1.0)
         course.change(parameters)
-        self._energy_watch.shift(before, course.readings())
+        if course.contradiction is None:
+            self._energy_watch.shift(course.readings(), 1.0)
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if it may be set now; errors as for `Simulation.check`."""

@@ -18,7 +18,7 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.shown import Shown
-from mbsfmu.variables import Causality, Variability, Variable
+from mbsfmu.variables import Causality, Variability, Variable, with_unit
 
 logger = logging.getLogger(__name__)
 
@@ -237,11 +237,6 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
                 times[below[0]],
                 variable.description,
             )
-
-
-def with_unit(number: float, variable: Variable) -> str:
-    """Return a number as it is read, with the variable's unit; a ratio has none."""
-    return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
 
 
 def check_value(variable: Variable, value: float) -> float:

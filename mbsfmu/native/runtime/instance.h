@@ -37,6 +37,7 @@ typedef struct {
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
     int mode, has_stop_time, initialized, energies_followed;
+    int contradictory;                  /* parameters that were set since the last step cannot be together */
     int step_status;                    /* what the last step returned */
 } State;
 

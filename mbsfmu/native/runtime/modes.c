@@ -67,7 +67,7 @@ static Status exit_initialization(Instance *instance) {
 static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (state->mode != STEPPING) return REFUSE("only a running unit can be terminated");
-    follow_energy(instance);
+    if (!state->contradictory) follow_energy(instance);
     instance->state.mode = TERMINATED;
     report(
         instance, DONE, "%.0f internal steps, %.0f iterations, %.0f tangents, %.0f retries", state->steps,
@@ -105,6 +105,9 @@ static int simulate(Instance *instance, double end) {
     instance->known = NOTHING;
     return 1;
 }
+
+/* Whether parameters that were set while stepping can be together; else there is a reason. */
+static int agrees(Instance *instance) { return !instance->state.contradictory || check_parameters(instance); }
 
 /* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
 static int can_step(Instance *instance, double time, double length) {
@@ -150,6 +153,7 @@ static Status step_to(Instance *instance, double time, double length) {
     if (state->has_stop_time && time + length > state->stop_time + OVERSHOOT * length) {
         return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + length, state->stop_time);
     }
+    if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
     if (simulate(instance, time + length)) {
         instance->discarded.is_set = 0;

@@ -47,6 +47,7 @@ static int possible(const State *state) {
     if (!all_flags(state->held, INPUTS) || !all_flags(state->dependent, COORDINATES)) return 0;
     for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
     if (!all_flags(&state->has_stop_time, 1) || !all_flags(&state->initialized, 1)) return 0;
+    if (!all_flags(&state->contradictory, 1)) return 0;
     if (!all_flags(&state->energies_followed, 1) || state->communications > UINT64_MAX / (4 * DENSE)) return 0;
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
     if (state->mode >= STEPPING && !state->initialized) return 0;

@@ -81,10 +81,11 @@ static int balance_part(Instance *instance, const Assembly *assembly) {
     return 1;
 }
 
+/* The unit of a parameter; none of a ratio. */
 static const char *unit_of_parameter(int index) {
     int k = 0;
     while (variables[k].kind != PARAMETER || variables[k].index != index) k++;
-    return variables[k].unit;
+    return strcmp(variables[k].unit, "1") ? variables[k].unit : "";
 }
 
 static int check_orderings(Instance *instance) {
@@ -92,9 +93,10 @@ static int check_orderings(Instance *instance) {
         const double smaller = instance->state.parameters[orderings[k].smaller];
         const double greater = instance->state.parameters[orderings[k].greater];
         if (greater > smaller) continue;
+        const char *unit = unit_of_parameter(orderings[k].greater);
         return fail(
-            instance, "%s is %g %s; it must be greater than %s, %g", parameter_names[orderings[k].greater], greater,
-            unit_of_parameter(orderings[k].greater), parameter_names[orderings[k].smaller], smaller
+            instance, "%s is %g%s%s; it must be greater than %s, %g", parameter_names[orderings[k].greater], greater,
+            *unit ? " " : "", unit, parameter_names[orderings[k].smaller], smaller
         );
     }
     return 1;
@@ -136,6 +138,9 @@ static int check_tensors(Instance *instance) {
     }
     return 1;
 }
+
+/* What parameters must be together. */
+static int check_parameters(Instance *instance) { return check_orderings(instance) && check_tensors(instance); }
 
 /* What is limited at the start must lie between its limits; the parts hold the start. */
 static int check_limits(Instance *instance) {
@@ -197,7 +202,7 @@ static int initialize(Instance *instance) {
     start_at(state, state->time);
     step_functions.inputs_at(instance, state->time, state->effective);
     COPY(parts.inputs, state->effective, INPUTS);
-    if (!can_sample(instance, state->time) || !check_orderings(instance) || !check_tensors(instance)) return 0;
+    if (!can_sample(instance, state->time) || !check_parameters(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k])) return 0;
     }

@@ -2,7 +2,7 @@
 
 /* Make everything that can be read fit the parameters and inputs of now. */
 static int up_to_date(Instance *instance) {
-    if (!initialized(instance)) return 0;
+    if (!initialized(instance) || !agrees(instance)) return 0;
     refresh(instance);
     if (instance->known == NOTHING) {
         find_outputs(instance);
@@ -40,11 +40,12 @@ static double value_of(const Instance *instance, const Variable *variable) {
 static Status get(Instance *instance, const unsigned *indices, size_t count, double *values) {
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[indices[k]];
-        if (variable->kind == STEP_SIZE || variable->kind == NEXT_EVENT) {
-            values[k] = value_of(instance, variable);
-            continue;
+        const int anytime = variable->kind == STEP_SIZE || variable->kind == NEXT_EVENT;
+        /* Parameters can be read where they contradict each other. */
+        const int given = variable->kind == PARAMETER || variable->kind == CALCULATED;
+        if (!(anytime || (given ? initialized(instance) : up_to_date(instance)))) {
+            return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);
         }
-        if (!up_to_date(instance)) return REFUSE("%s cannot be computed: %s", variable->name, instance->reason);
         if (variable->kind == REACTION) find_reactions(instance);
         values[k] = value_of(instance, variable);
     }
@@ -104,20 +105,24 @@ static void set_value(Instance *instance, const Variable *variable, double value
 
 static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {
     if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
+    State *state = &instance->state;
     int tuned = 0;
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[indices[k]];
         if (check_value(instance, variable, values[k]) != DONE) return REFUSED;
-        tuned |= variable->kind == PARAMETER && values[k] != *place_of(&instance->state, variable);
+        tuned |= variable->kind == PARAMETER && values[k] != *place_of(state, variable);
     }
-    tuned &= instance->state.mode == STEPPING;
-    if (tuned) shift_drift(instance, -1.0);
+    tuned &= state->mode == STEPPING;
+    if (tuned && !state->contradictory) shift_drift(instance, -1.0);
     for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
+    if (!tuned) return DONE;
+    touch(state);
+    instance->known = NOTHING;
+    /* Of two parameters that belong together one may be set first: until they can be together no step is made. */
+    state->contradictory = !check_parameters(instance);
+    if (state->contradictory) return DONE;
     /* Accelerations and rates jump with the parameters that they depend on, as they do with inputs. */
-    if (tuned) {
-        touch(&instance->state);
-        make_consistent(instance);
-        shift_drift(instance, 1.0);
-    }
+    make_consistent(instance);
+    shift_drift(instance, 1.0);
     return DONE;
 }

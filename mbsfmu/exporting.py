@@ -155,8 +155,10 @@ def _write_package(model: CoupledModel, units: Mapping[str | None, Path], packag
 def _tell_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str]]) -> None:
     """Tell which inputs neither the model nor the connections of its package drive: they are the importer's."""
     targets = {target for _, target in model.connections}
-    left = [name if system is None else f"{system}.{name}" for system, names in inputs.items() for name in names]
-    told = ", ".join(name for name in left if name not in targets)
+    left = [(system, name) for system, names in inputs.items() for name in names]
+    whole = [name for system, name in left if system is None]
+    alone = [f"{system}.{name}" for system, name in left if system is not None]
+    told = ", ".join([*whole, *(name for name in alone if name not in targets)])
     if told:
         logger.info("the importer has to drive %s", told)
 

@@ -67,11 +67,11 @@ def _equations(model: ModelData) -> dict[str, Any]:
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
     """Return what connected inputs and parameters are at the start, by system; see `CoupledModel.starts`."""
     whole = simulation_of_whole(model, options, compiled=False)
-    names = {variable.name for variable in whole.variables}
+    names = whole.shown.by_system
     result: dict[str, dict[str, float]] = {name: {} for name in model.systems}
     for source, target in model.connections:
         system, _, variable = target.partition(".")
-        result[system][variable] = whole.get(source if source in names else source.partition(".")[2])
+        result[system][variable] = whole.get(names[source])
     return result
 
 

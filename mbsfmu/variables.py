@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -77,3 +77,19 @@ def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:
 def with_unit(number: float, variable: Variable) -> str:
     """Return a number as it is read, with the variable's unit; a ratio has none."""
     return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
+
+
+def forgotten_inputs(undriven: Iterable[str], driven: Collection[str]) -> list[str]:
+    """Return which of the inputs that nothing drives somebody may have forgotten.
+
+    Those are not among them that are components of a vector, such as `payload.force.x`, of which another component is
+    driven: a load in the plane leaves them at zero.
+    """
+    given = {_vector_of(name) for name in driven} - {""}
+    return [name for name in undriven if _vector_of(name) not in given]
+
+
+def _vector_of(name: str) -> str:
+    """Return the name of the vector that a variable is a component of; nothing where it is none."""
+    vector, _, axis = name.rpartition(".")
+    return vector if axis in ("x", "y", "z") else ""

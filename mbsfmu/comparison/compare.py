@@ -73,17 +73,23 @@ def compare(
     begin = clock.process_time()
     result = simulation.run(chosen.stop)
     spent = clock.process_time() - begin
-    outputs = [variable for variable in simulation.variables if variable.causality is Causality.OUTPUT]
-    reference = Reference.of(result, {output.name: output.nominal or 1.0 for output in outputs})
+    names = simulation.shown
+    outputs = [
+        variable
+        for variable in simulation.variables
+        if variable.causality is Causality.OUTPUT and variable.name in names.qualified
+    ]
+    reference = Reference.of(result, {output.name: output.nominal or 1.0 for output in outputs}, names.qualified)
     tight = tight_run(model, chosen.formulation, chosen.steps, chosen.accuracy, reference)
     export_units = partial(export, model, layout="separate", backend=chosen.backend, **inner)
     runs, limits, interrupted = _coupled_runs(chosen, export_units, reference, tight, workers, progress)
     units, finest = {output.name: output.unit for output in outputs}, tight.on(internal)
+    error = finest.errors(result, names.by_system) if finest else dict.fromkeys(units)
     made = Comparison(
         model.name,
         model.description,
         result.formulation,
-        {**result.summary(), "cpu_seconds": spent, "error": finest.errors(result) if finest else dict.fromkeys(units)},
+        {**result.summary(), "cpu_seconds": spent, "error": error},
         units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},

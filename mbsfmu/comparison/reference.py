@@ -30,33 +30,51 @@ class Reference:
         Each of shape (k,).
     scales
         What errors are shares of: each output's range, or its magnitude where it is constant.
+    references
+        Each output as `system.variable`, by which every run has it, whatever its own name for it is.
     """
 
     time: NDArray[np.float64]
     outputs: Mapping[str, NDArray[np.float64]]
     scales: Mapping[str, float]
+    references: Mapping[str, str]
 
     @classmethod
-    def of(cls, run: Trajectory, nominals: Mapping[str, float]) -> Self:
+    def of(cls, run: Trajectory, nominals: Mapping[str, float], references: Mapping[str, str]) -> Self:
         """Return the outputs of a run that have a nominal value, with their own ranges."""
         outputs = {name: run[name] for name in nominals}
         scales = {name: _scale(values, nominals[name]) for name, values in outputs.items()}
-        return cls(run.time, outputs, scales)
+        return cls(run.time, outputs, scales, {name: references[name] for name in nominals})
 
     def save(self, path: Path) -> None:
         """Write it to a NumPy archive."""
         values, scales = np.column_stack(list(self.outputs.values())), np.array(list(self.scales.values()))
-        np.savez(path, time=self.time, names=np.array(list(self.outputs)), values=values, scales=scales)
+        names, references = np.array(list(self.outputs)), np.array([self.references[name] for name in self.outputs])
+        np.savez(path, time=self.time, names=names, references=references, values=values, scales=scales)
 
-    def errors(self, run: Trajectory) -> dict[str, float]:
+    def same_of(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return the same outputs of another run, each of shape (number of its times,).
+
+        Parameters
+        ----------
+        run
+            The run.
+        names
+            Names of its signals by `system.variable`; None for a coupled run, which calls them so.
+        """
+        return {
+            name: run[reference if names is None else names[reference]] for name, reference in self.references.items()
+        }
+
+    def errors(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, float]:
         """Return for each output the largest deviation of a run over time, as a share of its scale.
 
-        Between its times the reference runs straight.
+        Between its times the reference runs straight. Arguments as for `same_of`.
         """
         result = {}
-        for name, values in self.outputs.items():
-            expected = np.interp(run.time, self.time, values)
-            result[name] = float(np.max(np.abs(run[name] - expected)) / self.scales[name])
+        for name, values in self.same_of(run, names).items():
+            expected = np.interp(run.time, self.time, self.outputs[name])
+            result[name] = float(np.max(np.abs(values - expected)) / self.scales[name])
         return result
 
 
@@ -72,4 +90,10 @@ def load_reference(path: Path) -> Reference:
     with np.load(path) as archive:
         names = archive["names"].tolist()
         outputs = dict(zip(names, archive["values"].T, strict=True))
-        return Reference(archive["time"], outputs, dict(zip(names, archive["scales"].tolist(), strict=True)))
+        scales, references = archive["scales"].tolist(), archive["references"].tolist()
+        return Reference(
+            archive["time"],
+            outputs,
+            dict(zip(names, scales, strict=True)),
+            dict(zip(names, references, strict=True)),
+        )

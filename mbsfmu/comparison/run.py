@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.comparison.choices import parted
-from mbsfmu.comparison.reference import load_reference
+from mbsfmu.comparison.reference import Reference, load_reference
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
 
 LOST = 1.0
@@ -137,7 +137,7 @@ def make_run(task: Task) -> Run:
         cpu_seconds=spent,
         energy_residual_share=_finite(result.energy_residual_share),
         error_total=totals,
-        curves=_curves(result, curve_times(reference.time), list(errors)),
+        curves=_curves(result, reference),
     )
 
 
@@ -152,10 +152,12 @@ def curve_times(time: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linspace(time[0], time[-1], min(_CURVE_POINTS, len(time)))
 
 
-def _curves(result: CosimulationResult, times: NDArray[np.float64], outputs: list[str]) -> dict[str, list[float]]:
+def _curves(result: CosimulationResult, reference: Reference) -> dict[str, list[float]]:
+    times = curve_times(reference.time)
     reached = times[times <= result.time[-1] + 1e-9]
-    names = [*outputs, *(name for name in result.names if name.startswith("energy_residual."))]
-    return {name: np.interp(reached, result.time, result[name]).tolist() for name in names}
+    residuals = {name: result[name] for name in result.names if name.startswith("energy_residual.")}
+    curves = reference.same_of(result) | residuals
+    return {name: np.interp(reached, result.time, values).tolist() for name, values in curves.items()}
 
 
 def _finite(value: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,7 @@ class _Made:
 
 def _recorded(simulation: Simulation, step: float, monolithic: Reference) -> Reference:
     result = simulation.run(float(monolithic.time[-1]), output_step=step)
-    return Reference(result.time, {name: result[name] for name in monolithic.outputs}, monolithic.scales)
+    return replace(monolithic, time=result.time, outputs=monolithic.same_of(result, simulation.shown.by_system))
 
 
 def _difference(outputs: Mapping[float, Reference], others: Mapping[float, Reference]) -> dict[str, float]:

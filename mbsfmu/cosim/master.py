@@ -114,8 +114,9 @@ def cosimulate(
         facts = Facts(chosen.algorithm, str(chosen.extrapolation), chosen.control, macro, texts=texts.changes)
         coupling = make_algorithm(exchange, settings)
         stack.callback(coupling.close)
-        facts.undriven = undriven_inputs(graph, instances, {*values, *followed})
-        tell_undriven(facts, graph.connections)
+        known = {*values, *followed}
+        facts.undriven = undriven_inputs(graph, instances, known)
+        tell_undriven(facts, graph.connections, known)
         tell_crossed(facts, graph.connections, instances)
         tell_notes(facts, exchange, coupling.iterates, settings.extrapolation)
         history = coupling.history()

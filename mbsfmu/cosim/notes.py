@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.exchange import Exchange, Member
@@ -12,6 +12,7 @@ from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.result import Facts
+from mbsfmu.variables import forgotten_inputs
 
 logger = logging.getLogger(__name__)
 
@@ -21,14 +22,25 @@ _MOTIONS = ("m", "m/s", "rad", "rad/s")
 _GROWING = ", and may grow where inputs are extrapolated"
 
 
-def tell_undriven(facts: Facts, connections: Sequence[Connection]) -> None:
+def tell_undriven(facts: Facts, connections: Sequence[Connection], given: Collection[tuple[str, str]]) -> None:
     """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake.
 
     Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
+
+    Parameters
+    ----------
+    facts
+        Know what nobody drives, and take what is told.
+    connections
+        The connections.
+    given
+        Inputs and parameters that have a value or a signal, as unit and variable.
     """
+    driven = {".".join(end) for end in (*given, *(each.target for each in connections))}
+    undriven = forgotten_inputs(facts.undriven, driven)
     components = {_component(".".join(end)) for each in connections for end in (each.source, each.target)}
-    forgotten = [name for name in facts.undriven if _component(name) in components]
-    usual = [name for name in facts.undriven if name not in forgotten]
+    forgotten = [name for name in undriven if _component(name) in components]
+    usual = [name for name in undriven if name not in forgotten]
     if forgotten:
         parts = names_of(sorted({_component(name) for name in forgotten}))
         facts.tell(f"nothing drives {names_of(forgotten)}, though other variables of {parts} are connected{_UNDRIVEN}")

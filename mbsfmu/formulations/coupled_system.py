@@ -177,6 +177,11 @@ class CoupledSystem(
             result[f"{self._part_names[index]}.{self.parts[index].inputs[entry].name}"] = named
         return result
 
+    @property
+    def connected(self) -> tuple[str, ...]:
+        """The inputs and parameters that connections drive, as `part.variable`."""
+        return tuple(target for _, target in self._connections)
+
     def inputs_of(self, part: int) -> tuple[int, ...]:
         """Return where a part's inputs stand among those of the whole; −1 where a connection drives one."""
         places = {place: index for index, place in enumerate(self._inputs)}

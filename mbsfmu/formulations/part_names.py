@@ -25,6 +25,8 @@ _KINDS = (
 class PartNames:
     """Variables keep their names where these are unique over the parts; elsewhere the part's name stands before.
 
+    It does too where a name would be what another variable is called with its part's name before.
+
     Parameters
     ----------
     parts
@@ -36,15 +38,23 @@ class PartNames:
     def __init__(self, parts: Mapping[str, System], inputs: Sequence[tuple[int, int]]) -> None:
         self._names = tuple(parts)
         self._parts = tuple(parts.values())
-        self._inputs = tuple(inputs)
-        names = [variable.name for part in self._parts for kind in _KINDS for variable in getattr(part, kind)]
-        names += [variable.name for part in self._parts for variable, _ in part.balances]
-        names += [self._parts[index].inputs[entry].name for index, entry in inputs]
-        self._times = Counter(names)
+        self._owned = [
+            (index, each.name)
+            for index, part in enumerate(self._parts)
+            for each in (
+                *(each for kind in _KINDS for each in getattr(part, kind)),
+                *(each for each, _ in part.balances),
+            )
+        ]
+        self._owned += [(index, self._parts[index].inputs[entry].name) for index, entry in inputs]
+        names = Counter(name for _, name in self._owned)
+        self._told = {name for name, times in names.items() if times > 1}
+        while taken := {self.name(*each) for each in self._owned if each[1] in self._told} & names.keys() - self._told:
+            self._told |= taken
 
     def name(self, part: int, name: str) -> str:
         """Return the name in the whole of what has this one in a part."""
-        return f"{self._names[part]}.{name}" if self._times[name] > 1 else name
+        return f"{self._names[part]}.{name}" if name in self._told else name
 
     def of(self, part: int, variable: Variable) -> Variable:
         """Return a variable of a part under its name in the whole."""
@@ -56,14 +66,7 @@ class PartNames:
 
     def qualified(self) -> dict[str, str]:
         """Return all variables of the parts that the whole has as `part.variable`, by their names in the whole."""
-        owned = [
-            (index, each.name)
-            for index, part in enumerate(self._parts)
-            for kind in _KINDS
-            for each in getattr(part, kind)
-        ]
-        owned += [(index, self._parts[index].inputs[entry].name) for index, entry in self._inputs]
-        return {self.name(index, name): f"{self._names[index]}.{name}" for index, name in owned}
+        return {self.name(index, name): f"{self._names[index]}.{name}" for index, name in self._owned}
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return all inertia tensors; bodies that have the same name get that of their part before it."""

@@ -14,7 +14,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.signals import AnySignal, rate_of
-from mbsfmu.variables import Variable
+from mbsfmu.variables import Variable, forgotten_inputs
 
 
 def run_on(values: Floats, rated: NDArray[np.bool_], passed: float) -> Floats:
@@ -75,6 +75,8 @@ class InputValues:
         The inputs.
     signals
         Signals by the input's name.
+    connected
+        What else of the same systems connections drive, as `system.variable`.
 
     Attributes
     ----------
@@ -95,14 +97,16 @@ class InputValues:
         When a signal has no rate, and the input has one.
     """
 
-    def __init__(self, variables: Sequence[Variable], signals: Mapping[str, AnySignal]) -> None:
+    def __init__(
+        self, variables: Sequence[Variable], signals: Mapping[str, AnySignal], connected: Sequence[str] = ()
+    ) -> None:
         names = [variable.name for variable in variables]
         for name in signals:
             if name not in names:
                 raise InputError(
                     f"a signal drives '{name}', which is no input; inputs are {', '.join(names) or 'none'}"
                 )
-        self._variables = variables
+        self._variables, self._connected = variables, connected
         self.signals = _with_rates(variables, {names.index(name): signal for name, signal in signals.items()})
         self._rated = np.array([variable.rated for variable in variables], dtype=bool)
         self.reset()
@@ -139,6 +143,12 @@ class InputValues:
             for index, variable in enumerate(self._variables)
             if not self.held[index] and index not in self.signals
         )
+
+    def forgotten(self, references: Mapping[str, str]) -> list[str]:
+        """Return which of the undriven ones somebody may have forgotten, by what inputs are as `system.variable`."""
+        undriven = {references.get(name, name): name for name in self.undriven}
+        every = {references.get(each.name, each.name) for each in self._variables}
+        return [undriven[each] for each in forgotten_inputs(undriven, {*self._connected, *(every - undriven.keys())})]
 
     def over(self, passed: float) -> InputCourse:
         """Return the values over a stretch of time without events, as a function of the time in s.

@@ -163,13 +163,13 @@ class RunOptions(Options):
         """Check that formulation and solver fit, and that every option has an effect with them."""
         kind, (solver, _) = self.kind, self.method
         if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
-            fitting = ", ".join(each.name for each in _formulations() if each.has_explicit_form)
+            fitting = ", ".join(each.name for each in _formulations() if _integrates(solver, each))
             raise InputError(
                 f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
             )
-        if solver.kind is StepKind.LINEARLY_IMPLICIT and not kind.has_tangent:
-            fitting = ", ".join(each.name for each in _formulations() if each.has_tangent)
+        if not (issubclass(solver, ImplicitSolver) or _integrates(solver, kind)):
+            fitting = ", ".join(each.name for each in _formulations() if _integrates(solver, each))
             raise InputError(
                 f"the solver '{self.solver}' needs derivatives of the rates, which '{self.formulation}' does not give; "
                 f"take the formulation {fitting}, or another solver"
@@ -210,3 +210,8 @@ class RunOptions(Options):
         if "jacobian" in solver.options:
             changes |= {"jacobian": self.jacobian or Jacobian.EXACT, "solver": str(rule)}
         return self.model_copy(update={**changes, "tolerances": limits, "newton_tolerance": None})
+
+
+def _integrates(solver: type[Solver], kind: type[Formulation]) -> bool:
+    """Tell whether a solver that integrates explicit forms can integrate that of a formulation."""
+    return kind.has_explicit_form and (kind.has_tangent or solver.kind is not StepKind.LINEARLY_IMPLICIT)

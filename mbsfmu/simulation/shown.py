@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -36,6 +37,11 @@ class Shown:
     whole: bool = True
     local_variables: bool = True
     qualified: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def by_system(self) -> Mapping[str, str]:
+        """Names of variables by `system.variable`, which is the same in every layout and formulation."""
+        return {reference: name for name, reference in self.qualified.items()}
 
     def chosen(self, candidates: Iterable[str], others: Mapping[str, str]) -> tuple[str, ...]:
         """Return the outputs that were chosen: in the order of the patterns, then those that are needed.

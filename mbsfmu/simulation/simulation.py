@@ -317,9 +317,9 @@ class Simulation:
 
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
-        told = ", ".join(
-            f"{name} (stays {with_unit(self.get(name), self._values.variable(name))})" for name in self.undriven
-        )
+        forgotten = self.course.inputs.forgotten(self.shown.qualified)
+        stays = {name: with_unit(self.get(name), self._values.variable(name)) for name in forgotten}
+        told = ", ".join(f"{name} (stays {value})" for name, value in stays.items())
         if told and not self._told_undriven:
             logger.warning("nothing drives %s: connect it, give it a signal, or set it before the run", told)
         self._told_undriven = True

@@ -37,10 +37,8 @@ class Study:
     ----------
     model, parts
         The model as JSON, and the parts of users that it is made of.
-    names
-        For each varied parameter `system.variable`, its name in the whole.
     outputs
-        Outputs whose final values and errors are told.
+        Outputs whose final values and errors are told, each as `system.variable`; by the names they are told under.
     packages
         The SSP file of the coupled units for each formulation; empty for monolithic runs.
     inner
@@ -53,8 +51,7 @@ class Study:
 
     model: str
     parts: Parts
-    names: Mapping[str, str]
-    outputs: tuple[str, ...]
+    outputs: Mapping[str, str]
     packages: Mapping[str, bytes]
     inner: Mapping[str, float]
     stop: float
@@ -78,13 +75,17 @@ class Study:
         result = self._simulate(point, point.settings)
         spent = clock.process_time() - begin
         row: Row = {"status": "ok", "message": "", **_facts(result.summary()), "cpu_seconds": spent}
-        return row | self._final(result)
+        return row | self._final(result, self._names(point.settings))
+
+    def _names(self, options: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the names that a monolithic run has by `system.variable`: coordinates of a formulation decide too."""
+        return _simulation(self.model, self.parts, json.dumps(options)).shown.by_system
 
     def _simulate(self, point: Point, options: Mapping[str, Any]) -> Result:
-        simulation = _simulation(self.model, self.parts, json.dumps(options))
+        simulation, names = _simulation(self.model, self.parts, json.dumps(options)), self._names(options)
         simulation.reset()
         for name, value in point.values.items():
-            simulation.set(self.names[name], value)
+            simulation.set(names[name], value)
         return simulation.run(self.stop)
 
     def _coupled(self, point: Point) -> Row:
@@ -108,16 +109,21 @@ class Study:
         row["energy_residual_max"] = _finite(result.energy_residual_max)
         if message:
             return row
-        row |= self._final(result)
+        row |= self._final(result, {})
         return {**row, **self._held_against_reference(point, result)} if self.errors else row
 
-    def _final(self, result: Trajectory) -> Row:
-        return {f"final.{output}": float(result[output][-1]) for output in self.outputs if output in result}
+    def _final(self, result: Trajectory, names: Mapping[str, str]) -> Row:
+        """Return the last values of the outputs; `names` are those that differ from `system.variable`."""
+        found = {output: names.get(reference, reference) for output, reference in self.outputs.items()}
+        return {f"final.{output}": float(result[name][-1]) for output, name in found.items() if name in result}
 
     def _held_against_reference(self, point: Point, result: CosimulationResult) -> Row:
         options = {"formulation": point.settings["formulation"], **self.inner}
-        alone = self._simulate(point, options)
-        errors = Reference.of(alone, {output: 1.0 for output in self.outputs if output in alone}).errors(result)
+        alone, names = self._simulate(point, options), self._names(options)
+        own = {names[reference]: reference for reference in self.outputs.values() if reference in names}
+        found = Reference.of(alone, dict.fromkeys(own, 1.0), own).errors(result)
+        told = {reference: output for output, reference in self.outputs.items()}
+        errors = {told[own[name]]: error for name, error in found.items()}
         row: Row = {f"error.{output}": error for output, error in errors.items()} | {"error": max(errors.values())}
         lost = lost_output(errors)
         return {**row, "status": "diverged", "message": lost} if lost else row

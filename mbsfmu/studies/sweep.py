@@ -97,11 +97,12 @@ def sweep(
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
     settable = model.system().settable()
     outputs = _outputs(model, chosen, points)
-    names = {name: settable[name].name for name in values}
-    study = _study(model, chosen, parts, names, tuple(outputs), exports=bool(left))
+    references = {name: reference for name, (reference, _) in outputs.items()}
+    study = _study(model, chosen, parts, references, exports=bool(left))
     _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
     units = {name: settable[name].unit for name in values}
-    table = study_table(points, rows, units, outputs, {"mbsfmu": version("mbsfmu"), "model": study.model})
+    told = {name: unit for name, (_, unit) in outputs.items()}
+    table = study_table(points, rows, units, told, {"mbsfmu": version("mbsfmu"), "model": study.model})
     if journal is not None and output is not None:
         write_parquet(table, output)
         journal.remove()
@@ -148,19 +149,26 @@ def _what_is_there(
     return journal, {} if fresh else rows
 
 
-def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[Point]) -> dict[str, str]:
-    """Return the outputs of the model with their units; what is compiled for its runs is there for the workers then."""
+def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[Point]) -> dict[str, tuple[str, str]]:
+    """Return the outputs of the model as `system.variable` with their units, by the names of the first points' runs.
+
+    What is compiled for the runs is there for the workers then.
+    """
     coupled = {"formulation": chosen.lists["formulation"][0], **chosen.inner(model.step)}
     simulation = model.simulation(**(coupled if chosen.coupled else points[0].settings))
-    return {each.name: each.unit for each in simulation.variables if each.causality is Causality.OUTPUT}
+    references = simulation.shown.qualified
+    return {
+        each.name: (references.get(each.name, each.name), each.unit)
+        for each in simulation.variables
+        if each.causality is Causality.OUTPUT
+    }
 
 
 def _study(
     model: CoupledModel,
     chosen: StudyOptions,
     parts: Parts,
-    names: Mapping[str, str],
-    outputs: tuple[str, ...],
+    outputs: Mapping[str, str],
     *,
     exports: bool,
 ) -> Study:
@@ -168,7 +176,7 @@ def _study(
     inner = chosen.inner(model.step)
     packages = _packages(model, chosen, inner) if chosen.coupled and exports else {}
     end = _end(model, chosen)
-    return Study(json.dumps(model.to_dict()), parts, names, outputs, packages, inner, end, chosen.errors)
+    return Study(json.dumps(model.to_dict()), parts, outputs, packages, inner, end, chosen.errors)
 
 
 def _parts_to_send(model: CoupledModel, executor: Executor | None) -> Parts:
@@ -228,7 +236,10 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
     settable = model.system().settable()
     result: dict[str, str] = {}
     for given in vary:
-        found = [given] if given in settable else [name for name in settable if name.endswith("." + given)]
+        of_systems = [name for name in settable if name.partition(".")[2] == given]
+        found = (
+            [given] if given in settable else of_systems or [name for name in settable if name.endswith("." + given)]
+        )
         if not found:
             raise InputError(f"{model.name} has no parameter '{given}'; {meant(given, sorted(settable))}")
         if len(found) > 1:

@@ -147,7 +147,8 @@ def test_what_is_told_names_both(comparison: Comparison) -> None:
 def monolithic_run(model: CoupledModel, formulation: str, step: float, stop: float) -> Reference:
     simulation = model.simulation(formulation=formulation, step=step)
     result = simulation.run(stop)
-    return Reference.of(result, {v.name: v.nominal or 1.0 for v in simulation.variables if v.causality == "output"})
+    nominals = {v.name: v.nominal or 1.0 for v in simulation.variables if v.causality == "output"}
+    return Reference.of(result, nominals, simulation.shown.qualified)
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
@@ -202,5 +203,5 @@ def test_round_off_is_no_range() -> None:
     noise = 1e-16 * np.array([0.0, 1.0, -1.0, 1.0, 0.0])
     values = np.column_stack([2e5 * (1.0 + noise), noise, 3.0 + time])
     run = Trajectory(time, values, ["supply", "aside", "along"], ["Pa", "m", "m"])
-    reference = Reference.of(run, {"supply": 1e5, "aside": 1.0, "along": 1.0})
+    reference = Reference.of(run, {"supply": 1e5, "aside": 1.0, "along": 1.0}, {name: name for name in run})
     assert reference.scales == pytest.approx({"supply": 2e5, "aside": 1e-9, "along": 1.0})

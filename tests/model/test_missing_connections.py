@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu import JointDrive, Mechanism, StepSignal
+from mbsfmu import AppliedForce, Gain, JointDrive, Mechanism, StepSignal
 from mbsfmu.data import DataError
 
 STILL = StepSignal(times=(0.0,), values=(0.0,))
@@ -94,6 +94,51 @@ def _set_by_hand() -> Any:
     simulation = driven_pendulum().simulation(compiled=False)
     simulation.set("motor.torque", 0.0)
     return simulation
+
+
+def loaded_pendulum(**given: Any) -> mbsfmu.CoupledModel:
+    """Two pendulums with loads of the same name, of which a gain feels one."""
+    plain = mbsfmu.models.pendulum(1).systems["mechanism"]
+    assert isinstance(plain, Mechanism)
+    machine = plain.model_copy(update={"forces": (AppliedForce(name="load", point="link_1.end"),)})
+    spring = Gain(input_unit="rad", output_unit="N", gain=-2.0)
+    return mbsfmu.CoupledModel(name="loaded", systems={"one": machine, "other": machine, "spring": spring}, **given)
+
+
+@pytest.mark.parametrize(
+    ("driven", "told"),
+    [
+        ((), "xyz"),
+        (("signal",), ""),
+        (("connection",), ""),
+        (("hand",), ""),
+    ],
+)
+def test_a_load_in_the_plane_leaves_components_alone(
+    driven: Sequence[str], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a vector that nobody drives at all, each component is named."""
+    connections = [("one.link_1.angle", "spring.input")]
+    connections += [("spring.output", "one.load.force.y")] if "connection" in driven else []
+    signals = {"one.load.force.y": STILL} if "signal" in driven else {}
+    simulation = loaded_pendulum(connections=connections, signals=signals).simulation(compiled=False)
+    if "hand" in driven:
+        simulation.set("one.load.force.y", 0.0)
+    simulation.run(0.01)
+    (sentence,) = warnings(caplog)
+    named = [f"one.load.force.{axis}" for axis in told] + [f"other.load.force.{axis}" for axis in "xyz"]
+    found = [each.split()[0] for each in sentence.removeprefix("nothing drives ").split("), ")]
+    assert [simulation.shown.qualified[each] for each in found] == named
+
+
+def test_a_load_in_the_plane_of_a_coupled_run_is_no_mistake(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    connections = [("one.link_1.angle", "spring.input"), ("spring.output", "one.load.force.y")]
+    model = loaded_pendulum(connections=connections)
+    package = mbsfmu.export(model, tmp_path, layout="separate", backend="python")[-1]
+    caplog.clear()
+    result = mbsfmu.cosimulate(package, step=1e-2, stop=0.02)
+    assert warnings(caplog) == []
+    assert "one.load.force.x" in result.undriven
 
 
 def test_coupled_runs_name_inputs_that_nothing_drives(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 import numpy as np
@@ -12,11 +13,12 @@ from scipy.linalg import expm
 import mbsfmu
 from mbsfmu import InputError, LinearSignal
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.formulation import FORMULATIONS, Formulation
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.explicit import CountedRates
 from mbsfmu.simulation.linearization import Linearization
+from mbsfmu.simulation.options import RunOptions
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import METHODS, RosenbrockMethod
@@ -287,11 +289,19 @@ def test_step_that_is_cut_off_does_not_shorten_the_next() -> None:
     assert simulation._started().suggested_step[0] == suggested
 
 
-def test_formulation_without_derivatives_is_refused() -> None:
-    with pytest.raises(
-        InputError, match="derivatives of the rates, which 'dca-alm' does not give; take the formulation double"
-    ):
-        mbsfmu.models.built_in("four-bar").simulation(solver="rodas5p", formulation="dca-alm")
+@pytest.mark.parametrize("formulation", ["dca-alm", "penalty"])
+def test_formulation_without_derivatives_is_refused(formulation: str) -> None:
+    """Every formulation that the sentence names is taken, and every other one is refused."""
+    with pytest.raises(InputError) as caught:
+        RunOptions(solver="rodas5p", formulation=formulation)
+    named = re.search(r"take .*the formulation ([a-z0-9-]+(?:, (?!or )[a-z0-9-]+)*)", str(caught.value))
+    assert named is not None
+    for each in FORMULATIONS.names():
+        if each in named[1].split(", "):
+            assert RunOptions(solver="rodas5p", formulation=each).formulation == each
+        else:
+            with pytest.raises(InputError, match="needs"):
+                RunOptions(solver="rodas5p", formulation=each)
 
 
 def test_name_of_the_kind_means_the_chosen_method() -> None:

@@ -158,11 +158,12 @@ def test_tight_run_of_a_stiff_machine_is_that_of_lsoda(formulation: str) -> None
     monolithic = monolithic_run(model, formulation, 2e-3, stop)
     tight = tight_run(model, formulation, [2e-3, 4e-3], 1e-3, monolithic)
     precise = {"relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 2e-3}
-    expected = model.simulation(solver="lsoda", compiled=False, **precise).run(stop)
+    simulation = model.simulation(solver="lsoda", compiled=False, **precise)
+    expected = simulation.run(stop)
     assert (tight.formulation, tight.doubt) == ("double-step", "")
     assert list(tight.outputs) == [2e-3]
     assert tight.on(4e-3) is tight.outputs[2e-3]
-    errors = tight.outputs[2e-3].errors(expected)
+    errors = tight.outputs[2e-3].errors(expected, simulation.shown.by_system)
     assert all(errors[name] <= bound + 1e-7 for name, bound in tight.uncertainty.items())
     assert 1e-9 < max(errors.values()) < tight.worst_uncertainty < 1e-5
 

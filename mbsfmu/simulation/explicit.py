@@ -155,7 +155,6 @@ class ExplicitSolver(AdaptiveSolver):
                     states = self._step(solver, flow, begin, waiting)
                     state = flow.accept(solver.t, solver.y, solver.t - begin)
                     begin, lasts = solver.t, form.lasts(state)
-                    self.statistics.repartitions += not lasts
                     if form.corrects and lasts and begin < end:
                         self._go_on_from(solver, flow)
                     reached = waiting[: len(states)]
@@ -166,6 +165,7 @@ class ExplicitSolver(AdaptiveSolver):
                 if waiting and self.method not in self.remembering:
                     chosen: Any = solver  # SciPy's types do not tell that these methods keep the step to try next
                     first_step = min(chosen.h_abs, end - begin)
+                self.statistics.repartitions += not lasts
             except StageError as error:
                 state, first_step = self._after_failure(flow, error, begin, smallest)
             finally:

@@ -163,31 +163,29 @@ class Projection:
         return self._functions.traced("felt_values", [self._functions.expressions.felt_values])
 
     def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> int:
-        """Iterate at a level until what is left is negligible; return how often.
+        """Iterate at a level until increments are negligible; return how often.
 
-        Positions and velocities are kept, and taken to round-off. Of accelerations the last increment times r / (1 - r)
-        is left, where they shrink by the ratio r, and Φ̈ is linear in them: what an increment leaves of it is known.
+        What is left is smaller than the last increment by the penalty factor. How small, the increments before do not
+        tell: each motion shrinks by a ratio of its own, the slowest show last, and the ratio of two increments is less
+        than that of the next two. Violations are evaluated anew, as round-off in redundant ones adds to multipliers.
         """
         functions = self._functions
         tolerance = INSIDE if inside else TOLERANCES[level]
         if not len(functions.rows):
             return 0
         violation = self.violations[level]
-        iterations, before, size, left, limit = 0, np.inf, np.inf, np.inf, 0.0
-        while left > limit and iterations < MOST_ITERATIONS:
+        iterations, before, size, limit = 0, np.inf, np.inf, 0.0
+        while size > limit and iterations < MOST_ITERATIONS:
             if level == "acceleration" and size > STAGNATION * before:
                 break
             before = size
-            if level != "acceleration" or not iterations:
-                violation()
+            violation()
             increments, multipliers, _ = self.correction()
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers
             iterations += 1
             size = float(np.linalg.norm(increments))
-            shrinks = level == "acceleration" and size < before < np.inf
-            left = min(1.0, size / (before - size)) * size if shrinks else size
             limit = tolerance * max(1.0, float(np.max(np.abs(values))))
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")

@@ -28,11 +28,11 @@ static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
 
-/* Iterate at one level until what is left is negligible; multipliers, which accelerations have, are added up. Returns how
+/* Iterate at one level until increments are negligible; multipliers, which accelerations have, are added up. Returns how
  * often, or 0 with a reason. What is done inside a step of an explicit method is less exact and not counted. */
 static int iterate(Instance *instance, int level, int inside, double *values, double *multipliers) {
     const Parts *parts = &instance->parts;
-    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL, left;
+    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL;
     double *const count = instance->state.iterations[level];
     const double tolerance = inside ? INSIDE : correction_tolerances[level];
     int iteration = 0;
@@ -40,7 +40,7 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     while (iteration < CORRECTION_ITERATIONS) {
         if (multipliers && size > CONTRADICTION * before) break;
         before = size;
-        if (level < 2 || iteration == 0) violations[level](parts); /* of acceleration it is known what is left */
+        violations[level](parts);
         correction(parts, increments, pushes);
         for (int j = 0; j < COORDINATES; j++) values[j] += increments[j];
         if (multipliers) {
@@ -48,8 +48,7 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
         }
         iteration++;
         size = magnitude(increments, COORDINATES);
-        left = level == 2 && before < HUGE_VAL && size < before ? smaller(1.0, size / (before - size)) * size : size;
-        if (left <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
+        if (size <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
     }
     if (!all_finite(&size, 1)) {
         static const char *const names[LEVELS] = {"position", "velocity", "acceleration"};

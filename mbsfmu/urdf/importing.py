@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import perpendicular, unit
-from mbsfmu.errors import InputError
 from mbsfmu.model.body import Point, RigidBody
 from mbsfmu.model.force import Force
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
-
-if TYPE_CHECKING:
-    from yourdfpy import URDF
-
-Floats = NDArray[np.float64]
+from mbsfmu.urdf.masses import Floats, Frame, Mass, as_tuple
+from mbsfmu.urdf.reading import clean_name, distinct_names, law_of, parsed
 
 logger = logging.getLogger(__name__)
 
@@ -74,71 +67,13 @@ def mechanism_from_urdf(
     OSError
         When the file cannot be read.
     """
-    robot = _parsed(path)
+    robot = parsed(path)
     try:
-        return _Import(robot, base, dict(start), drives, stop_stiffness).mechanism(name or _name(robot.name or "robot"))
+        return _Import(robot, base, dict(start), drives, stop_stiffness).mechanism(
+            name or clean_name(robot.name or "robot")
+        )
     except DataError as error:
         raise DataError(f"{os.fspath(path)}: {error}") from None
-
-
-def _parsed(path: str | os.PathLike[str]) -> Any:
-    """Return the robot of a file as the parser has it, without meshes.
-
-    Raises
-    ------
-    InputError
-        When the parser is not installed, or the file is no URDF.
-    """
-    try:
-        import yourdfpy  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError("reading URDF needs another package: pip install 'mbsfmu[urdf]'") from None
-    with open(path, "rb"):  # the parser takes a missing file for one that is no XML
-        pass
-    try:
-        loaded: URDF = yourdfpy.URDF.load(
-            os.fspath(path), build_scene_graph=False, load_meshes=False, build_collision_scene_graph=False
-        )
-    except Exception as error:  # whatever the parser meets
-        raise InputError(f"{os.fspath(path)} is no URDF: {' '.join(str(error).split())}") from None
-    return loaded.robot
-
-
-@dataclass
-class _Frame:
-    """A frame of a link in the frame of the body that it is part of."""
-
-    body: str | None
-    position: Floats
-    rotation: Floats
-
-
-@dataclass
-class _Mass:
-    """What a body is made of: masses, centres and inertia tensors in its frame."""
-
-    masses: list[float] = field(default_factory=list)
-    centres: list[Floats] = field(default_factory=list)
-    tensors: list[Floats] = field(default_factory=list)
-
-    def add(self, mass: float, centre: Floats, tensor: Floats) -> None:
-        """Add a part."""
-        self.masses.append(mass)
-        self.centres.append(centre)
-        self.tensors.append(tensor)
-
-    def whole(self) -> tuple[float, Floats, Floats]:
-        """Return mass, centre and tensor about the centre, by the parallel axes."""
-        mass = sum(self.masses)
-        if not mass > 0.0:
-            return 0.0, np.zeros(3), np.zeros((3, 3))
-        pairs = list(zip(self.masses, self.centres, strict=True))
-        centre = sum((each * at for each, at in pairs), start=np.zeros(3)) / mass
-        tensor = sum(self.tensors, start=np.zeros((3, 3)))
-        for each, at in pairs:
-            arm = at - centre
-            tensor = tensor + each * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-        return mass, centre, tensor
 
 
 class _Import:
@@ -153,10 +88,10 @@ class _Import:
         if unknown := [each for each in start if each not in self._joints]:
             raise DataError(f"start names '{unknown[0]}', which is no joint; joints are {', '.join(self._joints)}")
         self._start = self._with_followers(start)
-        self._names = _distinct_names("link", self._links)
-        self._joint_names = _distinct_names("joint", self._joints)
-        self._frames: dict[str, _Frame] = {}
-        self._masses: dict[str, _Mass] = {}
+        self._names = distinct_names("link", self._links)
+        self._joint_names = distinct_names("joint", self._joints)
+        self._frames: dict[str, Frame] = {}
+        self._masses: dict[str, Mass] = {}
         self._points: dict[str | None, dict[str, Floats]] = {None: {}}
         self._made: list[Joint] = []
         self._place()
@@ -166,7 +101,7 @@ class _Import:
         bodies = tuple(self._body(each) for each in self._masses)
         if not bodies:
             raise DataError("nothing moves: all links are fixed to the base")
-        ground = {point: _tuple(at) for point, at in self._points[None].items()}
+        ground = {point: as_tuple(at) for point, at in self._points[None].items()}
         followers = tuple(self._followers())
         return Mechanism(
             name=name,
@@ -196,7 +131,7 @@ class _Import:
                 raise DataError(f"joint '{name}' mimics '{mimic.joint}', which is not there")
             if name in behind:
                 raise DataError(f"joints mimic each other in a ring: {', '.join(behind)}")
-            factor, offset = _law(mimic)
+            factor, offset = law_of(mimic)
             found = factor * place(mimic.joint, (*behind, name)) + offset
             if name in start and abs(start[name] - found) > 1e-9:
                 raise DataError(
@@ -229,7 +164,7 @@ class _Import:
             self._made.append(Free(name=f"{own}_base", parent="ground.origin", child=f"{own}.origin"))
         else:
             self._points[None][self._names[root]] = np.zeros(3)
-            self._frames[root] = _Frame(None, np.zeros(3), np.eye(3))
+            self._frames[root] = Frame(None, np.zeros(3), np.eye(3))
         waiting = [root]
         while waiting:
             parent = waiting.pop(0)
@@ -244,8 +179,8 @@ class _Import:
     def _begin_body(self, link: str) -> None:
         """Let a link be the frame of a body."""
         own = self._names[link]
-        self._frames[link] = _Frame(own, np.zeros(3), np.eye(3))
-        self._masses[own], self._points[own] = _Mass(), {}
+        self._frames[link] = Frame(own, np.zeros(3), np.eye(3))
+        self._masses[own], self._points[own] = Mass(), {}
         self._add_mass(link)
 
     def _add_mass(self, link: str) -> None:
@@ -272,7 +207,7 @@ class _Import:
         position = parent.position + parent.rotation @ placed[:3, 3]
         rotation = parent.rotation @ placed[:3, :3]
         if joint.type == "fixed":
-            self._frames[joint.child] = _Frame(parent.body, position, rotation)
+            self._frames[joint.child] = Frame(parent.body, position, rotation)
             self._add_point(parent.body, self._names[joint.child], position, f"link '{joint.child}'")
             self._add_mass(joint.child)
             return
@@ -283,7 +218,7 @@ class _Import:
             "name": own,
             "parent": f"{parent.body or 'ground'}.{own}",
             "child": f"{self._names[joint.child]}.origin",
-            "orientation": _tuple(Rotation.from_matrix(rotation).as_rotvec()),
+            "orientation": as_tuple(Rotation.from_matrix(rotation).as_rotvec()),
         }
         self._made.append(self._joint(joint, ends, rotation))
 
@@ -294,7 +229,7 @@ class _Import:
 
     def _joint(self, joint: Any, ends: dict[str, Any], rotation: Floats) -> Joint:
         """Make a joint that moves."""
-        axis = _tuple(rotation @ (np.array([1.0, 0.0, 0.0]) if joint.axis is None else np.asarray(joint.axis, float)))
+        axis = as_tuple(rotation @ (np.array([1.0, 0.0, 0.0]) if joint.axis is None else np.asarray(joint.axis, float)))
         start = self._start.get(joint.name, 0.0)
         if joint.type in ("revolute", "continuous"):
             return Revolute(**ends, axis=axis, angle=start)
@@ -304,7 +239,7 @@ class _Import:
             raise DataError(f"start names '{joint.name}', which is {joint.type} and has more than one coordinate")
         if joint.type == "floating":
             return Free(**ends)
-        return Planar(**ends, axis=axis, direction=_tuple(perpendicular(unit(np.array(axis)))[0]))
+        return Planar(**ends, axis=axis, direction=as_tuple(perpendicular(unit(np.array(axis)))[0]))
 
     # -- parts ----------------------------------------------------------------------------------------------
 
@@ -322,8 +257,8 @@ class _Import:
             mass=mass,
             inertia=(float(xx), float(yy), float(zz)),
             products_of_inertia=(float(xy), float(xz), float(yz)),
-            centre=Point(position=_tuple(centre)),
-            points={point: Point(position=_tuple(at)) for point, at in self._points[name].items()},
+            centre=Point(position=as_tuple(centre)),
+            points={point: Point(position=as_tuple(at)) for point, at in self._points[name].items()},
         )
 
     def _link(self, body: str) -> str:
@@ -334,7 +269,7 @@ class _Import:
         for joint in self._robot.joints:
             if joint.mimic is None or joint.type == "fixed":
                 continue
-            factor, offset = _law(joint.mimic)
+            factor, offset = law_of(joint.mimic)
             yield Mimic(
                 name=f"{self._joint_names[joint.name]}_mimic",
                 joint=self._joint_names[joint.name],
@@ -392,37 +327,3 @@ class _Import:
         yield JointStop(
             name=f"{own}_stop", joint=own, lower=float(lower), upper=float(upper), stiffness=self._stiffness
         )
-
-
-def _law(mimic: Any) -> tuple[float, float]:
-    """Return multiplier and offset of a joint that mimics another one."""
-    factor, offset = mimic.multiplier, mimic.offset
-    return 1.0 if factor is None else float(factor), 0.0 if offset is None else float(offset)
-
-
-def _tuple(vector: Floats) -> tuple[float, float, float]:
-    x, y, z = map(float, vector)
-    return x, y, z
-
-
-def _name(text: str) -> str:
-    """Return a name of ours: other signs than letters and digits become underscores."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
-    return f"_{name}" if not name or name[0].isdigit() else name
-
-
-def _distinct_names(kind: str, given: Iterable[str]) -> dict[str, str]:
-    """Return names of ours by those of the file.
-
-    Raises
-    ------
-    DataError
-        When two would be the same.
-    """
-    names: dict[str, str] = {}
-    for text in given:
-        name = _name(text)
-        if other := next((each for each, taken in names.items() if taken == name), None):
-            raise DataError(f"the {kind}s '{other}' and '{text}' would both be called '{name}' here; rename one")
-        names[text] = name
-    return names

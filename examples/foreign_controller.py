@@ -15,7 +15,7 @@ CONTROLLER = '''
 from pythonfmu import Fmi2Causality, Fmi2Slave, Fmi2Variability, Real
 
 
-class Positioner(Fmi2Slave):
+class LengthController(Fmi2Slave):
     """A proportional controller of a length, which drives a valve by 10 V at most."""
 
     def __init__(self, **kwargs):
@@ -35,11 +35,14 @@ class Positioner(Fmi2Slave):
 
 def foreign_unit(folder: Path) -> Path:
     """Return the controller's FMU."""
-    (folder / "positioner.py").write_text(CONTROLLER)
+    (folder / "length_controller.py").write_text(CONTROLLER)
     subprocess.run(
-        [sys.executable, "-m", "pythonfmu", "build", "-f", "positioner.py"], cwd=folder, check=True, capture_output=True
+        [sys.executable, "-m", "pythonfmu", "build", "-f", "length_controller.py"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
     )
-    return folder / "Positioner.fmu"
+    return folder / "LengthController.fmu"
 
 
 def run(folder: Path, wanted: float = 0.05, step: float = 2e-3, stop: float = 4.0) -> mbsfmu.CosimulationResult:
@@ -49,8 +52,11 @@ def run(folder: Path, wanted: float = 0.05, step: float = 2e-3, stop: float = 4.
     (plant,) = mbsfmu.export(model, folder, layout="monolithic")
     return mbsfmu.cosimulate(
         [plant, foreign_unit(folder)],
-        connections=["four-bar.cylinder.length=Positioner.length", "Positioner.command=four-bar.valve.command"],
-        parameters={"Positioner.wanted": start + wanted, "Positioner.length": start},
+        connections=[
+            "four-bar.cylinder.length=LengthController.length",
+            "LengthController.command=four-bar.valve.command",
+        ],
+        parameters={"LengthController.wanted": start + wanted, "LengthController.length": start},
         step=step,
         stop=stop,
     )

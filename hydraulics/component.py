@@ -13,7 +13,7 @@ from hydraulics.data import DataError, Name
 from hydraulics.fluid import Array
 from hydraulics.kinds import Kinds
 from hydraulics.moment import Moment
-from hydraulics.parameters import parameter_fields
+from hydraulics.parameters import check_numbers
 from hydraulics.part import DynamicPart
 from hydraulics.quantity import Quantity
 
@@ -119,12 +119,7 @@ class Component(DynamicPart, abstract=True):
         """Refuse a class without the functions that its ports need, or with parameters that are no numbers."""
         _check_ports(cls)
         super().check_class()
-        for name in parameter_fields(cls):
-            if cls.model_fields[name].annotation not in (float, float | None):
-                raise DataError(
-                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
-                    "may be left out, as OptionalPositive"
-                )
+        check_numbers(cls)
 
     # -- what it has ----------------------------------------------------------------------------------------
 

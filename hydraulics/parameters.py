@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from hydraulics.data import Data
+from hydraulics.data import Data, DataError
 from hydraulics.fluid import ISOTHERMAL, LEAST_DENSITY, LEAST_MODULUS, Oil
 from hydraulics.quantity import Quantity
 
@@ -54,6 +54,22 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
         for each in field.metadata
         if isinstance(each, Parameter)
     }
+
+
+def check_numbers(kind: type[Data]) -> None:
+    """Refuse a class with parameters that are no single numbers.
+
+    Raises
+    ------
+    DataError
+        When one is another type.
+    """
+    for name in parameter_fields(kind):
+        if kind.model_fields[name].annotation not in (float, float | None):
+            raise DataError(
+                f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
+                "may be left out, as OptionalPositive"
+            )
 
 
 def parameters_of(data: Data, name: str) -> Iterator[Quantity]:

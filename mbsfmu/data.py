@@ -2,11 +2,11 @@
 
 from hydraulics.answers import in_order
 from hydraulics.data import LARGEST, Data, DataError, Name, meant, word
-from hydraulics.fluid import Array
+from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
 from hydraulics.frozen import FrozenMap, FrozenMapping
 from hydraulics.kinds import Kinds
 from hydraulics.opening import interpolated
-from hydraulics.parameters import Parameter, parameter_fields, parameters_of
+from hydraulics.parameters import Parameter, check_numbers, parameter_fields, parameters_of
 from hydraulics.part import DynamicPart, Part
 from hydraulics.quantity import Quantity, belonging_to
 
@@ -20,10 +20,14 @@ __all__ = [
     "FrozenMapping",
     "Kinds",
     "Name",
+    "NonNegative",
+    "OptionalPositive",
     "Parameter",
     "Part",
+    "Positive",
     "Quantity",
     "belonging_to",
+    "check_numbers",
     "in_order",
     "interpolated",
     "meant",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, parameter_fields
+from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
 
@@ -48,12 +48,7 @@ class Block(DynamicPart, abstract=True):
             raise DataError(f"class {cls.__name__}: it has rates, but is sampled; its states change by update alone")
         if not cls.gives("outputs"):
             raise DataError(f"class {cls.__name__}: a block has outputs, and a function evaluate_outputs")
-        for name in parameter_fields(cls):
-            if cls.model_fields[name].annotation not in (float, float | None):
-                raise DataError(
-                    f"class {cls.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
-                    "may be left out, as OptionalPositive"
-                )
+        check_numbers(cls)
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
         """Return pairs of parameters, the second of which must be greater."""

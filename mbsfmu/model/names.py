@@ -6,9 +6,9 @@ from enum import Enum
 from math import hypot
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
-from mbsfmu.data import Data, Name, word
+from mbsfmu.data import Data, Name, NonNegative, OptionalPositive, Positive, word
 
 __all__ = [
     "GROUND",
@@ -59,10 +59,6 @@ JointReference = Annotated[
 
 Vector = tuple[float, float, float]
 """Three components along x, y and z."""
-
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-OptionalPositive = Annotated[float | None, Field(gt=0)]
 
 
 def _direction(vector: Vector) -> Vector:

@@ -12,7 +12,7 @@ from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.names import NonNegative, Positive
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.physical_units import Unit, combined
-from mbsfmu.parts.limits import check_limits, limited, ordered_limits
+from mbsfmu.parts.limits import check_room, limited, ordered_limits
 from mbsfmu.parts.one_input import OneInput, SameUnit
 
 
@@ -131,7 +131,7 @@ class Integrator(OneInput):
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
-        check_limits(self)
+        check_room(self)
         return self
 
     def parameter_units(self) -> Mapping[str, str]:

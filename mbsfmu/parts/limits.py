@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from mbsfmu.data import Array
+from mbsfmu.model.block import Block
 from mbsfmu.model.numbers import Numbers
 
 
@@ -24,18 +25,17 @@ class Limited(Protocol):
         ...
 
 
-def check_limits(block: Limited) -> None:
-    """Refuse limits that leave no room.
+def check_room(block: Block, smaller: str = "minimum", greater: str = "maximum") -> None:
+    """Refuse two numbers of a block, either of which may be None, that leave no room between them.
 
     Raises
     ------
     ValueError
-        When the greatest value is not more than the least.
+        When the second is not more than the first.
     """
-    if block.minimum is not None and block.maximum is not None and not block.minimum < block.maximum:
-        raise ValueError(
-            f"minimum is {block.minimum:g} and maximum {block.maximum:g}; maximum must be more than minimum"
-        )
+    least, most = getattr(block, smaller), getattr(block, greater)
+    if least is not None and most is not None and not least < most:
+        raise ValueError(f"{smaller} is {least:g} and {greater} {most:g}; {greater} must be more than {smaller}")
 
 
 def ordered_limits(block: Limited) -> tuple[tuple[str, str], ...]:

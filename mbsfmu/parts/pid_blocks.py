@@ -13,7 +13,7 @@ from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.names import NonNegative, OptionalPositive, Positive
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.physical_units import Unit, combined
-from mbsfmu.parts.limits import check_limits, limited, ordered_limits
+from mbsfmu.parts.limits import check_room, limited, ordered_limits
 
 
 class _Pid(Block, abstract=True):
@@ -57,7 +57,7 @@ class _Pid(Block, abstract=True):
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
-        check_limits(self)
+        check_room(self)
         bounded = self.minimum is not None or self.maximum is not None
         if bounded and self.integral and not self.proportional and self.tracking_time is None:
             raise ValueError("tracking_time is missing; a controller with limits that only integrates needs one")

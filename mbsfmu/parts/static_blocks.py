@@ -13,6 +13,7 @@ from mbsfmu.data import Array, Parameter, Quantity, interpolated, word
 from mbsfmu.model.block import Block
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.physical_units import Unit
+from mbsfmu.parts.limits import check_room
 from mbsfmu.parts.one_input import OneInput, SameUnit
 
 Ascending = Annotated[tuple[float, ...], Field(min_length=2)]
@@ -88,7 +89,7 @@ class Limiter(SameUnit):
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
-        _check_room(self, "minimum", "maximum")
+        check_room(self)
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
@@ -119,7 +120,7 @@ class DeadZone(SameUnit):
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
-        _check_room(self, "start", "end")
+        check_room(self, "start", "end")
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
@@ -200,12 +201,6 @@ class Table2D(Block):
         """Return the output."""
         along = [interpolated(now["column"], list(zip(self.columns, row, strict=True))) for row in self.values]
         return {"output": interpolated(now["row"], list(zip(self.rows, along, strict=True)))}
-
-
-def _check_room(block: Block, smaller: str, greater: str) -> None:
-    least, most = getattr(block, smaller), getattr(block, greater)
-    if not least < most:
-        raise ValueError(f"{smaller} is {least:g} and {greater} {most:g}; {greater} must be more than {smaller}")
 
 
 def _check_ascending(name: str, places: Sequence[float]) -> None:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any, TextIO, TypeVar
 
 import click
-import numpy as np
 
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.files import complete_file
+from mbsfmu.plain import plain
 from mbsfmu.trajectory import Trajectory
 
 Recorded = TypeVar("Recorded", bound=Trajectory)
@@ -100,16 +100,4 @@ def write_json(path: str | None, data: Mapping[str, Any]) -> None:
     if path is None:
         return
     with complete_file(path) as partial:
-        partial.write_text(json.dumps(_plain(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+        partial.write_text(json.dumps(plain(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,32 @@
+"""The files that pages are made of: our own beside this one, and libraries in `assets`.
+
+`assets/manifest.json` says of each library what it is called in the npm registry, its version and licence, and of
+each of its files where that stands in the package, and its SHA-256.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_HOME = files("mbsfmu.view")
+_ASSETS = "assets"
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return the text of a file by its path in this package: `plot.js`, `assets/uplot/uPlot.min.css`."""
+    return _HOME.joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+def libraries() -> list[dict[str, Any]]:
+    """Return what the manifest says of the libraries that are here."""
+    return json.loads(text_of(f"{_ASSETS}/manifest.json"))
+
+
+def libraries_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the libraries that some files by their paths belong to, as the manifest has them."""
+    used = {name.removeprefix(f"{_ASSETS}/") for name in names}
+    return [library for library in libraries() if used & {each["file"] for each in library["files"]}]

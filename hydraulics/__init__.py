@@ -1,6 +1,7 @@
 """Lumped-fluid hydraulics: components joined at nodes, and the equations of the circuit."""
 
 from hydraulics.accumulator import Accumulator
+from hydraulics.any_cylinder import Chamber
 from hydraulics.check_valve import CheckValve, PilotCheckValve, ShuttleValve
 from hydraulics.circuit import Balanced, Circuit, balanced
 from hydraulics.component import (
@@ -14,6 +15,7 @@ from hydraulics.component import (
     OptionalPort,
     OptionalSensedPort,
     Port,
+    PortKind,
     SensedPort,
     Space,
     Stage,
@@ -40,6 +42,7 @@ from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
 from hydraulics.sensors import FlowSensor, PressureSensor
 from hydraulics.single_acting_cylinder import SingleActingCylinder
+from hydraulics.snapshot import Snapshot
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
 from hydraulics.variable_orifice import VariableOrifice
@@ -52,6 +55,7 @@ __all__ = [
     "Array",
     "Balanced",
     "Capillary",
+    "Chamber",
     "ChamberPort",
     "CheckValve",
     "Circuit",
@@ -84,6 +88,7 @@ __all__ = [
     "Parameter",
     "PilotCheckValve",
     "Port",
+    "PortKind",
     "Positive",
     "PressureInput",
     "PressureSensor",
@@ -96,6 +101,7 @@ __all__ = [
     "SensedPort",
     "ShuttleValve",
     "SingleActingCylinder",
+    "Snapshot",
     "Space",
     "Stage",
     "Tank",

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hydraulics.html import data_page
+
 LARGEST = 1e50
 """Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
 
@@ -85,6 +87,9 @@ class Data(BaseModel):
             if field.is_required() or value != field.get_default(call_default_factory=True):
                 yield name, _Shown(value)
         yield from (self.model_extra or {}).items()
+
+    def _repr_html_(self) -> str:
+        return data_page(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as plain dictionaries, lists, numbers and strings."""

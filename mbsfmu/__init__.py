@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
-    from mbsfmu.comparison import Comparison, ComparisonOptions, compare
-    from mbsfmu.cosim import CosimulationError, CosimulationResult, CouplingOptions, cosimulate
+    from mbsfmu import rules as rules
+    from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
+    from mbsfmu.comparison.options import ComparisonKeywords
+    from mbsfmu.comparison.tight import TightRun
+    from mbsfmu.cosim import Connection, CosimulationError, CosimulationResult, CouplingOptions, SystemGraph, cosimulate
+    from mbsfmu.cosim.options import CouplingKeywords
+    from mbsfmu.cosim.result import Facts
     from mbsfmu.coupled import CoupledModel
     from mbsfmu.data import Array, DataError, Parameter, Quantity
     from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
     from mbsfmu.errors import InputError, SimulationError
     from mbsfmu.exporting import export
     from mbsfmu.fmu.validation import validate
+    from mbsfmu.formulations.coupled_system import CoupledSystem
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
     from mbsfmu.model.closure import Equation
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
     from mbsfmu.model.sensor import Sensor
-    from mbsfmu.part_files import load_parts
+    from mbsfmu.part_files import Parts, load_parts
     from mbsfmu.parts import (
         Actuator,
         AppliedForce,
@@ -77,24 +83,35 @@ if TYPE_CHECKING:
         TransferFunction,
         Universal,
     )
+    from mbsfmu.rules import Rule
     from mbsfmu.signals import LinearSignal, SineSignal, StepSignal, read_signal
-    from mbsfmu.simulation.options import RunOptions
+    from mbsfmu.simulation.options import RunKeywords, RunOptions
+    from mbsfmu.simulation.result import Result
+    from mbsfmu.simulation.simulation import Simulation
+    from mbsfmu.simulation.solver import Statistics
     from mbsfmu.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
-    from mbsfmu.studies import StudyOptions, sweep
+    from mbsfmu.studies import StudyOptions, StudyResult, sweep
+    from mbsfmu.studies.options import StudyKeywords
     from mbsfmu.trajectory import Trajectory
     from mbsfmu.urdf import mechanism_from_urdf
+    from mbsfmu.variables import Causality, Variability, Variable
 
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
-    "comparison": "compare Comparison ComparisonOptions",
-    "cosim": "cosimulate CosimulationError CosimulationResult CouplingOptions",
+    "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
+    "comparison.options": "ComparisonKeywords",
+    "comparison.tight": "TightRun",
+    "cosim": "Connection cosimulate CosimulationError CosimulationResult CouplingOptions SystemGraph",
+    "cosim.options": "CouplingKeywords",
+    "cosim.result": "Facts",
     "coupled": "CoupledModel",
     "data": "Array DataError Parameter Quantity",
     "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "errors": "InputError SimulationError",
     "exporting": "export",
     "fmu.validation": "validate",
+    "formulations.coupled_system": "CoupledSystem",
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
     "model.closure": "Equation",
@@ -105,21 +122,27 @@ _HOMES = {
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
     "model.sensor": "Sensor",
-    "part_files": "load_parts",
+    "part_files": "load_parts Parts",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
     "JointSpringDamper JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar "
     "PlaneContact PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
     "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction "
     "Universal",
+    "rules": "Rule",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
-    "simulation.options": "RunOptions",
+    "simulation.options": "RunKeywords RunOptions",
+    "simulation.result": "Result",
+    "simulation.simulation": "Simulation",
+    "simulation.solver": "Statistics",
     "smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
-    "studies": "StudyOptions sweep",
+    "studies": "StudyOptions StudyResult sweep",
+    "studies.options": "StudyKeywords",
     "trajectory": "Trajectory",
     "urdf": "mechanism_from_urdf",
+    "variables": "Causality Variability Variable",
 }
-_PACKAGES = ("cosim", "models")
+_PACKAGES = ("cosim", "models", "rules")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
@@ -148,12 +171,17 @@ __all__ = [
     "Block",
     "BodyPoint",
     "Bushing",
+    "Causality",
     "Comparison",
+    "ComparisonKeywords",
     "ComparisonOptions",
+    "Connection",
     "Constraint",
     "CosimulationError",
     "CosimulationResult",
     "CoupledModel",
+    "CoupledSystem",
+    "CouplingKeywords",
     "CouplingOptions",
     "Cuboid",
     "Cylindrical",
@@ -164,6 +192,7 @@ __all__ = [
     "DistanceSensor",
     "Element",
     "Equation",
+    "Facts",
     "FirstOrder",
     "Fixed",
     "Force",
@@ -195,6 +224,7 @@ __all__ = [
     "Offset",
     "OrientationSensor",
     "Parameter",
+    "Parts",
     "PidController",
     "Planar",
     "PlaneContact",
@@ -214,27 +244,40 @@ __all__ = [
     "RateLimiter",
     "Relation",
     "RestToRestSignal",
+    "Result",
     "Revolute",
     "RigidBody",
+    "Rule",
+    "Run",
+    "RunKeywords",
     "RunOptions",
     "SampledBlock",
     "SampledPidController",
     "SecondOrder",
     "Sensor",
     "Shaft",
+    "Simulation",
     "SimulationError",
     "SineSignal",
     "Spherical",
     "SplineSignal",
     "SpringDamper",
+    "StabilityLimit",
+    "Statistics",
     "StepSignal",
+    "StudyKeywords",
     "StudyOptions",
+    "StudyResult",
     "Sum",
+    "SystemGraph",
     "Table",
     "Table2D",
+    "TightRun",
     "Trajectory",
     "TransferFunction",
     "Universal",
+    "Variability",
+    "Variable",
     "Vector",
     "along",
     "compare",
@@ -246,6 +289,7 @@ __all__ = [
     "models",
     "offsets",
     "read_signal",
+    "rules",
     "square",
     "sweep",
     "tilts",

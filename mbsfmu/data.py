@@ -4,6 +4,7 @@ from hydraulics.answers import in_order
 from hydraulics.data import LARGEST, Data, DataError, Name, meant, word
 from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
 from hydraulics.frozen import FrozenMap, FrozenMapping
+from hydraulics.html import table as html_table
 from hydraulics.kinds import Kinds
 from hydraulics.opening import interpolated
 from hydraulics.parameters import Parameter, check_numbers, parameter_fields, parameters_of
@@ -28,6 +29,7 @@ __all__ = [
     "Quantity",
     "belonging_to",
     "check_numbers",
+    "html_table",
     "in_order",
     "interpolated",
     "meant",

@@ -7,28 +7,26 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.data import meant
+from mbsfmu.data import html_table
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
-from mbsfmu.tables import column_values, make_table, read_parquet, unit_of, write_parquet
+from mbsfmu.tables import column_values, read_parquet, unit_of, write_parquet
+from mbsfmu.tabular import Tabular, UnknownNameError, full_name, optional
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 SUFFIXES = (".csv", ".parquet")
 _TIME = "time"
 
 
-class UnknownSignalError(InputError, KeyError):
-    """A name that means no signal, or more than one; as in every mapping, a `KeyError`."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class Trajectory(Mapping[str, NDArray[np.float64]]):
+class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     """A time grid and named signals with units.
 
     A signal is found by its full name, or by any trailing part of it that is unique:
@@ -65,6 +63,16 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         span = f" from {self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else ""
         return f"{len(self.names)} signals at {len(self.time)} times{span}"
 
+    def _repr_html_(self) -> str:
+        columns = ("signal", "unit", "at the start", "least", "greatest", "at the end")
+        rows = ((name, self._unit_by_name[name], *_bounded(self[name])) for name in self.names)
+        return html_table(columns, rows, f"{type(self).__name__}: {self._told()}")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Offer the full names, and what is left of them without the system's where that is enough."""
+        short = [name.partition(".")[2] for name in self.names]
+        return [*self.names, *(each for each in short if "." in each and each in self and each not in self.names)]
+
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         return self.values_by_column[:, self._column_by_name[self.full_name(name)]]
 
@@ -77,7 +85,7 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
     def __contains__(self, name: object) -> bool:
         try:
             return isinstance(name, str) and bool(self.full_name(name))
-        except UnknownSignalError:
+        except UnknownNameError:
             return False
 
     def full_name(self, name: str) -> str:
@@ -85,17 +93,10 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
 
         Raises
         ------
-        UnknownSignalError
+        UnknownNameError
             When no signal or more than one is meant.
         """
-        if name in self._column_by_name:
-            return name
-        found = [full for full in self.names if full.endswith("." + name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise UnknownSignalError(f"signal '{name}' is ambiguous: it may be {' or '.join(found)}")
-        raise UnknownSignalError(f"there is no signal '{name}'; {meant(name, self.names)}")
+        return full_name(name, self._column_by_name, "signal")
 
     def unit(self, name: str) -> str:
         """Return the unit of a signal."""
@@ -119,6 +120,43 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
     def final(self) -> dict[str, float]:
         """Return the last value of every signal."""
         return {name: float(self.values_by_column[-1, column]) for column, name in enumerate(self.names)}
+
+    # -- tables ---------------------------------------------------------------------------------------------
+
+    def _columns(self) -> Mapping[str, NDArray[np.float64]]:
+        if _TIME in self.names:
+            raise InputError(f"a signal is called '{_TIME}', as the column of the times is; rename it")
+        return {_TIME: self.time, **{name: np.ascontiguousarray(self[name]) for name in self.names}}
+
+    def _units(self) -> Mapping[str, str]:
+        return {_TIME: "s", **self._unit_by_name}
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame with the times in s as index; `attrs["units"]` has the units by column.
+
+        `attrs` has what is told of the run besides, as the model's name.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed, or a signal is called `time`.
+        """
+        return super().to_pandas().set_index(_TIME)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset of the signals over `time`, units in the attribute `units` of each variable.
+
+        The attributes of the whole are what is told of the run, as the model's name.
+
+        Raises
+        ------
+        InputError
+            When xarray is not installed, or a signal is called `time`.
+        """
+        units = self._units()
+        variables = {name: (_TIME, values, {"units": units[name]}) for name, values in self._columns().items()}
+        times = {_TIME: variables.pop(_TIME)}
+        return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
 
     # -- files ----------------------------------------------------------------------------------------------
 
@@ -157,10 +195,7 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
         InputError
             When a signal is called `time`.
         """
-        if _TIME in self.names:
-            raise InputError(f"a signal is called '{_TIME}', as the column of the times is; rename it")
-        columns = {_TIME: self.time, **{name: np.ascontiguousarray(self[name]) for name in self.names}}
-        write_parquet(make_table(columns, {_TIME: "s", **self._unit_by_name}, {}), path)
+        write_parquet(self.to_arrow(), path)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
@@ -229,6 +264,11 @@ class Trajectory(Mapping[str, NDArray[np.float64]]):
             raise InputError(f"{file}: the times in the column '{names[place]}' must be finite and ascend")
         rest = [column for column in range(len(names)) if column != place]
         return cls(time, values[:, rest], [names[column] for column in rest], [units[column] for column in rest])
+
+
+def _bounded(values: NDArray[np.float64]) -> tuple[float | None, ...]:
+    """Return the first, the least, the greatest and the last of some values; None where there are none."""
+    return tuple(map(float, (values[0], values.min(), values.max(), values[-1]))) if len(values) else (None,) * 4
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:

@@ -84,7 +84,7 @@ def command(
         raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
     given["settings"] = settings
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
-        table = sweep(
+        result = sweep(
             find_model(model, parts),
             parameters,
             output=output,
@@ -95,12 +95,12 @@ def command(
             progress=progress,
             **given,
         )
-    write_json(json_file, {"rows": table.to_pylist()})
-    counts = Counter(table.column("status").to_pylist())
+    write_json(json_file, {"rows": result.rows})
+    counts = Counter(result["status"])
     rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
-    say(f"{table.num_rows} points in {output}")
+    say(f"{len(result.rows)} points in {output}")
     print_table("outcome", ["status", "points"], rows)
-    for message, count in Counter(filter(None, table.column("message").to_pylist())).most_common(3):
+    for message, count in Counter(filter(None, result["message"])).most_common(3):
         say(f"{count} times: {message}")
     if set(counts) == {"failed"}:
         raise SimulationError("every point failed")

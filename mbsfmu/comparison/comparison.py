@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,21 @@ from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run, curve_times
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
+from mbsfmu.data import html_table
+from mbsfmu.tabular import Columns, Tabular, optional
 from mbsfmu.trajectory import Trajectory
 
+if TYPE_CHECKING:
+    import xarray
 
-@dataclass
-class Comparison:
+_TOLD = ("algorithm", "step", "layout", "status", "message")
+_COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cpu_seconds")
+_UNITS = {"step": "s", "energy_residual": "J", "wall_seconds": "s", "cpu_seconds": "s"}
+_ERRORS = ("error", "error_total")
+
+
+@dataclass(repr=False)
+class Comparison(Tabular):
     """Coupled runs beside the monolithic and the tight one.
 
     Attributes
@@ -59,6 +69,53 @@ class Comparison:
         algorithms = ", ".join(self.order)
         return f"<Comparison: {self.model}, {self.formulation}, {len(self.runs)} runs of {algorithms}>"
 
+    def _repr_html_(self) -> str:
+        columns = ("algorithm", "step [s]", "status", "largest error [%]", "with the step's [%]", "cpu [s]")
+        rows = (
+            (run.algorithm, run.step, run.status, *map(_percent, (run.worst_error, run.worst_total)), run.cpu_seconds)
+            for run in self.runs
+        )
+        return html_table(columns, rows, f"{self.model}, {self.formulation}. {self.verdict if self.runs else ''}")
+
+    def _columns(self) -> Columns:
+        columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in self.runs] for name in _TOLD}
+        for error in _ERRORS:
+            for output in self.outputs:
+                columns[f"{error}.{output}"] = [_number(getattr(run, error).get(output)) for run in self.runs]
+        return columns | {name: [_number(getattr(run, name)) for run in self.runs] for name in _COSTS}
+
+    def _units(self) -> Mapping[str, str]:
+        return _UNITS
+
+    def _facts(self) -> dict[str, Any]:
+        return {"model": self.model, "description": self.description, "formulation": self.formulation}
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset over `algorithm`, `step` in s and, of errors, `output`; not-a-number where there is no run.
+
+        Raises
+        ------
+        InputError
+            When xarray is not installed.
+        """
+        algorithms, outputs = list(dict.fromkeys(run.algorithm for run in self.runs)), list(self.outputs)
+        steps = sorted({run.step for run in self.runs}, reverse=True)
+        grid = ("algorithm", "step")
+        place = [(algorithms.index(run.algorithm), steps.index(run.step)) for run in self.runs]
+        variables: dict[str, Any] = {}
+        for name in _COSTS:
+            values = np.full((len(algorithms), len(steps)), np.nan)
+            for where, run in zip(place, self.runs, strict=True):
+                values[where] = _number(getattr(run, name))
+            variables[name] = (grid, values, {"units": _UNITS.get(name, "1")})
+        for name in _ERRORS:
+            values = np.full((len(algorithms), len(steps), len(outputs)), np.nan)
+            for where, run in zip(place, self.runs, strict=True):
+                values[where] = [_number(getattr(run, name).get(output)) for output in outputs]
+            variables[name] = ((*grid, "output"), values, {"units": "1"})
+        coordinates = {"algorithm": algorithms, "step": ("step", steps, {"units": "s"}), "output": outputs}
+        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
+
     @property
     def cheapest(self) -> Run | None:
         """The run that took least processor time of those that are accurate enough; None where there is none."""
@@ -93,6 +150,14 @@ class Comparison:
             "stability": {name: asdict(limit) for name, limit in self.stability.items()},
         }
         return {**result, "curves": self.curves} if curves else result
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share
 
 
 class ComparisonInterrupted(KeyboardInterrupt):

@@ -100,6 +100,12 @@ class CosimulationResult(Trajectory):
             return getattr(self.facts, name)
         raise AttributeError(f"a result has no attribute '{name}'")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *Facts.__dataclass_fields__]
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self.facts).items() if isinstance(value, str | int | float)}
+
     def _told(self) -> str:
         return f"{self.facts.algorithm}, {self.facts.extrapolation}, steps {self.facts.control}, {super()._told()}"
 

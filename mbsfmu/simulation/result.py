@@ -53,6 +53,10 @@ class Result(Trajectory):
     def _told(self) -> str:
         return f"{self.model}, {self.formulation}, {self.solver}, {super()._told()}"
 
+    def _facts(self) -> dict[str, Any]:
+        told = ("model", "formulation", "solver", "step", "wall_seconds")
+        return {name: getattr(self, name) for name in told} | {"steps": self.statistics.steps}
+
     def largest(self, name: str) -> float | None:
         """Return the largest magnitude of a signal over the run; None where there is no such signal."""
         bounds = self.bounds(name)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
@@ -22,13 +22,11 @@ from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import Point, make_points
+from mbsfmu.studies.result import StudyResult
 from mbsfmu.studies.running import run_points
 from mbsfmu.studies.study_table import study_table
 from mbsfmu.tables import write_parquet
 from mbsfmu.variables import Causality
-
-if TYPE_CHECKING:
-    import pyarrow
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ def sweep(
     executor: Executor | None = None,
     progress: Callable[[float], None] | None = None,
     **given: Unpack[StudyKeywords],
-) -> pyarrow.Table:
+) -> StudyResult:
     """Run a model at every combination of parameters and settings.
 
     A point that fails is a row that says so. Points that `output`, or the journal of a study that was ended, has
@@ -75,7 +73,7 @@ def sweep(
 
     Returns
     -------
-    pyarrow.Table
+    StudyResult
         One row a point in the order of the values, settings varying fastest; columns know their units.
 
     Raises
@@ -106,7 +104,7 @@ def sweep(
     if journal is not None and output is not None:
         write_parquet(table, output)
         journal.remove()
-    return table
+    return StudyResult(table, {**values, **chosen.lists})
 
 
 def _content(model: CoupledModel, chosen: StudyOptions, parts: Parts) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_studies_tell_final_values_and_errors_of_every_output() -> None:
     settings = {"algorithm": ["jacobi"], "step": [STEP], "formulation": ["double-step", "dca-alm"]}
     given = {"settings": settings, "errors": True, "internal_step": STEP, "backend": "python"}
     table = mbsfmu.sweep(model, {"mech.arm.mass": [5.0]}, executor=InlineExecutor(), **given)
-    for row in table.to_pylist():
+    for row in table.rows:
         assert row["status"] == "ok", row["message"]
         assert row[f"error.{names['mech.arm.angle']}"] > 1e-3
         for system, inertia in SEVERAL.items():

@@ -371,7 +371,7 @@ def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InputError, match="PilotReliefValve is defined in no file"):
         sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01)
     table = sweep(model, {"relief.time_constant": [0.01, 0.02]}, stop=0.01, executor=InlineExecutor())
-    assert table["status"].to_pylist() == ["ok", "ok"]
+    assert table["status"].tolist() == ["ok", "ok"]
 
 
 def test_file_that_uses_its_parts_when_it_is_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,8 +432,8 @@ def test_studies_take_parts_to_other_processes(tmp_path: Path) -> None:
     cracking = [7e6, 9e6]
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         table = sweep(model, {"circuit.relief.cracking_pressure": cracking}, stop=0.1, executor=executor)
-    assert table["status"].to_pylist() == ["ok", "ok"]
-    for value, flow in zip(cracking, table["final.relief.flow"].to_pylist(), strict=True):
+    assert table["status"].tolist() == ["ok", "ok"]
+    for value, flow in zip(cracking, table["final.relief.flow"].tolist(), strict=True):
         simulation = model.simulation(compiled=False)
         simulation.set("relief.cracking_pressure", value)
         assert flow == pytest.approx(simulation.run(0.1)["relief.flow"][-1], rel=1e-9)
@@ -444,6 +444,6 @@ def test_rows_of_another_version_are_not_taken_for_those_of_this_one(tmp_path: P
     for model, _ in versions(tmp_path).values():
         output, vary = tmp_path / "rows.parquet", {"relief.time_constant": [0.01]}
         table = sweep(model, vary, stop=0.1, output=output, force=True, executor=InlineExecutor())
-        flows += table["final.relief.flow"].to_pylist()
+        flows += table["final.relief.flow"].tolist()
         assert flows[-1] == pytest.approx(model.simulation(compiled=False).run(0.1)["relief.flow"][-1], rel=0.2)
     assert abs(flows[1] / flows[0] - 1.0) > 0.01

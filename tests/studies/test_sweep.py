@@ -33,7 +33,9 @@ def pendulum() -> mbsfmu.CoupledModel:
 
 
 def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel) -> None:
-    table = mbsfmu.sweep(pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2)
+    table = mbsfmu.sweep(
+        pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2
+    ).to_arrow()
     rows = table.to_pylist()
     assert [(row["mechanism.link_1.mass"], row["step"]) for row in rows] == [
         (150.0, 2e-3), (150.0, 1e-3), (300.0, 2e-3), (300.0, 1e-3),
@@ -53,7 +55,7 @@ def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel) -> None:
 def test_coupled_rows_are_single_runs(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -> None:
     settings = {"algorithm": ["gauss-seidel", "jacobi-linear"], "step": [2e-3]}
     options = {"settings": settings, "stop": STOP, "errors": True, "internal_step": 1e-3}
-    table = mbsfmu.sweep(four_bar, {"mechanism.boom.mass": MASSES}, executor=InlineExecutor(), **options)
+    table = mbsfmu.sweep(four_bar, {"mechanism.boom.mass": MASSES}, executor=InlineExecutor(), **options).to_arrow()
     package = mbsfmu.export(four_bar, tmp_path, layout="separate", step=1e-3)[-1]
     alone = four_bar.simulation(step=1e-3)
     assert table.num_rows == 4
@@ -83,7 +85,9 @@ def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -
     output = tmp_path / "rows.parquet"
     values = {"boom.mass": [-1.0, 200.0]}
     for settings in ({}, {"algorithm": ["gauss-seidel"]}):
-        table = mbsfmu.sweep(four_bar, values, settings=settings, stop=0.1, output=output, workers=1, force=True)
+        table = mbsfmu.sweep(
+            four_bar, values, settings=settings, stop=0.1, output=output, workers=1, force=True
+        ).to_arrow()
         assert table.column("status").to_pylist() == ["failed", "ok"]
         assert "boom.mass = -1 kg is refused: it must be at least" in table.column("message").to_pylist()[0]
         assert table.column("final.cylinder.length").to_pylist()[0] is None
@@ -93,12 +97,12 @@ def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -
 def test_points_that_are_there_are_not_run_again(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
     output = tmp_path / "rows.parquet"
     options: dict[str, Any] = {"stop": 0.05, "output": output, "executor": InlineExecutor()}
-    first = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 3.0]}, **options).to_pylist()
+    first = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 3.0]}, **options).rows
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
-    more = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, **options).to_pylist()
+    more = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, **options).rows
     assert [row["mechanism.link_1.mass"] for row in more] == [1.0, 2.0, 3.0]
     assert [more[0], more[2]] == first  # with the very times they took
-    again = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, fresh=True, **options).to_pylist()
+    again = mbsfmu.sweep(pendulum, {"link_1.mass": [1.0, 2.0, 3.0]}, fresh=True, **options).rows
     assert again[0]["wall_seconds"] != first[0]["wall_seconds"]
 
 
@@ -121,7 +125,7 @@ def test_rows_of_another_study_are_kept(pendulum: mbsfmu.CoupledModel, tmp_path:
     with pytest.raises(mbsfmu.InputError, match=r"rows\.parquet has [12] points that this study has not.*say --force"):
         mbsfmu.sweep(**call)
     assert output.read_bytes() == before
-    table = mbsfmu.sweep(**call, force=True)
+    table = mbsfmu.sweep(**call, force=True).to_arrow()
     assert pyarrow.parquet.read_table(output).equals(table)
 
 
@@ -135,7 +139,7 @@ def test_what_is_no_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_path: Path)
         with pytest.raises(mbsfmu.InputError, match="has something else than a study, which would be lost"):
             mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **options)
         assert output.read_bytes() == content
-    assert mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **options, force=True).num_rows == 1
+    assert mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, **options, force=True).to_arrow().num_rows == 1
 
 
 def test_a_journal_of_another_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
@@ -191,7 +195,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
     finals = []
     for masses in ([100.0, 400.0], [400.0, 100.0]):
         with ThreadPoolExecutor(1) as executor:
-            table = mbsfmu.sweep(four_bar, {"boom.mass": masses}, stop=STOP, executor=executor)
+            table = mbsfmu.sweep(four_bar, {"boom.mass": masses}, stop=STOP, executor=executor).to_arrow()
         names = [name for name in table.column_names if name.startswith("final.")]
         finals.append({row["mechanism.boom.mass"]: [row[name] for name in names] for row in table.to_pylist()})
     assert finals[0] == finals[1]
@@ -234,7 +238,7 @@ def test_options_are_one_object(pendulum: mbsfmu.CoupledModel) -> None:
     """What is given by name goes before it; rows are those of the same options by name."""
     options = mbsfmu.StudyOptions(settings={"step": [2e-3, 1e-3]}, stop=0.1)
     tables = [
-        mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, executor=InlineExecutor(), **given)
+        mbsfmu.sweep(pendulum, {"link_1.mass": [1.0]}, executor=InlineExecutor(), **given).to_arrow()
         for given in ({"options": options, "stop": 0.05}, {"settings": {"step": [2e-3, 1e-3]}, "stop": 0.05})
     ]
     own = [name for name in tables[0].column_names if not name.endswith("_seconds")]
@@ -252,11 +256,11 @@ def test_points_run_on_a_dask_cluster(four_bar: mbsfmu.CoupledModel) -> None:
     distributed = pytest.importorskip("distributed")
     settings = {"algorithm": ["gauss-seidel"], "step": [2e-3]}
     vary = {"boom.mass": [100.0, 200.0, 300.0]}
-    here = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=InlineExecutor())
+    here = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=InlineExecutor()).to_arrow()
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        there = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=client.get_executor())
+        there = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=client.get_executor()).to_arrow()
     names = [name for name in here.column_names if not name.endswith("_seconds")]
     assert there.select(names).equals(here.select(names))

@@ -1,0 +1,138 @@
+"""What a study gives back: one row a point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.data import html_table
+from mbsfmu.studies.journal import KEY
+from mbsfmu.tables import unit_of
+from mbsfmu.tabular import Columns, Tabular, full_name, optional
+
+if TYPE_CHECKING:
+    import pyarrow
+    import xarray
+
+
+class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
+    """The rows of a study: a column each for parameters, settings, status, and what the runs told.
+
+    A column is found by its full name, or by any trailing part of it that is unique.
+
+    Parameters
+    ----------
+    table
+        One row a point in the order of the values, settings varying fastest; columns know their units.
+    axes
+        Names of the parameters and settings, with their values in order.
+
+    Attributes
+    ----------
+    axes
+        As given.
+    """
+
+    def __init__(self, table: pyarrow.Table, axes: Mapping[str, Sequence[Any]]) -> None:
+        self._table = table
+        self.axes = dict(axes)
+
+    def __repr__(self) -> str:
+        return f"<StudyResult: {self._told()}>"
+
+    def _told(self) -> str:
+        varied = ", ".join(name for name, values in self.axes.items() if len(values) > 1)
+        return f"{self._facts()['model']}, {self._table.num_rows} points over {varied or 'nothing'}"
+
+    def _repr_html_(self) -> str:
+        names = [name for name in self if name in self.axes or name in ("status", "error", "wall_seconds")]
+        names += [name for name in self if name.startswith("final.")]
+        heads = [f"{name} [{self.unit(name)}]" if self.unit(name) != "1" else name for name in names]
+        rows = zip(*(self._table.column(name).to_pylist() for name in names), strict=True)
+        return html_table(heads, rows, f"StudyResult: {self._told()}")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column, shape (number of points,): numbers, not-a-number where there are none, or texts."""
+        return self._arrays[self._full_name(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._table.column_names if name != KEY)
+
+    def __len__(self) -> int:
+        return self._table.num_columns - 1
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The points as plain data, one dictionary each; None where a run told nothing."""
+        return self._table.to_pylist()
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a column; `1` of what has none."""
+        return unit_of(self._table, self._full_name(name))
+
+    def _full_name(self, name: str) -> str:
+        return full_name(name, self._table.column_names, "column")
+
+    @cached_property
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: _array(self._table.column(name)) for name in self._table.column_names}
+
+    def _columns(self) -> Columns:
+        return {name: self._arrays[name] for name in self}
+
+    def _units(self) -> Mapping[str, str]:
+        fields = {name: self._table.schema.field(name) for name in self}
+        return {name: unit_of(self._table, name) for name, field in fields.items() if field.metadata}
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {name.decode(): value.decode() for name, value in (self._table.schema.metadata or {}).items()}
+        return {**facts, "model": json.loads(facts["model"])["name"]}
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the table as it is in the file, with a column `key` that tells the points by their content."""
+        return self._table
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.
+
+        Units are in the attribute `units` of each variable.
+
+        Raises
+        ------
+        InputError
+            When xarray is not installed.
+        """
+        units = self._units()
+        axes = {name: list(values) for name, values in self.axes.items() if len(values) > 1}
+        shape = tuple(map(len, axes.values()))
+
+        def attributes(name: str) -> dict[str, str]:
+            return {"units": units[name]} if name in units else {}
+
+        coordinates: dict[str, Any] = {name: (name, values, attributes(name)) for name, values in axes.items()}
+        coordinates |= {
+            name: ((), values[0], attributes(name)) for name, values in self.axes.items() if name not in axes
+        }
+        variables = {
+            name: (tuple(axes), self._arrays[name].reshape(shape), attributes(name))
+            for name in self
+            if name not in self.axes
+        }
+        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
+
+
+def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+    """Return a column as numbers, whole ones where none is missing, or as the objects in it."""
+    values = column.to_pylist()
+    if all(isinstance(each, (int, float, type(None))) and not isinstance(each, bool) for each in values):
+        whole = all(isinstance(each, int) for each in values)
+        return np.array([np.nan if each is None else each for each in values], dtype=int if whole else float)
+    return np.array(values, dtype=object)

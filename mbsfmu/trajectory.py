@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from mbsfmu.data import html_table
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
+from mbsfmu.patterns import means, nearest
 from mbsfmu.tables import column_values, read_parquet, unit_of, write_parquet
 from mbsfmu.tabular import Tabular, UnknownNameError, full_name, optional
 
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+    from mbsfmu.view.plot import Plot
 
 SUFFIXES = (".csv", ".parquet")
 _TIME = "time"
@@ -158,6 +161,49 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         times = {_TIME: variables.pop(_TIME)}
         return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
 
+    def chosen(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """Return the full names of the signals that patterns such as `cylinder.*` mean, in the order of the patterns.
+
+        A pattern holds for the full name or any trailing part of it, and may mean several; no pattern means all.
+
+        Raises
+        ------
+        UnknownNameError
+            When one means no signal.
+        """
+        found: dict[str, None] = {}
+        for pattern in patterns:
+            names = [name for name in self.names if means(pattern, _endings(name))]
+            if not names:
+                told = nearest(pattern, self.names, _endings)
+                raise UnknownNameError(f"there is no signal '{pattern}' to be drawn; {told}")
+            found |= dict.fromkeys(names)
+        return tuple(found) or self.names
+
+    def plot(self, *patterns: str, title: str = "") -> Plot:
+        """Return a plot of signals over time: zoomed and moved together, with values and units at the pointer.
+
+        A notebook shows it, and `.save("plot.html")` makes a page of it that needs nothing else.
+
+        Parameters
+        ----------
+        patterns
+            Which signals, as `chosen` takes them: `cylinder.*`, `boom.angle`; all by default. Those of one unit are in
+            one panel.
+        title
+            What it is called; what was asked for by default.
+
+        Raises
+        ------
+        UnknownNameError
+            When a pattern means no signal.
+        """
+        from mbsfmu.view.curve import Curve  # noqa: PLC0415 - what draws is loaded where something is drawn
+        from mbsfmu.view.plot import Plot, by_unit  # noqa: PLC0415
+
+        curves = [(Curve.of(name, self.time, self[name]), self.unit(name)) for name in self.chosen(patterns)]
+        return Plot(title or ", ".join(patterns) or self._told(), by_unit(curves))
+
     # -- files ----------------------------------------------------------------------------------------------
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
@@ -269,6 +315,12 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 def _bounded(values: NDArray[np.float64]) -> tuple[float | None, ...]:
     """Return the first, the least, the greatest and the last of some values; None where there are none."""
     return tuple(map(float, (values[0], values.min(), values.max(), values[-1]))) if len(values) else (None,) * 4
+
+
+def _endings(name: str) -> tuple[str, ...]:
+    """Return a name, and what is left of it without its first parts."""
+    parts = name.split(".")
+    return tuple(".".join(parts[begin:]) for begin in range(len(parts)))
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
+from chromium import Chromium
 
 from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.compiling.kept import FOLDER
@@ -24,3 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(OPTIMIZATION, "0")
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Chromium]:
+    """One browser for all tests that look at pages; they are skipped where there is none."""
+    found = Chromium.found()
+    yield found
+    found.close()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 
-from mbsfmu.data import meant
 from mbsfmu.errors import InputError
-
-_WILD = frozenset("*?[")
+from mbsfmu.patterns import means, nearest
 
 
 @dataclass(frozen=True)
@@ -73,31 +70,14 @@ class Shown:
         return tuple(self.qualified.get(name, name) for name in left) if self.outputs else ()
 
     def _means(self, pattern: str, name: str) -> bool:
-        return any(each == pattern or fnmatchcase(each, pattern) for each in self._names(name))
+        return means(pattern, self._names(name))
 
     def _names(self, name: str) -> tuple[str, ...]:
         whole = self.qualified.get(name, name)
         return name, whole, whole.partition(".")[2]
 
     def _nothing(self, pattern: str, known: Iterable[str], others: Mapping[str, str]) -> InputError:
-        """Return the error for a pattern that means nothing; the nearest names are as wild as it is."""
+        """Return the error for a pattern that means nothing."""
         if name := next((name for name in others if self._means(pattern, name)), None):
             return InputError(f"'{pattern}' cannot be an output: {name} is {others[name]}")
-        names = [each for name in known for each in self._names(name)] if _WILD & set(pattern) else known
-        return InputError(f"there is no variable '{pattern}' to be an output; {meant(pattern, _alike(pattern, names))}")
-
-
-def _alike(pattern: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield names as patterns with the same wild parts: of `boom.angle` and `cylindr.*`, `boom.*`; each once."""
-    asked = pattern.split(".")
-    wild = [bool(_WILD & set(part)) for part in asked]
-    if not any(wild):
-        yield from names
-        return
-    told: dict[str, None] = {}
-    for name in names:
-        parts = name.split(".")
-        if len(parts) >= len(asked):
-            beside = parts[-len(asked) :] if wild[0] else parts[: len(asked)]
-            told[".".join(map(lambda one, other, free: one if free else other, asked, beside, wild))] = None
-    yield from (each for each in told if each != pattern)
+        return InputError(f"there is no variable '{pattern}' to be an output; {nearest(pattern, known, self._names)}")

@@ -58,3 +58,18 @@ def environment() -> Environment:
 def filled(template: str, **values: Any) -> Markup:
     """Return a template of this package by its path, filled."""
     return Markup(environment().from_string(text_of(template)).render(**values))
+
+
+def framed(title: str, content: Element, height: int) -> str:
+    """Return markup that shows a whole page inside of another one, such as a notebook's, which it cannot disturb.
+
+    Parameters
+    ----------
+    title, content
+        As for `page`.
+    height
+        Of the frame in pixels; the page in it scrolls.
+    """
+    return Markup(
+        '<iframe title="{}" srcdoc="{}" style="width: 100%; height: {}px; border: 0" loading="lazy"></iframe>'
+    ).format(title, page(title, content), height)

@@ -161,6 +161,8 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         times = {_TIME: variables.pop(_TIME)}
         return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
 
+    # -- plots ----------------------------------------------------------------------------------------------
+
     def chosen(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """Return the full names of the signals that patterns such as `cylinder.*` mean, in the order of the patterns.
 

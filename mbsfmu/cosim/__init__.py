@@ -1,4 +1,4 @@
-"""The co-simulation master: drives any FMI 2.0 co-simulation units through FMPy."""
+"""The co-simulation master: drives any co-simulation units of FMI 2.0 and 3.0 through FMPy."""
 
 from mbsfmu.cosim.graph import Connection, SystemGraph
 from mbsfmu.cosim.master import cosimulate

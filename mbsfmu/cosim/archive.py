@@ -7,9 +7,13 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import fmpy
+from lxml import etree
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import reason, remove_folder
+
+PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
+"""What this platform is called in each version of FMI."""
 
 
 class Archive:
@@ -24,29 +28,33 @@ class Archive:
     ----------
     description
         Its description, as FMPy reads it.
+    interface
+        What it says of co-simulation.
     path, folder
         The file, and what it is unpacked into.
 
     Raises
     ------
     InputError
-        When it is no FMI 2.0 co-simulation FMU that runs on this platform, or is damaged.
+        When it is no FMI 2.0 or 3.0 co-simulation FMU that runs on this platform, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise InputError(f"there is no file {path}")
+        self.path = path
         try:
             self.description = fmpy.read_model_description(str(path), validate=False)
-            platforms = fmpy.supported_platforms(str(path))
+            names = self._entries()
         except Exception as error:  # FMPy raises bare exceptions here
             raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
-        if self.description.fmiVersion != "2.0" or self.description.coSimulation is None:
-            raise InputError(f"{path} is no FMI 2.0 co-simulation FMU (it is FMI {self.description.fmiVersion})")
-        if fmpy.platform not in platforms:
-            raise InputError(f"{path} has no binary for {fmpy.platform}; it has {', '.join(platforms) or 'none'}")
-        self.path = path
-        self._check_entries()
+        version = self.description.fmiVersion
+        if version not in PLATFORMS or self.description.coSimulation is None:
+            raise InputError(f"{path} is no FMI 2.0 or 3.0 co-simulation FMU (it is {self._interface(version)})")
+        self.interface = self.description.coSimulation
+        if version == "3.0":
+            self._read_flags()
+        self._check_entries(names, PLATFORMS[version])
         self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
         try:
             fmpy.extract(str(path), unzipdir=self.folder)
@@ -57,19 +65,43 @@ class Archive:
                 raise InputError(f"{path} cannot be unpacked: {told}") from None
             raise
 
-    def _check_entries(self) -> None:
-        """Check that the library is there under its name, and that nothing would be unpacked outside."""
+    def _interface(self, version: str | None) -> str:
+        """Return what an FMU is for that cannot be run."""
+        kinds = {
+            "co-simulation": self.description.coSimulation,
+            "model exchange": self.description.modelExchange,
+            "scheduled execution": self.description.scheduledExecution,
+        }
+        given = [name for name, interface in kinds.items() if interface is not None]
+        return f"FMI {version} for {' and '.join(given) or 'nothing'}"
+
+    def _entries(self) -> list[PurePosixPath]:
+        """Return what the archive holds."""
         with zipfile.ZipFile(self.path) as archive:
-            names = [PurePosixPath(name) for name in archive.namelist()]
+            return [PurePosixPath(name) for name in archive.namelist()]
+
+    def _read_flags(self) -> None:
+        """Read a flag of FMI 3.0 that FMPy looks for by its name of FMI 2.0."""
+        with zipfile.ZipFile(self.path) as archive:
+            root = etree.fromstring(archive.read("modelDescription.xml"))
+        given = root.xpath("string(CoSimulation/@providesDirectionalDerivatives)")
+        self.interface.providesDirectionalDerivative = given in ("true", "1")
+
+    def _check_entries(self, names: list[PurePosixPath], platform: str) -> None:
+        """Check that there is a library for this platform, and that nothing would be unpacked outside."""
+        binaries = [name for name in names if len(name.parts) == 3 and name.parts[0] == "binaries"]
+        platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
+        if platform not in platforms:
+            found = ", ".join(sorted(platforms)) or "none"
+            raise InputError(f"{self.path} has no binary for {platform}; it has {found}")
         for name in names:
             if ".." in name.parts:
                 raise InputError(f"{self.path} has the entry {name}, which leads out of it")
-        assert self.description.coSimulation is not None
-        library = f"{self.description.coSimulation.modelIdentifier}{fmpy.sharedLibraryExtension}"
-        folder = PurePosixPath("binaries", fmpy.platform)
+        library = f"{self.interface.modelIdentifier}{fmpy.sharedLibraryExtension}"
+        folder = PurePosixPath("binaries", platform)
         if folder / library not in names:
             found = ", ".join(name.name for name in names if name.parent == folder)
-            raise InputError(f"{self.path} has no library {library} for {fmpy.platform}; {folder} has {found}")
+            raise InputError(f"{self.path} has no library {library} for {platform}; {folder} has {found}")
 
     def close(self) -> None:
         """Remove the unpacked files."""

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from mbsfmu.cosim.elements import Element, all_elements, elements_of
 from mbsfmu.cosim.units import UNIT_ATTRIBUTES, Unit
 from mbsfmu.variables import Causality, Variability, Variable
 
+_KINDS = {
+    **dict.fromkeys(("Float32", "Float64"), "Real"),
+    **{f"{sign}Int{bits}": "Integer" for sign in ("", "U") for bits in (8, 16, 32, 64)},
+}
+"""Types of FMI 3.0 that FMI 2.0 and SSP 1.0 have one word for."""
 
-def described_variable(described: Any) -> Variable:
-    """Return a described variable as ours."""
+
+def kind_of(described: Any) -> str:
+    """Return the type of a described variable: Real, Integer, Enumeration, Boolean, String, Binary or Clock."""
+    return str(_KINDS.get(described.type, described.type))
+
+
+def described_variable(element: Element) -> Variable:
+    """Return an element of a described variable as ours."""
+    described = element.described
     causality = described.causality or "local"
     if causality not in list(Causality):
         causality = "local"
     variability = described.variability
     if variability not in list(Variability):
-        variability = "continuous" if described.type == "Real" else "discrete"
+        variability = "continuous" if kind_of(described) == "Real" else "discrete"
     return Variable(
-        described.name,
+        element.name,
         Causality(causality),
         Variability(variability),
         unit_name(described),
@@ -27,27 +41,41 @@ def described_variable(described: Any) -> Variable:
     )
 
 
-def described_dependencies(unknowns: Any) -> dict[str, tuple[str, ...] | None]:
-    """Return what each unknown of a model structure depends on; None where the description does not say."""
-    return {
-        each.variable.name: None if each.dependencies is None else tuple(known.name for known in each.dependencies)
-        for each in unknowns
-    }
+def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:
+    """Return what each unknown of a model structure depends on; None where the description does not say.
+
+    An array is said to depend as a whole on wholes: each of its elements depends on all elements of the others. Names
+    of FMI 3.0 for the same variable depend on what it depends on.
+    """
+    result: dict[str, tuple[str, ...] | None] = {}
+    for each in unknowns:
+        known = each.dependencies
+        needed = None if known is None else tuple(part.name for other in known for part in elements_of(other))
+        result.update((part.name, needed) for part in elements_of(each.variable))
+    for each in variables:
+        if each.alias is not None:
+            for part, original in zip(elements_of(each), elements_of(each.alias), strict=True):
+                if original.name in result:
+                    result[part.name] = result[original.name]
+    return result
 
 
 def described_units(description: Any) -> dict[str, Unit]:
-    """Return the unit of each variable of a description that FMPy read, with its definition where that has one."""
+    """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
+
+    Arrays stand there by their elements.
+    """
     defined = {
         each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
         for each in description.unitDefinitions
         if each.baseUnit is not None
     }
     units = {}
-    for each in description.modelVariables:
-        name = unit_name(each)
+    for element in all_elements(description):
+        name = unit_name(element.described)
         unit = defined.get(name, Unit(name))
         # The offset of a difference of two values falls out of its conversion.
-        units[each.name] = replace(unit, offset=0.0) if _is_difference(each) else unit
+        units[element.name] = replace(unit, offset=0.0) if _is_difference(element.described) else unit
     return units
 
 
@@ -78,7 +106,7 @@ def typed_value(described: Any, value: Any) -> float | int | bool | str:
     ValueError
         When it is none of that type.
     """
-    kind = described.type
+    kind = kind_of(described)
     if kind == "String":
         return str(value)
     if kind == "Real":
@@ -91,6 +119,8 @@ def typed_value(described: Any, value: Any) -> float | int | bool | str:
     for item in items or ():
         if item.name == value:
             return int(item.value)
+    if isinstance(value, int) or str(value).lstrip("+-").isdecimal():
+        return int(value)  # not by a float, which has 53 bits
     if float(value) != int(float(value)):
         raise ValueError(value)
     return int(float(value))

@@ -72,7 +72,7 @@ class DrivenInputs:
         for name, variable in signals:
             if instances[name].variables[variable].causality is not Causality.INPUT:
                 raise InputError(f"{name}.{variable} is no input; a signal cannot drive it")
-            if instances[name].kinds[variable] == "String":
+            if instances[name].kinds[variable] in ("String", "Binary", "Clock"):
                 raise InputError(f"{name}.{variable} is a {instances[name].kinds[variable]}; a signal cannot drive it")
             if (name, variable) in driven:
                 raise InputError(f"{name}.{variable} is driven by a connection and by a signal")

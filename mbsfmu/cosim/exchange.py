@@ -15,6 +15,8 @@ from mbsfmu.cosim.graph import Connection, is_text, value_map
 from mbsfmu.cosim.instance import Floats, Instance, Port, UnitError
 from mbsfmu.variables import Variability
 
+NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
+"""Kinds of variables that have a number."""
 _LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
 
 
@@ -204,7 +206,7 @@ class Exchange:
         for name, instance in instances.items():
             driving = [each.source[1] for each in connections if each.source[0] == name]
             outs = [each.name for each in instance.variables.values() if each.causality == "output"]
-            numeric = [each for each in outs if instance.kinds[each] != "String"]
+            numeric = [each for each in outs if instance.kinds[each] in NUMERIC]
             names[name] = list(dict.fromkeys([*numeric, *driving]))
         self.driven = driven
         self.names = [(name, variable) for name, variables in names.items() for variable in variables]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,35 @@ class SystemGraph:
     outputs: tuple[Exposed, ...] = ()
 
 
+def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
+    """Return a graph whose connections of whole arrays are connections of their elements.
+
+    Raises
+    ------
+    InputError
+        When arrays of different sizes are connected, or an array with a scalar.
+    """
+    connections: list[Connection] = []
+    for connection in graph.connections:
+        sides = [
+            instances[name].arrays.get(variable) if name in instances else None
+            for name, variable in (connection.source, connection.target)
+        ]
+        if sides == [None, None]:
+            connections.append(connection)
+            continue
+        counts = ["one value" if side is None else f"{len(side)} elements" for side in sides]
+        if None in sides or counts[0] != counts[1]:
+            ends = [".".join(each) for each in (connection.source, connection.target)]
+            raise InputError(f"connection {connection}: {ends[0]} has {counts[0]}, but {ends[1]} has {counts[1]}")
+        names = connection.source[0], connection.target[0]
+        connections += [
+            replace(connection, source=(names[0], source), target=(names[1], target))
+            for source, target in zip(*(side for side in sides if side is not None), strict=True)
+        ]
+    return replace(graph, connections=tuple(connections))
+
+
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:
     """Hold the connections against the descriptions of the units.
 
@@ -166,6 +195,8 @@ def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[
 def _check_kinds(connection: Connection, instances: Mapping[str, Instance]) -> None:
     (from_name, output), (to_name, entry) = connection.source, connection.target
     kinds = instances[from_name].kinds[output], instances[to_name].kinds[entry]
+    if not_passed := {"Binary", "Clock"}.intersection(kinds):
+        raise InputError(f"connection {connection} is of type {not_passed.pop()}; such values are not passed on")
     if kinds[0] != kinds[1] and kinds not in _CONVERTED_KINDS:
         raise InputError(f"connection {connection}: {output} is of type {kinds[0]}, but {entry} of type {kinds[1]}")
     if connection.transformation != IDENTITY and kinds != ("Real", "Real"):

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -85,6 +86,11 @@ class Port(ABC):
     def all_real(self) -> bool:
         """Whether all variables are Real."""
 
+    @property
+    def compiles(self) -> bool:
+        """Whether compiled code can read and write it."""
+        return False
+
     @abstractmethod
     def read(self) -> Floats:
         """Read the variables into `values` and return it."""
@@ -102,7 +108,7 @@ class Port(ABC):
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
 
     def table(self, calls: Calls) -> PortTable:
-        """Return the port as compiled code sees it, where the instance has a function for it that makes steps."""
+        """Return the port as compiled code sees it, if that can read and write it."""
         raise NotImplementedError
 
 
@@ -121,8 +127,11 @@ class Instance(ABC):
     ----------
     variables
         Variables by name.
+    arrays
+        Names of the elements of each array, which alone are variables; nothing where there are none.
     kinds
-        Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String.
+        Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String; Binary and Clock, which cannot
+        be connected.
     units
         Their units, with the definitions.
     dependencies
@@ -151,6 +160,7 @@ class Instance(ABC):
     dependencies: Mapping[str, tuple[str, ...] | None]
     initial_dependencies: Mapping[str, tuple[str, ...] | None]
     default_experiment: tuple[float | None, float | None]
+    arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     interpolates: bool
     gives_rates: bool
     gives_directional_derivatives: bool

@@ -8,8 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.ssp import read_ssp
@@ -54,6 +57,11 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     return SystemGraph(units)
 
 
+def make_instance(name: str, archive: Archive) -> Instance:
+    """Return an instance of an unpacked FMU, by the version of FMI that it is of."""
+    return (Fmi3Instance if archive.description.fmiVersion == "3.0" else Fmi2Instance)(name, archive)
+
+
 @contextmanager
 def instantiate(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
     """Give the instances of all units by name; they are freed at the end."""
@@ -64,25 +72,39 @@ def instantiate(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
             if file not in archives:
                 archives[file] = Archive(file)
                 stack.callback(archives[file].close)
-            instances[name] = Fmi2Instance(name, archives[file])
+            instances[name] = make_instance(name, archives[file])
             stack.callback(instances[name].close)
         yield instances
 
 
 def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
-    """Return values by (instance, variable) instead of `instance.variable`.
+    """Return values by (instance, variable) instead of `instance.variable`; arrays become their elements.
 
     Raises
     ------
     InputError
-        When there is no such instance or variable.
+        When there is no such instance or variable, or an array is given another number of values than it has.
     """
-    result = {}
+    result: dict[tuple[str, str], Any] = {}
     for reference, value in values.items():
         name, _, variable = reference.partition(".")
         if name not in instances:
             raise InputError(f"there is no unit '{name}' for '{reference}'; {meant(name, instances)}")
+        elements = instances[name].arrays.get(variable)
+        if elements is not None:
+            given = _values_of(value)
+            if len(given) != len(elements):
+                raise InputError(f"{reference} has {len(elements)} elements, but is given {len(given)} values")
+            result.update(((name, element), each) for element, each in zip(elements, given, strict=True))
+            continue
         if variable not in instances[name].variables:
             raise InputError(f"{name} has no variable '{variable}'; {meant(variable, instances[name].variables)}")
         result[name, variable] = value
     return result
+
+
+def _values_of(value: Any) -> list[Any]:
+    """Return the values that an array is given, row by row: an array, or numbers with blanks or commas between."""
+    if isinstance(value, str):
+        return value.replace(",", " ").split()
+    return np.asarray(value, dtype=object).ravel().tolist()

@@ -17,7 +17,7 @@ from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.exposed import add_outputs, behind_connectors
-from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, undriven_inputs
+from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, connect_elements, undriven_inputs
 from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
@@ -52,7 +52,7 @@ def cosimulate(
     progress: Callable[[float], None] | None = None,
     **given: Unpack[CouplingKeywords],
 ) -> CosimulationResult:
-    """Run coupled FMI 2.0 co-simulation units.
+    """Run coupled co-simulation units of FMI 2.0 and 3.0.
 
     Parameters
     ----------
@@ -89,6 +89,7 @@ def cosimulate(
         parsed = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         graph = replace(graph, connections=(*graph.connections, *parsed))
         instances = stack.enter_context(instantiate(graph))
+        graph = connect_elements(graph, instances)
         check_connections(graph, instances)
         settings = chosen.settings(instances)
         _check_rates(rates, instances)

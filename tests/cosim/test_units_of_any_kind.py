@@ -115,7 +115,7 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(loading, "Archive", Nowhere)
-    monkeypatch.setattr(loading, "Fmi2Instance", kept)
+    monkeypatch.setattr(loading, "make_instance", kept)
     result = cosimulate(
         ["integrator.any", "turned.any"],
         connections=("integrator.y=turned.u", "turned.y=integrator.u"),

@@ -1,4 +1,4 @@
-"""FMI 2.0 co-simulation units that are not ours: small ones in C and for pythonfmu, built from source by the tests."""
+"""Co-simulation units of FMI 2.0 and 3.0 that are not ours, built from source: small ones in C and for pythonfmu."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-import fmpy
+from lxml import etree
 from pythonfmu import FmuBuilder
 
 import mbsfmu
+from mbsfmu.cosim.archive import PLATFORMS
 
 SOURCES = Path(__file__).parent
 C_UNITS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
@@ -41,9 +42,10 @@ def build_c_unit(name: str, folder: Path) -> Path:
     command += ["-fvisibility=hidden", f"-I{_RUNTIME}", str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
     path = folder / f"{name}.fmu"
+    version = str(etree.parse(SOURCES / f"{name}.xml").getroot().get("fmiVersion"))
     with zipfile.ZipFile(path, "w") as archive:
         archive.write(SOURCES / f"{name}.xml", "modelDescription.xml")
-        archive.write(library, f"binaries/{fmpy.platform}/{library.name}")
+        archive.write(library, f"binaries/{PLATFORMS[version]}/{library.name}")
     return path
 
 

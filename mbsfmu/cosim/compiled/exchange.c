@@ -175,6 +175,25 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
     return outcome == MADE ? write_slopes(exchange, inputs) : outcome;
 }
 
+/* Make a step of a unit; one that reports is not asked to go beyond its next event. */
+static int make_unit_step(const struct Member *member, double time, double step)
+{
+    const struct MakeStep *make = &member->make_step;
+    struct Report *report = make->report;
+    void *component = member->inputs.component;
+    if (!report)
+        return make->function(component, time, step, 1);
+    report->asked = !(report->next_event <= time + step);
+    if (!report->asked)
+        return 0;
+    return make->reporting(component, time, step, true, &report->event, &report->ends, &report->early, &report->reached);
+}
+
+static bool needs_a_look(const struct Report *report)
+{
+    return report && (!report->asked || report->event || report->ends || report->early);
+}
+
 /* Let a unit go over the step; one that was left inside it goes on from there. */
 static enum outcome advance(struct Exchange *exchange, const struct Member *member)
 {
@@ -188,8 +207,8 @@ static enum outcome advance(struct Exchange *exchange, const struct Member *memb
         member->clock->time = time + (double)exchange->part * exchange->step / (double)member->rate;
         member->clock->steps++;
         exchange->part++;
-        int status = member->make_step.function(member->inputs.component, member->clock->time, step, 1);
-        if (status > WARNING) {
+        int status = make_unit_step(member, member->clock->time, step);
+        if (status > WARNING || needs_a_look(member->make_step.report)) {
             exchange->unit_step = step;
             refused(exchange, member->make_step.number, status);
             return UNFINISHED;
@@ -257,7 +276,7 @@ static enum outcome go_on(struct Exchange *exchange)
         if (outcome != MADE)
             return outcome;
         for (size_t j = 0; j < source->port.count; j++)
-            rates[source->columns[j]] = source->port.rates[j];
+            rates[source->columns[j]] = source->port.rates[source->port.rate_places[j]];
     }
     for (size_t j = 0; exchange->takes_rates && j < n; j++)
         if (exchange->unknown[j])

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import POINTER, Structure, c_double, c_int, c_size_t, c_ssize_t, c_ubyte, c_uint32, c_void_p
+from ctypes import POINTER, Structure, c_bool, c_double, c_int, c_size_t, c_ssize_t, c_ubyte, c_uint32, c_void_p
 from typing import Any, ClassVar
 
 _Doubles = POINTER(c_double)
 _Places = POINTER(c_ssize_t)
 _Flags = POINTER(c_ubyte)
 
+_ACCESS = "void *component, const uint32_t *references, size_t count, void *values"
+_RATES = "void *component, const uint32_t *references, size_t count, const int *orders, void *values"
 _SIGNATURES = {
-    "Access": "void *component, const uint32_t *references, size_t count, void *values",
-    "Rates": "void *component, const uint32_t *references, size_t count, const int *orders, void *values",
+    "Access": _ACCESS,
+    "CountingAccess": f"{_ACCESS}, size_t value_count",
+    "Rates": _RATES,
+    "CountingRates": f"{_RATES}, size_t value_count",
     "MakeStep": "void *component, double time, double step, int keeps_no_state",
+    "ReportingMakeStep": "void *component, double time, double step, bool keeps_no_state, bool *event, bool *ends, "
+    "bool *early, double *reached",
 }
-"""Functions of units, as FMI 2.0 has them."""
+"""Functions of units: the plain ones as FMI 2.0 has them, those that count values and report on steps as FMI 3.0."""
+_FUNCTIONS = {"function": "", "counting": "Counting", "reporting": "Reporting"}
+"""Fields that are functions of units, and how their kind begins; one of two is there, the other is NULL."""
 
 
 class Clock(Structure):
@@ -31,28 +39,55 @@ class Clock(Structure):
 class Access(Structure):
     """A function that gets or sets values."""
 
-    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+    _fields_: ClassVar = [("function", c_void_p), ("counting", c_void_p), ("number", c_int)]
 
 
 class Rates(Structure):
     """A function that gets or sets first derivatives by time."""
 
-    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+    _fields_: ClassVar = [("function", c_void_p), ("counting", c_void_p), ("number", c_int)]
+
+
+class Report(Structure):
+    """What a unit says of a step.
+
+    Whether it was asked for one at all, an event has to be handled, it ends the run, it came back before the end; the
+    time in s that it reached; and the time of its next event, which it must not be asked to go beyond.
+    """
+
+    _fields_: ClassVar = [
+        ("asked", c_bool),
+        ("event", c_bool),
+        ("ends", c_bool),
+        ("early", c_bool),
+        ("reached", c_double),
+        ("next_event", c_double),
+    ]
 
 
 class MakeStep(Structure):
-    """A function that makes a step."""
+    """A function that makes a step; the report is there if it reports."""
 
-    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+    _fields_: ClassVar = [
+        ("function", c_void_p),
+        ("reporting", c_void_p),
+        ("number", c_int),
+        ("report", POINTER(Report)),
+    ]
 
 
 class Group(Structure):
-    """Variables of one type of a port: the buffer has 32-bit numbers if `whole`, and is the port's if it `shares`."""
+    """Variables of one type of a port: the buffer has 32-bit numbers if `whole`, and is the port's if it `shares`.
+
+    The place of each number of the buffer among the values of the port is negative for elements of arrays that it does
+    not have.
+    """
 
     _fields_: ClassVar = [
         ("get", Access),
         ("set", Access),
         ("references", POINTER(c_uint32)),
+        ("reference_count", c_size_t),
         ("count", c_size_t),
         ("places", _Places),
         ("buffer", c_void_p),
@@ -62,7 +97,7 @@ class Group(Structure):
 
 
 class PortTable(Structure):
-    """A port; derivatives by time are for those of Real variables alone."""
+    """A port; derivatives by time are for those of Real variables alone, with the place of each value among them."""
 
     _fields_: ClassVar = [
         ("component", c_void_p),
@@ -72,7 +107,10 @@ class PortTable(Structure):
         ("values", _Doubles),
         ("slopes", _Doubles),
         ("rates", _Doubles),
+        ("rate_count", c_size_t),
+        ("rate_places", _Places),
         ("references", POINTER(c_uint32)),
+        ("reference_count", c_size_t),
         ("orders", POINTER(c_int)),
         ("set_rates", Rates),
         ("get_rates", Rates),
@@ -176,15 +214,15 @@ class ExchangeTable(Structure):
     ]
 
 
-MADE, REFUSED, UNFINISHED, NOT_FINITE = range(4)
-"""What compiled code comes back with: steps were made; a call of a unit went wrong; a step of a unit did, which may
-go on; an output is not finite."""
+MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
+"""What compiled code comes back with: steps were made; a call of a unit went wrong; a step of a unit did, or was not
+asked for, and may go on; an output is not finite; a whole number of a unit is set beyond those that it may take."""
 
 _STRUCTURES = (
-    Clock, Access, Rates, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
+    Clock, Access, Rates, Report, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
-    c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",
+    c_bool: "bool", c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",
     c_ubyte: "unsigned char", c_uint32: "uint32_t", c_void_p: "void *",
 }  # fmt: skip
 
@@ -201,6 +239,7 @@ def total_size() -> int:
 
 def _lines() -> Iterator[str]:
     yield "/* Written by mbsfmu/cosim/compiled/layout.py. */"
+    yield "#include <stdbool.h>"
     yield "#include <stddef.h>"
     yield "#include <stdint.h>"
     for name, signature in _SIGNATURES.items():
@@ -208,7 +247,8 @@ def _lines() -> Iterator[str]:
     for each in _STRUCTURES:
         yield f"struct {_c_name(each)} {{"
         for name, kind, *_ in each._fields_:
-            declared = f"{each.__name__}Function *" if name == "function" else _declared(kind)
+            begin = _FUNCTIONS.get(name)
+            declared = _declared(kind) if begin is None else f"{begin}{each.__name__}Function *"
             yield f"    {declared}{name};"
         yield "};"
     yield f"#define STRUCTURE_SIZES ({' + '.join(f'sizeof(struct {_c_name(each)})' for each in _STRUCTURES)})"

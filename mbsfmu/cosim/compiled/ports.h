@@ -9,7 +9,7 @@
 #include "layout.h"
 
 enum { WARNING = 1 };
-enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE };
+enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT };
 
 /* Note a call that went wrong. */
 static enum outcome refused(struct Exchange *exchange, int number, int status)
@@ -19,18 +19,26 @@ static enum outcome refused(struct Exchange *exchange, int number, int status)
     return REFUSED;
 }
 
+static int access(const struct Port *port, const struct Group *group, const struct Access *access)
+{
+    if (access->counting)
+        return access->counting(port->component, group->references, group->reference_count, group->buffer, group->count);
+    return access->function(port->component, group->references, group->reference_count, group->buffer);
+}
+
 static enum outcome read_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
         const struct Group *group = &port->groups[g];
-        int status = group->get.function(port->component, group->references, group->count, group->buffer);
+        int status = access(port, group, &group->get);
         if (status > WARNING)
             return refused(exchange, group->get.number, status);
         if (group->shares)
             continue;
         for (size_t k = 0; k < group->count; k++)
-            port->values[group->places[k]] =
-                group->whole ? (double)((int32_t *)group->buffer)[k] : ((double *)group->buffer)[k];
+            if (group->places[k] >= 0)
+                port->values[group->places[k]] =
+                    group->whole ? (double)((int32_t *)group->buffer)[k] : ((double *)group->buffer)[k];
     }
     return MADE;
 }
@@ -40,13 +48,19 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
     for (size_t g = 0; g < port->group_count; g++) {
         const struct Group *group = &port->groups[g];
         for (size_t k = 0; !group->shares && k < group->count; k++) {
+            if (group->places[k] < 0)
+                continue;
             double value = port->values[group->places[k]];
+            if (group->whole && !(rint(value) >= INT32_MIN && rint(value) <= INT32_MAX)) {
+                refused(exchange, group->set.number, 0);
+                return UNFIT;
+            }
             if (group->whole)
                 ((int32_t *)group->buffer)[k] = (int32_t)rint(value);
             else
                 ((double *)group->buffer)[k] = value;
         }
-        int status = group->set.function(port->component, group->references, group->count, group->buffer);
+        int status = access(port, group, &group->set);
         if (status > WARNING)
             return refused(exchange, group->set.number, status);
     }
@@ -55,13 +69,18 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
 
 static enum outcome write_slopes(struct Exchange *exchange, const struct Port *port)
 {
-    int status = port->set_rates.function(port->component, port->references, port->count, port->orders, port->slopes);
+    int status = port->set_rates.function(port->component, port->references, port->reference_count, port->orders,
+                                          port->slopes);
     return status > WARNING ? refused(exchange, port->set_rates.number, status) : MADE;
 }
 
 static enum outcome read_rates(struct Exchange *exchange, const struct Port *port)
 {
-    int status = port->get_rates.function(port->component, port->references, port->count, port->orders, port->rates);
+    const struct Rates *get = &port->get_rates;
+    int status = get->counting ? get->counting(port->component, port->references, port->reference_count, port->orders,
+                                               port->rates, port->rate_count)
+                               : get->function(port->component, port->references, port->reference_count, port->orders,
+                                               port->rates);
     return status > WARNING ? refused(exchange, port->get_rates.number, status) : MADE;
 }
 

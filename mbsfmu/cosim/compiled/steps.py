@@ -8,7 +8,7 @@ from ctypes import byref
 
 import numpy as np
 
-from mbsfmu.cosim.compiled.layout import MADE, NOT_FINITE, REFUSED, UNFINISHED
+from mbsfmu.cosim.compiled.layout import MADE, NOT_FINITE, REFUSED, UNFINISHED, UNFIT
 from mbsfmu.cosim.compiled.library import exchange_function
 from mbsfmu.cosim.compiled.tables import Tables
 from mbsfmu.cosim.explicit import Explicit
@@ -144,6 +144,9 @@ class CompiledSteps:
         if outcome == REFUSED:
             instance, function = self._calls[exchange.refused]
             instance.fail(function, exchange.status)
+        if outcome == UNFIT:
+            instance, _ = self._calls[exchange.refused]
+            self._stepping.exchange.member(instance.name).entries.write()
         if outcome == NOT_FINITE:
             self._stepping.check(self._stepping.exchange.outputs, self._times[index + exchange.made] + step)
         assert outcome == MADE
@@ -170,6 +173,8 @@ def compile_steps(
     """
     algorithm, exchange, calls = stepping.algorithm, stepping.exchange, Calls()
     if not isinstance(algorithm, Explicit) or algorithm.settings.threads > 1:
+        return None
+    if not all(port.compiles for member in exchange.members for port in (member.entries, member.outputs)):
         return None
     functions = [member.instance.step_function(calls) for member in exchange.members]
     known = [function for function in functions if function is not None]

@@ -1,0 +1,297 @@
+"""Units of FMI 3.0 in the master: arrays, all types, events; alone and beside units of FMI 2.0."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cosim.linear_units import change_description
+from foreign_units import compiler
+
+from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
+from mbsfmu.compiling.compiler import SWITCH
+from mbsfmu.cosim import CosimulationResult
+from mbsfmu.cosim.compiled.steps import CompiledSteps
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
+
+Unit = Callable[[str], Path]
+
+
+@pytest.fixture
+def two(foreign: Unit, tmp_path: Path) -> list[Path]:
+    """Two units with vectors, `a` and `b`."""
+    paths = [tmp_path / f"{name}.fmu" for name in "ab"]
+    for path in paths:
+        path.write_bytes(foreign("vectors").read_bytes())
+    return paths
+
+
+# -- arrays -------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_are_connected_by_elements(two: list[Path]) -> None:
+    """ẋ = u of b takes an element of a's M u + c in kN for one of its own in N; others keep their start values."""
+    result = cosimulate(
+        two,
+        connections=["a.product[2]=b.force[1]"],
+        parameters={"a.matrix": [[1.0, 2.0], [3.0, 4.0]], "a.constant[2]": 0.5, "b.force": [7.0, 8.0, 9.0]},
+        inputs={"a.force[1]": lambda _: 0.25},
+        step=0.1, stop=1.0, algorithm="jacobi",
+    )  # fmt: skip
+    np.testing.assert_allclose(result["a.product[2]"], 3.0 * 0.25 + 0.5)
+    np.testing.assert_allclose(result["a.product[1]"], 0.25)
+    for index, rate in enumerate((1000.0 * 1.25, 8.0, 9.0), 1):
+        np.testing.assert_allclose(result[f"b.point[{index}]"], rate * result.time, atol=1e-12)
+    assert result.unit("a.product[1]") == "kN"
+
+
+def test_arrays_are_connected_whole(two: list[Path]) -> None:
+    """Two integrators in series: t, then t²/2, by the trapezoidal rule of straight inputs' means."""
+    result = cosimulate(
+        two, connections=["a.point=b.force"], parameters={"a.force": "1, 2 -3"}, step=0.1, stop=1.0,
+        algorithm="newton", extrapolation="linear",
+    )  # fmt: skip
+    for index, rate in enumerate((1.0, 2.0, -3.0), 1):
+        np.testing.assert_allclose(result[f"b.point[{index}]"], rate * result.time**2 / 2.0, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("connection", "sentence"),
+    [
+        ("a.point=b.matrix", "a.point has 3 elements, but b.matrix has 4 elements"),
+        ("a.point=b.float32_in", "a.point has 3 elements, but b.float32_in has one value"),
+        ("a.point[4]=b.force[1]", r"a has no variable 'point\[4\]'"),
+        ("a.lamps[1]=b.force[1]", None),
+        ("a.echoes=b.words", None),
+    ],
+)
+def test_what_may_be_connected(two: list[Path], connection: str, sentence: str | None) -> None:
+    if sentence is None:
+        cosimulate(two, connections=[connection], step=0.5, stop=1.0)
+        return
+    with pytest.raises(InputError, match=sentence):
+        cosimulate(two, connections=[connection], step=0.5, stop=1.0)
+
+
+def test_arrays_take_as_many_values_as_they_have(two: list[Path]) -> None:
+    with pytest.raises(InputError, match=r"a\.force has 3 elements, but is given 2 values"):
+        cosimulate(two, parameters={"a.force": [1.0, 2.0]}, step=0.5, stop=1.0)
+
+
+def test_elements_that_are_set_one_by_one_keep_the_others(two: list[Path]) -> None:
+    """An array is set as a whole: what a signal drives must not undo what a text or a value has set."""
+    result = cosimulate(
+        two, connections=["a.echoes[1]=b.words[2]"], parameters={"a.words[1]": "handed on", "b.force[3]": 2.0},
+        inputs={"b.force[1]": lambda _: 1.0, "b.switches[2]": lambda _: 1.0}, step=0.5, stop=1.0,
+    )  # fmt: skip
+    assert result.texts["b.echoes[1]"] == [(0.0, "first")]
+    assert result.texts["b.echoes[2]"] == [(0.0, "handed on")]
+    assert (result["b.lamps[1]"][-1], result["b.lamps[2]"][-1]) == (0.0, 1.0)
+    assert (result["b.point[1]"][-1], result["b.point[2]"][-1], result["b.point[3]"][-1]) == (1.0, 0.0, 2.0)
+
+
+# -- types --------------------------------------------------------------------------------------------------------
+
+BITS = (8, 16, 32)
+LARGEST = {f"int{bits}": 2 ** (bits - 1) - 1 for bits in BITS} | {f"uint{bits}": 2**bits - 1 for bits in BITS}
+
+
+@pytest.mark.parametrize("kind", [*LARGEST, "int64", "uint64"])
+def test_whole_numbers(two: list[Path], kind: str) -> None:
+    """Rounded where they are set; refused beyond their type and beyond what a floating-point number tells apart."""
+    largest = LARGEST.get(kind, 2**53)
+    values = StepSignal(times=(0.0, 0.5), values=(2.6, float(largest)))
+    result = cosimulate(
+        two, connections=[f"a.{kind}_out=b.{kind}_in"], inputs={f"a.{kind}_in": values}, step=0.5, stop=1.5
+    )
+    np.testing.assert_array_equal(result[f"b.{kind}_out"], [3.0, 3.0, largest, largest])
+    with pytest.raises(SimulationError, match=rf"a\.{kind}_in is set to {re.escape(f'{1.01 * largest:.9g}')}"):
+        cosimulate(
+            two, inputs={f"a.{kind}_in": StepSignal(times=(0.0, 0.5), values=(2.6, 1.01 * largest))}, step=0.5, stop=1.5
+        )
+
+
+def test_whole_numbers_that_would_be_rounded(two: list[Path]) -> None:
+    with pytest.raises(SimulationError, match="gives the whole number 9007199254740995; beyond 2"):
+        cosimulate(two, parameters={"a.int64_in": 2**53 + 3}, step=0.5, stop=1.0)
+
+
+def test_other_types(two: list[Path]) -> None:
+    inputs = {
+        "a.float32_in": lambda _: 0.1, "a.switches[2]": StepSignal(times=(0.0, 0.5), values=(0.0, 1.0)),
+        "a.mode_in": StepSignal(times=(0.0, 0.5), values=(1.0, 2.0)),
+    }  # fmt: skip
+    result = cosimulate(
+        two, connections=["a.float32_out=b.force[1]", "a.lamps=b.switches", "a.mode_out=b.mode_in"], inputs=inputs,
+        parameters={"b.words": ["one", "two"]}, step=0.5, stop=1.5,
+    )  # fmt: skip
+    np.testing.assert_array_equal(result["a.float32_out"], float(np.float32(0.1)))
+    np.testing.assert_array_equal(result["b.lamps[2]"], [0.0, 0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(result["b.mode_out"], [1.0, 1.0, 2.0, 2.0])
+    assert [result.texts[f"b.echoes[{index}]"] for index in (1, 2)] == [[(0.0, "one")], [(0.0, "two")]]
+
+
+def test_values_by_the_name_of_an_item(two: list[Path]) -> None:
+    assert cosimulate(two, parameters={"a.mode_in": "on"}, step=0.5, stop=1.0)["a.mode_out"][0] == 2.0
+    with pytest.raises(InputError, match="must be an item of the enumeration or its integer"):
+        cosimulate(two, parameters={"a.mode_in": "half"}, step=0.5, stop=1.0)
+
+
+# -- derivatives --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gives", [True, False])
+def test_loops_of_elements(two: list[Path], gives: bool) -> None:
+    """y = 2 u + 1 and y = u/8 + 2 in a ring, kN to N in between switched off: y = 2 (y/8 + 2) + 1 gives 20/3."""
+    if not gives:
+        for path in two:
+            change_description(path, 'providesDirectionalDerivatives="true"', "")
+    connections = [f"{one}.product[{place}]={other}.force[{place}]" for one, other in ("ab", "ba") for place in (1, 2)]
+    scales = {"a.matrix": np.diag([2e-3, 0.0]), "b.matrix": np.diag([0.125e-3, 0.0])}
+    result = cosimulate(
+        two, connections=connections, parameters={**scales, "a.constant": [1.0, 0.0], "b.constant": [2.0, 0.0]},
+        step=0.1, stop=0.2, algorithm="newton", jacobian="directional" if gives else "differences",
+    )  # fmt: skip
+    np.testing.assert_allclose(result["a.product[1]"], 20.0 / 3.0, rtol=1e-9)
+    np.testing.assert_allclose(result["b.product[1]"], (20.0 / 3.0 - 1.0) / 2.0, rtol=1e-9)
+
+
+# -- events -------------------------------------------------------------------------------------------------------
+
+
+def triangle(time: np.ndarray) -> np.ndarray:
+    """Return the triangle wave that begins at zero with the slope 1 and turns at ±1."""
+    return 1.0 - np.abs((time + 1.0) % 4.0 - 2.0)
+
+
+@pytest.fixture(params=["0", "1"], ids=["python", "compiled"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Make steps in Python or in compiled code, and count those of compiled code."""
+    monkeypatch.setenv(SWITCH, request.param)
+    numbers: list[int] = [int(request.param)]
+    advance = CompiledSteps.advance
+
+    def noting(self: CompiledSteps, index: int, end: int) -> int:
+        numbers.append(advance(self, index, end))
+        return numbers[-1]
+
+    monkeypatch.setattr(CompiledSteps, "advance", noting)
+    return numbers
+
+
+@pytest.mark.parametrize("step", [0.25, 0.17, 2.5])
+def test_events_within_steps(foreign: Unit, ways: list[int], step: float) -> None:
+    """A unit that refuses steps beyond its next event, and comes back where it turns, is right at all points."""
+    result = cosimulate(foreign("ticking"), step=step, stop=5.0)
+    np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
+    counted = np.array([sum(0.31 * number <= time + 1e-9 for number in range(1, 20)) for time in result.time])
+    np.testing.assert_array_equal(result["ticking.count"], counted)
+    turns = np.floor((result.time + 1.0) / 2.0)
+    np.testing.assert_array_equal(result["ticking.events"], 1 + counted + turns)
+    assert sum(ways[1:]) == ways[0] * result.steps
+
+
+def test_steps_of_equal_length_are_not_cut(foreign: Unit, tmp_path: Path) -> None:
+    """A unit that takes steps of one length alone is not asked for others."""
+    path = tmp_path / "ticking.fmu"
+    path.write_bytes(foreign("ticking").read_bytes())
+    change_description(path, 'canHandleVariableCommunicationStepSize="true" ', "")
+    with pytest.raises(SimulationError, match="the step goes beyond the next event"):
+        cosimulate(path, step=0.25, stop=5.0)
+
+
+def test_discrete_inputs_are_set_in_event_mode(foreign: Unit) -> None:
+    """And only where they change: each change is one event more."""
+    factor = StepSignal(times=(0.0, 0.5, 1.0), values=(1.0, 3.0, -1.0))
+    result = cosimulate(foreign("ticking"), inputs={"ticking.factor": factor}, step=0.25, stop=2.0)
+    factors = np.where(result.time <= 0.5, 1.0, np.where(result.time <= 1.0, 3.0, -1.0))
+    np.testing.assert_allclose(result["ticking.scaled"], factors * triangle(result.time), atol=1e-12)
+    assert result["ticking.events"][-1] == 1 + 6 + 1 + 2
+
+
+def test_controlled_steps_end_at_events_that_are_announced(foreign: Unit) -> None:
+    result = cosimulate(foreign("ticking"), control="error", step=0.25, stop=2.0)
+    for number in range(1, 7):
+        assert np.min(np.abs(result.time - 0.31 * number)) < 1e-12
+    np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
+
+
+def test_steps_that_are_made_again(foreign: Unit) -> None:
+    """What was announced before counts again after a return, and a discrete input is set again."""
+    result = cosimulate(
+        [foreign("ticking"), foreign("vectors")],
+        connections=["ticking.scaled=vectors.force[1]", "vectors.product[1]=ticking.factor"],
+        parameters={"vectors.constant[1]": 2.0, "vectors.matrix": np.zeros((2, 2))},
+        algorithm="newton", extrapolation="linear", step=0.25, stop=2.0,
+    )  # fmt: skip
+    np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
+    np.testing.assert_allclose(result["ticking.scaled"], 2.0 * triangle(result.time), atol=1e-12)
+    np.testing.assert_array_equal(
+        result["ticking.count"], [sum(0.31 * k <= time + 1e-9 for k in range(1, 9)) for time in result.time]
+    )
+
+
+def test_a_unit_that_ends_the_run(foreign: Unit, ways: list[int]) -> None:
+    result = cosimulate(foreign("ticking"), parameters={"ticking.last": 1.1}, step=0.25, stop=5.0)
+    assert result.time[-1] == pytest.approx(1.1)
+    assert result["ticking.height"][-1] == pytest.approx(0.9)
+    assert any("ticking ended the run at t = 1.1 s" in note for note in result.notes)
+    assert sum(ways[1:]) <= 4
+
+
+def test_a_unit_that_says_more_than_it_can(foreign: Unit, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One that declares event mode and gives no instance with it runs without."""
+    path = tmp_path / "vectors.fmu"
+    path.write_bytes(foreign("vectors").read_bytes())
+    change_description(path, "canHandleVariable", 'hasEventMode="true" canHandleVariable')
+    result = cosimulate(path, parameters={"vectors.force": [1.0, 0.0, 0.0]}, step=0.5, stop=1.0)
+    assert result["vectors.point[1]"][-1] == 1.0
+    assert "gives no instance with it" in caplog.text
+
+
+# -- both versions ------------------------------------------------------------------------------------------------
+
+
+def results_in_both_ways(monkeypatch: pytest.MonkeyPatch, *arguments: Any, **options: Any) -> list[CosimulationResult]:
+    results = []
+    for way in ("0", "1"):
+        monkeypatch.setenv(SWITCH, way)
+        results.append(cosimulate(*arguments, **options))
+    return results
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_versions_mix(foreign: Unit, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
+    """ẋ = −x + u of FMI 2.0 takes the wave of FMI 3.0; compiled steps are those of Python to the last bit."""
+    one, other = results_in_both_ways(
+        monkeypatch, [foreign("dahlquist"), foreign("ticking")], connections=["ticking.height=dahlquist.u"],
+        algorithm=algorithm, extrapolation="linear", step=1e-3, stop=1.5,
+    )  # fmt: skip
+    for name in one.names:
+        assert one[name].tobytes() == other[name].tobytes()
+    exact = math.exp(-1.0) * 2.0  # x = 2 e^−t + t − 1 until the wave turns
+    assert one["dahlquist.x"][1000] == pytest.approx(exact, abs=1e-5)
+
+
+def test_ramps_through_units_of_both_versions(foreign: Unit, two: list[Path]) -> None:
+    result = cosimulate(
+        [foreign("dahlquist"), two[0]], connections=["dahlquist.x=a.force[2]"],
+        inputs={"dahlquist.u": LinearSignal(times=(0.0, 1.0), values=(1.0, 1.0))}, step=0.01, stop=1.0,
+        algorithm="gauss-seidel", extrapolation="linear",
+    )  # fmt: skip
+    np.testing.assert_allclose(result["a.point[2]"], result.time, rtol=1e-9, atol=1e-12)
+
+
+def test_input_clocks_are_refused(foreign: Unit, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.fmu"
+    path.write_bytes(foreign("vectors").read_bytes())
+    clock = '<Clock name="tick" valueReference="99" causality="input" intervalVariability="triggered"/>'
+    change_description(path, "</ModelVariables>", f"{clock}</ModelVariables>")
+    with pytest.raises(InputError, match=r"vectors\.fmu has the input clock tick; units with such are not supported"):
+        cosimulate(path, step=0.5, stop=1.0)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
     from mbsfmu.model.sensor import Sensor
+    from mbsfmu.motion import Animation, animate
     from mbsfmu.part_files import Parts, load_parts
     from mbsfmu.parts import (
         Actuator,
@@ -122,6 +123,7 @@ _HOMES = {
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
     "model.sensor": "Sensor",
+    "motion": "animate Animation",
     "part_files": "load_parts Parts",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
@@ -164,6 +166,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Actuator",
     "Angle",
+    "Animation",
     "AppliedForce",
     "AppliedMoment",
     "Array",
@@ -280,6 +283,7 @@ __all__ = [
     "Variable",
     "Vector",
     "along",
+    "animate",
     "compare",
     "cosimulate",
     "export",

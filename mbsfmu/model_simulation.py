@@ -15,6 +15,7 @@ from mbsfmu.formulations.model_systems import coupled_system, system_of
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin
 from mbsfmu.model.coupled import ModelData
+from mbsfmu.model.machine import Machine
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, read_part_file
 from mbsfmu.registry import is_built_in
@@ -45,7 +46,7 @@ def simulation_of_whole(
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     shown = Shown(model.outputs, local_variables=local_variables)
-    described = {**_described(model, model.name), "shown": shown}
+    described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model)}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
         # The step is given to compiled code: it does not enter it.
@@ -96,7 +97,7 @@ def simulation_of_system(
     sources = [source.partition(".") for source, _ in model.connections]
     needed = tuple(variable for system, _, variable in sources if system == name)
     shown = Shown(model.outputs, needed, whole=False, local_variables=local_variables)
-    described = {**_described(model, f"{model.name}.{name}"), "shown": shown}
+    described = {**_described(model, f"{model.name}.{name}"), "shown": shown, "machine": Machine.of(model, name)}
     return make_simulation(system, **described, signals=signals, options=options)
 
 

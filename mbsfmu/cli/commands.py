@@ -22,7 +22,7 @@ COMMANDS = {
     "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.",
     "export": "Export MODEL as FMI 2.0 co-simulation FMUs.",
     "models": "List the built-in models.",
-    "show": "Show what MODEL is made of, and its variables with their units.",
+    "show": "Show what MODEL is made of, its variables with their units, and how it moves.",
     "simulate": "Simulate MODEL monolithically, in process.",
     "sweep": "Run MODEL at every combination of parameters and settings.",
     "validate": "Check FMU files, ours or not.",

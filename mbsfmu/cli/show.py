@@ -9,12 +9,14 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import output_file, refuse_same_files
+from mbsfmu.cli.options import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import print_table, shown
+from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import Data
+from mbsfmu.errors import InputError
+from mbsfmu.simulation.options import RunOptions
 from mbsfmu.variables import Causality, Variable
 
 _COLUMNS = {
@@ -29,23 +31,33 @@ _MOST_TIMES = 20
 @click.command("show")
 @model_argument
 @click.option("--variables", is_flag=True, help="List inputs, outputs, parameters and reactions.")
+@click.option("--html", "page", callback=output_file(".html", ".htm"), help="HTML file with the mechanism in motion.")
+@click.option("--stop", type=float, help="How far that motion is simulated, in s; by default as the model says.")
+@options_of(RunOptions, "formulation", "solver", "step")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
 @common_options
 def command(
     model: str,
     parts: tuple[str, ...],
     variables: bool,
+    page: str | None,
+    stop: float | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **options: Any,
 ) -> None:
-    """Show what MODEL is made of, and its variables with their units.
+    """Show what MODEL is made of, its variables with their units, and how it moves.
 
     \b
     Example: mbsfmu show four-bar --variables
+    Example: mbsfmu show four-bar --html four-bar.html --stop 2
     """
     log_to_stderr(quiet)
-    refuse_same_files(json_file, inputs=[model, *parts])
+    refuse_same_files(json_file, page, inputs=[model, *parts])
+    without = [name for name, value in {"stop": stop, **options}.items() if value is not None]
+    if without and not page:
+        raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     found = find_model(model, parts)
     content = _content(found)
     write_json(json_file, content)
@@ -53,6 +65,17 @@ def command(
     for title, columns, rows in _tables(found, content, variables):
         if rows:
             print_table(title, columns, rows)
+    if page:
+        _show_motion(found, page, stop, options, quiet)
+
+
+def _show_motion(model: CoupledModel, page: str, stop: float | None, options: dict[str, Any], quiet: bool) -> None:
+    """Simulate a model and write a page with its mechanisms in motion."""
+    with at_work("preparing", quiet):
+        simulation = model.simulation(**options)
+    with progress_bar("simulating", quiet) as progress:
+        result = simulation.run(stop, progress=progress)
+    result.animate().save(page)
 
 
 def _tables(

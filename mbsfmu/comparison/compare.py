@@ -97,6 +97,7 @@ def compare(
         chosen.accuracy,
         limits,
         tight,
+        simulation.machine,
     )
     if interrupted:
         raise ComparisonInterrupted(made, len(chosen.steps) * len(chosen.algorithms))

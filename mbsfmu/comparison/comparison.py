@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,16 @@ from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run, curve_times
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
-from mbsfmu.data import html_table
+from mbsfmu.data import html_table, meant
+from mbsfmu.errors import InputError
+from mbsfmu.model.machine import Machine
 from mbsfmu.tabular import Columns, Tabular, optional
 from mbsfmu.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import xarray
+
+    from mbsfmu.motion import Animation
 
 _TOLD = ("algorithm", "step", "layout", "status", "message")
 _COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cpu_seconds")
@@ -51,6 +55,8 @@ class Comparison(Tabular):
         Where each algorithm becomes unstable, if that was asked for.
     tight
         The run that stands for the truth.
+    machine
+        What was compared, as data; None where nobody said.
     """
 
     model: str
@@ -64,6 +70,7 @@ class Comparison(Tabular):
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
     tight: TightRun = field(default_factory=TightRun)
+    machine: Machine | None = None
 
     def __repr__(self) -> str:
         algorithms = ", ".join(self.order)
@@ -115,6 +122,40 @@ class Comparison(Tabular):
             variables[name] = ((*grid, "output"), values, {"units": "1"})
         coordinates = {"algorithm": algorithms, "step": ("step", steps, {"units": "s"}), "output": outputs}
         return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
+
+    def animate(self, labels: Sequence[str] | None = None, **chosen: Any) -> Animation:
+        """Return the machine in motion as the monolithic run moves it, coupled runs beside it as ghosts.
+
+        Parameters
+        ----------
+        labels
+            Which coupled runs, as `jacobi 0.001 s`; of each algorithm that of the largest step by default.
+        chosen
+            What `mbsfmu.animate` takes beside: `frame_rate`.
+
+        Raises
+        ------
+        InputError
+            When there is no mechanism, no such run, or outputs do not say where bodies are; the sentence names them.
+        """
+        from mbsfmu.motion import animate  # noqa: PLC0415 - few comparisons are looked at
+
+        if self.machine is None:
+            raise InputError(f"the comparison of {self.model} does not know what it compared, nor how that moves")
+        known = {run.label: run for run in self.runs}
+        coarsest = {run.algorithm: run.label for run in sorted(self.runs, key=lambda each: each.step)}
+        if missing := next((label for label in labels or () if label not in known), None):
+            raise InputError(f"there is no coupled run '{missing}'; {meant(missing, known)}")
+        wanted = coarsest.values() if labels is None else labels
+        ghosts = {label: self._drawn(label) for label in wanted}
+        return animate(self._drawn("monolithic"), self.machine, ghosts, **{"label": "monolithic", **chosen})
+
+    def _drawn(self, label: str) -> Trajectory:
+        """Return a run as far as it came, at the times of the curves."""
+        signals = {name: curves[label] for name, curves in self.curves["signals"].items()}
+        times = np.array(self.curves["time"])[: min(len(values) for values in signals.values())]
+        values = np.stack([np.array(values) for values in signals.values()], axis=1)
+        return Trajectory(times, values, list(signals), [self.outputs[name] for name in signals])
 
     @property
     def cheapest(self) -> Run | None:
@@ -174,12 +215,12 @@ def gather_curves(reference: Trajectory, outputs: Mapping[str, str], runs: list[
     signals = {
         output: {
             "monolithic": np.interp(times, reference.time, reference[output]).tolist(),
-            **{f"{run.algorithm} {run.step:g} s": run.curves[output] for run in runs},
+            **{run.label: run.curves[output] for run in runs},
         }
         for output in outputs
     }
     residual = {
-        f"{run.algorithm} {run.step:g} s": np.sum(
+        run.label: np.sum(
             [values for name, values in run.curves.items() if name.startswith("energy_residual.")], axis=0
         ).tolist()
         for run in runs

@@ -65,6 +65,11 @@ class Run:
     curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
 
     @property
+    def label(self) -> str:
+        """What curves call it: algorithm and step."""
+        return f"{self.algorithm} {self.step:g} s"
+
+    @property
     def worst_error(self) -> float | None:
         """The largest of the errors of the coupling; None where the run diverged."""
         return self._worst(self.error)

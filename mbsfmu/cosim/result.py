@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from mbsfmu.model.coupled import ModelData
+    from mbsfmu.motion import Animation
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +112,29 @@ class CosimulationResult(Trajectory):
 
     def _told(self) -> str:
         return f"{self.facts.algorithm}, {self.facts.extrapolation}, steps {self.facts.control}, {super()._told()}"
+
+    def animate(
+        self, model: ModelData, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any
+    ) -> Animation:
+        """Return the machine in motion, for notebooks and pages.
+
+        Parameters
+        ----------
+        model
+            What the units were exported from: they do not say what their bodies look like.
+        beside
+            Another run of the same model, or several by their labels, as ghosts.
+        chosen
+            What `mbsfmu.animate` takes beside: `label`, `values`, `frame_rate`.
+
+        Raises
+        ------
+        InputError
+            When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
+        """
+        from mbsfmu.motion import animate  # noqa: PLC0415 - few runs are looked at
+
+        return animate(self, model, beside, **{"label": f"{self.facts.algorithm}, {self.facts.step:g} s", **chosen})
 
     @property
     def energy_residual_max(self) -> float | None:

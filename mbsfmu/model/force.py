@@ -66,6 +66,8 @@ class Force(DynamicPart, abstract=True):
     balancing
         Its inputs that can hold the mechanism still: for each there is a calculated parameter, `static_force` for an
         input `force`, with the value that keeps the mechanism at rest where it starts. Loads are linear in them.
+    symbol
+        What is drawn between its two points, where it has two: `line`, `spring`, `damper` or `cylinder`.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class Force(DynamicPart, abstract=True):
 
     family = FORCES
     balancing: ClassVar[tuple[str, ...]] = ()
+    symbol: ClassVar[str] = "line"
 
     @classmethod
     def check_class(cls) -> None:

@@ -64,6 +64,7 @@ class Actuator(Force):
     """
 
     balancing: ClassVar[tuple[str, ...]] = ("force",)
+    symbol: ClassVar[str] = "cylinder"
     type: Literal["actuator"] = "actuator"
     start: PointReference
     end: PointReference
@@ -108,6 +109,7 @@ class SpringDamper(Force):
         Length without force in m.
     """
 
+    symbol: ClassVar[str] = "spring"
     type: Literal["spring-damper"] = "spring-damper"
     start: PointReference
     end: PointReference

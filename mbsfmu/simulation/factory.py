@@ -18,6 +18,7 @@ from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key
+from mbsfmu.model.machine import Machine
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.inputs import InputValues
@@ -44,6 +45,7 @@ def make_simulation(
     origin: Origin = Origin(),  # noqa: B008 - it is frozen
     traces: Traces | None = None,
     shown: Shown = Shown(),  # noqa: B008 - it is frozen
+    machine: Machine | None = None,
     **given: Unpack[RunKeywords],
 ) -> Simulation:
     """Make a simulation of a system.
@@ -66,6 +68,8 @@ def make_simulation(
         Has what was traced of the system before.
     shown
         Which variables are shown, and which are outputs.
+    machine
+        What the system was made of, for pictures of its results.
 
     Raises
     ------
@@ -89,7 +93,12 @@ def make_simulation(
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
     made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
-    described: dict[str, Any] = {"description": description, "stop_time": stop_time, "origin": origin}
+    described: dict[str, Any] = {
+        "description": description,
+        "stop_time": stop_time,
+        "origin": origin,
+        "machine": machine,
+    }
     described["shown"] = replace(shown, qualified=system.qualified())
     return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.model.machine import Machine
 from mbsfmu.simulation.solver import Statistics
 from mbsfmu.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from mbsfmu.motion import Animation
 
 
 class Result(Trajectory):
@@ -26,6 +31,8 @@ class Result(Trajectory):
         Time that the run took.
     statistics
         What it cost.
+    machine
+        What ran, with the parameters that it had; None where nobody said.
     """
 
     def __init__(
@@ -41,6 +48,7 @@ class Result(Trajectory):
         step: float,
         wall_seconds: float,
         statistics: Statistics,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(time, values, names, units)
         self.model = model
@@ -49,6 +57,7 @@ class Result(Trajectory):
         self.step = step
         self.wall_seconds = wall_seconds
         self.statistics = statistics
+        self.machine = machine
 
     def _told(self) -> str:
         return f"{self.model}, {self.formulation}, {self.solver}, {super()._told()}"
@@ -56,6 +65,27 @@ class Result(Trajectory):
     def _facts(self) -> dict[str, Any]:
         told = ("model", "formulation", "solver", "step", "wall_seconds")
         return {name: getattr(self, name) for name in told} | {"steps": self.statistics.steps}
+
+    def animate(self, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any) -> Animation:
+        """Return the machine in motion, for notebooks and pages.
+
+        Parameters
+        ----------
+        beside
+            Another run of the same model, or several by their labels: ghosts, so that it is seen how far they are off.
+        chosen
+            What `mbsfmu.animate` takes beside: `label`, `frame_rate`.
+
+        Raises
+        ------
+        InputError
+            When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
+        """
+        from mbsfmu.motion import animate  # noqa: PLC0415 - few runs are looked at
+
+        if self.machine is None:
+            raise InputError(f"the run of {self.model} does not know its model; take mbsfmu.animate(run, model)")
+        return animate(self, self.machine, beside, **{"label": self.formulation, **chosen})
 
     def largest(self, name: str) -> float | None:
         """Return the largest magnitude of a signal over the run; None where there is no such signal."""

@@ -18,6 +18,7 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import starts
 from mbsfmu.identity import Origin
+from mbsfmu.model.machine import Machine
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.ahead import untouched
 from mbsfmu.simulation.course import Course
@@ -63,6 +64,8 @@ class Simulation:
         What the simulation computes, in a word: saved states of others are refused.
     origin, shown
         Where the model comes from; which variables are shown, and which are outputs.
+    machine
+        What the system was made of, which its results keep; None where nobody said.
 
     Attributes
     ----------
@@ -76,7 +79,7 @@ class Simulation:
         Tells where the loop equations lose rank.
     energy_watch
         Tells where the energy drifts.
-    identity, origin, shown
+    identity, origin, shown, machine
         As given.
     """
 
@@ -92,8 +95,10 @@ class Simulation:
         identity: str = "",
         origin: Origin = Origin(),  # noqa: B008 - it is frozen
         shown: Shown = Shown(),  # noqa: B008 - it is frozen
+        machine: Machine | None = None,
     ) -> None:
         self.name = name
+        self.machine = machine
         self.identity = identity
         self.origin = origin
         self.shown = shown
@@ -313,7 +318,16 @@ class Simulation:
             step=self.step_size,
             wall_seconds=clock.perf_counter() - begin,
             statistics=self.statistics,
+            machine=self._machine_as_run(),
         )
+
+    def _machine_as_run(self) -> Machine | None:
+        """Return what the run was made of, with the parameters that it had."""
+        if self.machine is None:
+            return None
+        names, given = self.shown.qualified, self.functions.system.parameters
+        values = zip(given, self.course.parameters.tolist(), strict=True)
+        return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""

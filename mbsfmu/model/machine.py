@@ -1,0 +1,46 @@
+"""What a run was made of, kept with its result: systems, connections, signals, and the numbers that parameters had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from mbsfmu.model.coupled import AnySystem, ModelData
+from mbsfmu.signals import AnySignal
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Systems as data, with the values of their parameters in a run.
+
+    Attributes
+    ----------
+    name
+        Name of the model, or of the one system that ran alone.
+    systems
+        Mechanisms, circuits and blocks by name.
+    connections
+        Pairs of `system.variable`, source and target.
+    signals
+        Signals by the input that follows them, as `system.variable`.
+    values
+        Values of parameters by `system.variable`; others are as in the data.
+    """
+
+    name: str
+    systems: Mapping[str, AnySystem]
+    connections: tuple[tuple[str, str], ...] = ()
+    signals: Mapping[str, AnySignal] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: ModelData, system: str | None = None) -> Self:
+        """Return what a run of a model is made of, or that of one of its systems alone."""
+        if system is None:
+            return cls(model.name, model.systems, model.connections, model.signals)
+        return cls(f"{model.name}.{system}", {system: model.systems[system]}, (), model.signals)
+
+    def with_values(self, values: Mapping[str, float]) -> Self:
+        """Return the same with other values of parameters."""
+        return replace(self, values=values)

@@ -1,0 +1,98 @@
+// What is pressed and read beside the picture: play, time, speed, traced point, view, what is shown.
+
+"use strict";
+
+(() => {
+  const { SCALE } = MotionParts;
+
+  const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+  const LONGEST_SHOW = 60; // s that a run takes to be seen, unless told otherwise
+  const SHORTEST_SHOW = 2;
+
+  function make(kind, properties = {}, ...children) {
+    const { data, ...rest } = properties;
+    const element = Object.assign(document.createElement(kind), rest);
+    for (const [name, value] of Object.entries(data ?? {})) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  }
+
+  /** Return a number with its unit, as 12.3 mm. */
+  function lengthText(metres) {
+    if (metres === 0) return "0 mm";
+    const [unit, factor] = metres < 1e-5 ? ["µm", 1e6] : metres < 1 ? ["mm", 1e3] : ["m", 1];
+    return `${(metres * factor).toPrecision(3)} ${unit}`;
+  }
+
+  class Panel {
+    constructor(payload, runs, points) {
+      const { start, stop, count } = payload.time;
+      this.button = make("button", { type: "button", className: "play" });
+      this.slider = make("input", { type: "range", min: 0, max: count - 1, step: 1, value: 0 });
+      this.slider.setAttribute("aria-label", "time");
+      this.clock = make("output", { className: "clock" });
+      this.digits = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10((stop - start) / 10))));
+      const span = stop - start;
+      const wanted = Math.min(Math.max(span, SHORTEST_SHOW), LONGEST_SHOW);
+      const usual = SPEEDS.reduce((best, each) => (closer(span / each, span / best, wanted) ? each : best));
+      this.speed = choice("speed", SPEEDS.map((each) => [each, `${each} ×`]), usual);
+      this.point = choice("trace of", [["", "no point"], ...[...points.keys()].map((name) => [name, name])], "");
+      this.view = choice("view", [["oblique", "oblique"], ["front", "front"], ["side", "side"], ["top", "top"]], "oblique");
+      this.boxes = {};
+      const boxes = runs.slice(1).map((run, index) => this.box(`run${index + 1}`, run.label, run.colour));
+      if (payload.joints.length) boxes.push(this.box("joints", "joints"));
+      if (payload.arrows?.length) boxes.push(this.box("arrows", "forces"));
+      const first = make("div", { className: "row" }, this.button, this.slider, this.clock);
+      const labelled = [this.speed, this.point, this.view].map((each) => each.parentElement);
+      const second = make("div", { className: "row choices" }, ...labelled, ...boxes);
+      this.apart = make("p", { className: "apart" });
+      this.apart.hidden = true;
+      this.element = make("div", { className: "panel" }, first, second, this.apart);
+    }
+
+    box(name, label, colour) {
+      const input = make("input", { type: "checkbox", checked: true });
+      this.boxes[name] = input;
+      const swatch = colour ? [make("span", { className: "swatch", data: { style: `background:${colour}` } })] : [];
+      return make("label", { className: "box" }, input, ...swatch, label);
+    }
+
+    showPlaying(playing) {
+      this.button.textContent = playing ? "❚❚" : "▶";
+      this.button.setAttribute("aria-label", playing ? "pause" : "play");
+    }
+
+    showTime(time, frame) {
+      this.slider.value = Math.round(frame);
+      this.clock.textContent = `${time.toFixed(this.digits)} s`;
+      this.slider.setAttribute("aria-valuetext", this.clock.textContent);
+    }
+
+    showApart(texts) {
+      this.apart.hidden = texts.length === 0;
+      this.apart.textContent = texts.join("; ");
+    }
+  }
+
+  function closer(one, other, wanted) {
+    return Math.abs(Math.log(one / wanted)) < Math.abs(Math.log(other / wanted));
+  }
+
+  function choice(label, options, chosen) {
+    const select = make("select");
+    for (const [value, text] of options) select.append(make("option", { value, textContent: text }));
+    select.value = chosen;
+    make("label", {}, `${label} `, select);
+    return select;
+  }
+
+  /** Return the legend of pressures. */
+  function legendOf(scale) {
+    const stops = SCALE.map((colour) => `#${colour.getHexString()}`).join(",");
+    const bar = make("span", { className: "bar", data: { style: `background:linear-gradient(to right,${stops})` } });
+    const [least, greatest] = [scale.least, scale.greatest].map((each) => `${each.toPrecision(3)}`);
+    return make("p", { className: "legend" }, "pressure ", least, bar, `${greatest} bar`);
+  }
+
+  Object.assign(MotionParts, { Panel, legendOf, lengthText, make });
+})();

@@ -1,0 +1,125 @@
+// One run of the machine: its bodies at the frames, and where they are in between.
+
+"use strict";
+
+(() => {
+  const { ForceLine, Look, footOf, objectOf, symbolOf, unpacked } = MotionParts;
+
+  const BODY_COLOURS = [0xd9902f, 0x4c86b8, 0x6a9a5b, 0x9a6fb0, 0xb8604c, 0x4fa3a0, 0x8c8250, 0x77808c];
+  const GHOST_COLOURS = ["#d62f6b", "#1f78c8", "#2e9e4f", "#8a4fd0"];
+
+  class Run {
+    constructor(data, index, payload, size) {
+      this.label = data.label;
+      this.ghost = index > 0;
+      this.colour = this.ghost ? GHOST_COLOURS[(index - 1) % GHOST_COLOURS.length] : null;
+      this.count = payload.bodies.length;
+      this.reached = data.reached;
+      this.poses = unpacked(data.poses);
+      this.pressures = Object.fromEntries(Object.entries(data.pressures).map(([name, text]) => [name, unpacked(text)]));
+      this.look = new Look(this.ghost, this.colour);
+      this.object = new THREE.Group();
+      this.bodies = payload.bodies.map((body, number) => this.makeBody(body, number));
+      this.lines = payload.lines.map((line) => new ForceLine(line, size, this.look));
+      this.object.add(...this.bodies, ...this.lines.map((each) => each.object));
+      this.symbols = this.ghost ? [] : this.makeSymbols(payload, size);
+      this.longest = this.lines.map((line) => this.longestOf(line));
+    }
+
+    makeBody(body, number) {
+      const group = new THREE.Group();
+      group.name = body.name;
+      const colour = BODY_COLOURS[number % BODY_COLOURS.length];
+      group.add(...body.shapes.map((shape) => objectOf(shape, colour, this.look)));
+      return group;
+    }
+
+    makeSymbols(payload, size) {
+      const up = new THREE.Vector3(...payload.up);
+      return payload.joints.flatMap((joint) => {
+        const made = [symbolOf(joint, size, this.look)];
+        if (joint.body < 0) made.push(footOf(joint, size, up, this.look));
+        (joint.body < 0 ? this.object : this.bodies[joint.body]).add(...made);
+        return made;
+      });
+    }
+
+    /** Place all at a frame, which may lie between two; return whether the run came so far. */
+    place(frame) {
+      const last = this.reached - 1;
+      const [below, share] = split(Math.min(frame, last), last);
+      this.bodies.forEach((group, body) => this.poseOf(body, below, share, group.position, group.quaternion));
+      this.object.visible = frame <= last + 1e-9;
+      return this.object.visible;
+    }
+
+    poseOf(body, below, share, position, quaternion) {
+      const [here, next] = [below, below + (share > 0 ? 1 : 0)].map((each) => 7 * (each * this.count + body));
+      const poses = this.poses;
+      position.fromArray(poses, here);
+      quaternion.fromArray(poses, here + 3);
+      if (share > 0) {
+        position.lerp(new THREE.Vector3().fromArray(poses, next), share);
+        quaternion.slerp(new THREE.Quaternion().fromArray(poses, next + 3), share);
+      }
+    }
+
+    /** Place springs and cylinders between the bodies as they are. */
+    placeLines(frame, scale) {
+      const [below, share] = split(Math.min(frame, this.reached - 1), this.reached - 1);
+      this.lines.forEach((line, index) => {
+        line.data.ends.forEach((end, side) => this.pointNow(end, line.ends[side]));
+        const shares = (line.data.nodes ?? []).map((node) => this.pressureShare(node, below, share, scale));
+        line.update(shares, this.longest[index]);
+      });
+    }
+
+    pressureShare(node, below, share, scale) {
+      const values = this.pressures[node];
+      if (!values || !scale) return null;
+      const value = values[below] + (share > 0 ? share * (values[below + 1] - values[below]) : 0);
+      return (value - scale.least) / (scale.greatest - scale.least);
+    }
+
+    pointNow(end, target) {
+      target.set(...end.position);
+      if (end.body < 0) return target;
+      const group = this.bodies[end.body];
+      return target.applyQuaternion(group.quaternion).add(group.position);
+    }
+
+    /** Return a body's point at all frames that the run reached, three numbers each. */
+    path(end) {
+      const found = new Float32Array(3 * this.reached);
+      const position = new THREE.Vector3();
+      const quaternion = new THREE.Quaternion();
+      const point = new THREE.Vector3();
+      for (let frame = 0; frame < this.reached; frame += 1) {
+        point.set(...end.position);
+        if (end.body >= 0) {
+          this.poseOf(end.body, frame, 0, position, quaternion);
+          point.applyQuaternion(quaternion).add(position);
+        }
+        point.toArray(found, 3 * frame);
+      }
+      return found;
+    }
+
+    longestOf(line) {
+      const [one, other] = line.data.ends.map((end) => this.path(end));
+      let most = 0;
+      for (let at = 0; at < one.length; at += 3) {
+        most = Math.max(most, Math.hypot(other[at] - one[at], other[at + 1] - one[at + 1], other[at + 2] - one[at + 2]));
+      }
+      return most;
+    }
+  }
+
+  /** Return the frame below a place between frames, and the share of the way to the next one. */
+  function split(frame, last) {
+    const below = Math.min(Math.floor(frame), last);
+    return [below, below === last ? 0 : frame - below];
+  }
+
+  Object.assign(MotionParts, { Run });
+})();

@@ -1,0 +1,305 @@
+// A mechanism in motion: the picture, what is played, and what a page may do with it.
+
+"use strict";
+
+(() => {
+  const { Panel, Run, Trace, Y, arrowsOf, farthestPoint, legendOf, lengthText, make } = MotionParts;
+
+  const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
+
+  class MotionScene {
+    constructor(element, payload) {
+      this.element = element;
+      this.payload = payload;
+      this.frame = 0;
+      this.playing = false;
+      const [low, high] = [payload.lowest, payload.highest].map((each) => new THREE.Vector3(...each));
+      this.centre = low.clone().add(high).multiplyScalar(0.5);
+      this.size = Math.max(...high.clone().sub(low).toArray()) || 1;
+      this.radius = 0.5 * high.distanceTo(low) || 1;
+      this.runs = payload.runs.map((run, index) => new Run(run, index, payload, this.size));
+      this.points = pointsOf(payload);
+      this.scale = scaleOf(this.runs[0]);
+      this.makePicture(low);
+      this.makePage();
+      this.listen();
+      this.applyTheme();
+      this.look("oblique");
+      const point = farthestPoint(this.runs, this.points);
+      if (point) this.traceOf(point);
+      this.seekFrame(0);
+      this.resize();
+    }
+
+    // -- making -----------------------------------------------------------------------------------------------
+
+    makePicture(low) {
+      this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
+      this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+      this.canvas = this.renderer.domElement;
+      this.scene = new THREE.Scene();
+      this.camera = new THREE.PerspectiveCamera(35, 1, 0.01 * this.size, 100 * this.size);
+      this.up = new THREE.Vector3(...this.payload.up);
+      this.camera.up.copy(this.up);
+      this.controls = new THREE.OrbitControls(this.camera, this.canvas);
+      this.sun = new THREE.DirectionalLight(0xffffff, 1.7);
+      this.sky = new THREE.HemisphereLight(0xffffff, 0x6a7480, 1.9);
+      this.sky.position.copy(this.up);
+      this.trace = new Trace(this.runs);
+      this.arrows = arrowsOf(this.payload, this.runs[0], this.size);
+      this.scene.add(this.sun, this.sky, this.trace.object, this.arrows.object, this.gridBelow(low));
+      this.scene.add(...this.runs.map((run) => run.object));
+    }
+
+    gridBelow(low) {
+      const cell = 10 ** Math.floor(Math.log10(this.size)) * (this.size / 10 ** Math.floor(Math.log10(this.size)) > 4 ? 1 : 0.5);
+      const cells = 2 * Math.ceil((1.5 * this.size) / cell);
+      this.grid = new THREE.GridHelper(cells * cell, cells);
+      this.grid.material.transparent = true;
+      this.grid.material.opacity = 0.35;
+      this.grid.quaternion.setFromUnitVectors(Y, this.up);
+      const below = low.clone().sub(this.centre).dot(this.up) - 0.06 * this.size;
+      this.grid.position.copy(this.centre).addScaledVector(this.up, Math.min(below, -Math.abs(below)));
+      return this.grid;
+    }
+
+    makePage() {
+      const name = this.element.getAttribute("aria-label") || this.payload.name;
+      this.canvas.tabIndex = 0;
+      this.canvas.setAttribute("role", "application");
+      this.canvas.setAttribute("aria-roledescription", "moving picture");
+      this.canvas.setAttribute("aria-label", `${name}: drag to orbit, space plays, arrow keys scrub, + and - zoom`);
+      this.panel = new Panel(this.payload, this.runs, this.points);
+      this.picture = make("div", { className: "picture" }, this.canvas);
+      if (this.scale) this.picture.append(legendOf(this.scale));
+      const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
+      this.element.append(this.picture, this.panel.element, ...(notes.length ? [make("ul", { className: "notes" }, ...notes)] : []));
+      this.panel.showPlaying(false);
+    }
+
+    listen() {
+      const { panel, canvas, controls } = this;
+      panel.button.addEventListener("click", () => this.toggle());
+      panel.slider.addEventListener("input", () => this.seekFrame(Number(panel.slider.value)));
+      panel.point.addEventListener("change", () => this.traceOf(panel.point.value));
+      panel.view.addEventListener("change", () => this.look(panel.view.value));
+      for (const box of Object.values(panel.boxes)) box.addEventListener("change", () => this.seekFrame(this.frame));
+      controls.addEventListener("change", () => this.redraw());
+      // A page is scrolled over a picture that nobody has chosen.
+      const passing = (event) => document.activeElement !== canvas && !event.ctrlKey && event.stopImmediatePropagation();
+      this.picture.addEventListener("wheel", passing, { capture: true });
+      canvas.addEventListener("pointerdown", () => canvas.focus({ preventScroll: true }));
+      this.element.addEventListener("keydown", (event) => this.press(event));
+      this.element.addEventListener("seek", (event) => this.seek(event.detail.time));
+      new ResizeObserver(() => this.resize()).observe(this.picture);
+      const themed = () => this.applyTheme();
+      window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
+      const watcher = new MutationObserver(themed);
+      for (const each of [document.documentElement, document.body]) watcher.observe(each, { attributes: true });
+    }
+
+    // -- what pages and keys do -------------------------------------------------------------------------------
+
+    get time() {
+      const { start, stop, count } = this.payload.time;
+      return start + ((stop - start) * this.frame) / (count - 1);
+    }
+
+    /** Go to a time in s. */
+    seek(time) {
+      const { start, stop, count } = this.payload.time;
+      this.seekFrame(((time - start) / (stop - start)) * (count - 1));
+    }
+
+    play() {
+      this.playing = true;
+      this.before = null;
+      if (this.frame >= this.payload.time.count - 1) this.seekFrame(0);
+      this.panel.showPlaying(true);
+      this.redraw();
+    }
+
+    pause() {
+      this.playing = false;
+      this.panel.showPlaying(false);
+    }
+
+    toggle() {
+      if (this.playing) this.pause();
+      else this.play();
+    }
+
+    /** Return where a point is now in m, given as `body.point`, in a run by its index. */
+    point(name, run = 0) {
+      return this.runs[run].pointNow(this.points.get(name), new THREE.Vector3()).toArray();
+    }
+
+    traceOf(name) {
+      this.panel.point.value = name;
+      this.trace.choose(this.points.get(name), this.ink);
+      this.seekFrame(this.frame);
+    }
+
+    /** See it from one side: oblique, front, side or top. */
+    look(name) {
+      const across = new THREE.Vector3(...this.payload.across);
+      const planar = across.lengthSq() > 0 && Math.abs(across.dot(this.up)) < 0.5;
+      let side = Math.abs(this.up.x) < 0.9 ? new THREE.Vector3(1, 0, 0) : new THREE.Vector3(0, 1, 0);
+      if (planar) side = new THREE.Vector3().crossVectors(this.up, across).normalize();
+      const front = planar ? across : new THREE.Vector3().crossVectors(side, this.up).normalize();
+      const [x, y, z] = SIDES[name] ?? (planar ? [0.35, 0.3, 1] : [0.55, 0.4, 0.8]);
+      const way = new THREE.Vector3().addScaledVector(side, x).addScaledVector(this.up, y).addScaledVector(front, z);
+      this.way = way.normalize();
+      this.fit();
+    }
+
+    /** Move the camera to where all of it is seen. */
+    fit() {
+      const half = (0.5 * this.camera.fov * Math.PI) / 180;
+      const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
+      this.camera.position.copy(this.centre).addScaledVector(this.way, (1.02 * this.radius) / Math.sin(narrow));
+      this.controls.target.copy(this.centre);
+      this.controls.update();
+      this.fitted = true;
+      this.redraw();
+    }
+
+    press(event) {
+      if (event.ctrlKey || event.altKey || event.metaKey) return;
+      const own = ["SELECT", "INPUT"].includes(event.target.tagName);
+      if (event.key === " " && (!own || event.target === this.panel.slider) && event.target !== this.panel.button) this.toggle();
+      else if (own) return;
+      else if (!this.moved(event)) return;
+      event.preventDefault();
+    }
+
+    moved(event) {
+      const { start, stop, count } = this.payload.time;
+      const step = event.shiftKey ? Math.max(1, Math.round((count - 1) / (stop - start))) : 1;
+      const away = { ArrowLeft: -step, ArrowDown: -step, ArrowRight: step, ArrowUp: step }[event.key];
+      if (away) this.seekFrame(Math.round(this.frame) + away);
+      else if (event.key === "Home") this.seekFrame(0);
+      else if (event.key === "End") this.seekFrame(count - 1);
+      else if (event.key === "+" || event.key === "-") this.zoom(event.key === "+" ? 0.87 : 1.15);
+      else return false;
+      return true;
+    }
+
+    zoom(factor) {
+      const { target } = this.controls;
+      this.camera.position.sub(target).multiplyScalar(factor).add(target);
+      this.fitted = false;
+      this.controls.update();
+      this.redraw();
+    }
+
+    // -- drawing ----------------------------------------------------------------------------------------------
+
+    seekFrame(frame) {
+      this.frame = Math.min(Math.max(frame, 0), this.payload.time.count - 1);
+      this.runs.forEach((run, index) => {
+        const there = run.place(this.frame);
+        if (there) run.placeLines(this.frame, this.scale);
+        run.object.visible = there && (index === 0 || this.panel.boxes[`run${index}`].checked);
+      });
+      this.runs[0].symbols.forEach((symbol) => (symbol.visible = this.panel.boxes.joints.checked));
+      this.arrows.place(this.frame, this.runs[0], this.panel.boxes.arrows?.checked);
+      this.trace.place(this.frame);
+      this.panel.showTime(this.time, this.frame);
+      this.panel.showApart(this.trace.paths.length ? this.apartTexts() : []);
+      this.element.dispatchEvent(new CustomEvent("timechange", { detail: { time: this.time } }));
+      this.redraw();
+    }
+
+    apartTexts() {
+      return this.runs.slice(1).map((run, index) => {
+        const now = this.trace.apart(index + 1, this.frame);
+        const most = `${lengthText(this.trace.largest(index + 1))} at most`;
+        return `${run.label}: ${this.panel.point.value} is ${now === null ? "" : `${lengthText(now)} off now, `}${most}`;
+      });
+    }
+
+    redraw() {
+      this.waiting ??= requestAnimationFrame((now) => this.draw(now));
+    }
+
+    draw(now) {
+      this.waiting = null;
+      if (this.playing) this.advance(now);
+      this.sun.position.copy(this.camera.position).addScaledVector(this.up, this.radius);
+      this.renderer.render(this.scene, this.camera);
+      if (this.playing) this.redraw();
+    }
+
+    advance(now) {
+      const passed = this.before === null ? 0 : Math.min((now - this.before) / 1000, 0.25);
+      this.before = now;
+      const { start, stop, count } = this.payload.time;
+      const frame = this.frame + (passed * Number(this.panel.speed.value) * (count - 1)) / (stop - start);
+      this.seekFrame(frame > count - 1 ? 0 : frame);
+    }
+
+    resize() {
+      const { clientWidth: width, clientHeight: height } = this.picture;
+      if (!width || !height) return;
+      this.renderer.setSize(width, height, false);
+      this.camera.aspect = width / height;
+      this.camera.updateProjectionMatrix();
+      this.fit();
+    }
+
+    /** Take the ink of the page: light on a dark one. */
+    applyTheme() {
+      const ink = new THREE.Color().setStyle(getComputedStyle(this.element).color);
+      const dark = 0.3 * ink.r + 0.6 * ink.g + 0.1 * ink.b > 0.35;
+      this.element.dataset.theme = dark ? "dark" : "light";
+      this.ink = dark ? 0xf2c14e : 0x1d2733;
+      this.grid.material.color?.set(dark ? 0x9aa7b4 : 0x707b86);
+      this.grid.material.vertexColors = false;
+      this.grid.material.needsUpdate = true;
+      this.traceOf(this.panel.point.value);
+    }
+  }
+
+  /** Return body and place of all points by `body.point`. */
+  function pointsOf(payload) {
+    const bodies = payload.bodies.flatMap((body, index) =>
+      Object.entries(body.points).map(([name, position]) => [`${body.name}.${name}`, { body: index, position }]),
+    );
+    return new Map(bodies);
+  }
+
+  /** Return least and greatest pressure; null where there is none. */
+  function scaleOf(run) {
+    const every = Object.values(run.pressures);
+    if (!every.length) return null;
+    const least = Math.min(...every.map((values) => values.reduce((one, other) => Math.min(one, other))));
+    const greatest = Math.max(...every.map((values) => values.reduce((one, other) => Math.max(one, other))));
+    return { least, greatest: greatest > least ? greatest : least + 1 };
+  }
+
+  /** Make a scene of every element that waits for one; where it cannot be drawn, a sentence says so. */
+  function begin() {
+    for (const element of document.querySelectorAll(".mbsfmu-scene:not([data-begun])")) {
+      element.dataset.begun = "";
+      const payload = JSON.parse(element.querySelector("script").textContent);
+      if (!drawable()) {
+        const sentence = "This browser has no WebGL, without which the motion cannot be drawn in three dimensions.";
+        element.append(make("p", { className: "without", textContent: sentence }));
+        continue;
+      }
+      element.scene = new MotionScene(element, payload);
+      if ("play" in element.dataset && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) element.scene.play();
+    }
+  }
+
+  function drawable() {
+    const context = document.createElement("canvas").getContext("webgl2");
+    context?.getExtension("WEBGL_lose_context")?.loseContext();
+    return Boolean(context);
+  }
+
+  window.mbsfmuScenes = { begin };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

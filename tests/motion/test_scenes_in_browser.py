@@ -1,0 +1,116 @@
+"""Scenes in a browser: they move, points are where closed forms say, and nothing is said or asked for."""
+
+from __future__ import annotations
+
+from math import cos, hypot, sin
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accessibility import findings
+from chromium import Chromium
+
+from mbsfmu.models import four_bar
+
+SCENE = "document.querySelector('.mbsfmu-scene').scene"
+EVIL = "</script><script>window.broken = 1</script><!-- '\"&"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The four-bar beside itself with longer steps, from where its valve has opened."""
+    model = four_bar()
+    fine, coarse = (model.simulation(step=step).run(1.5) for step in (2e-3, 2e-2))
+    path = tmp_path_factory.mktemp("scene") / "page.html"
+    fine.animate(beside={EVIL: coarse}).save(path)
+    return path
+
+
+def begin(browser: Chromium, page: Path, width: int = 1280, *, dark: bool = False) -> None:
+    browser.open(page, width, dark=dark)
+    browser.until(f"{SCENE}?.runs.length === 2")
+    browser.evaluate(f"{SCENE}.pause()")
+
+
+def point(browser: Chromium, name: str, run: int = 0) -> list[float]:
+    return browser.evaluate(f"{SCENE}.point('{name}', {run})")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_scenes_are_quiet_reachable_and_alone(browser: Chromium, page: Path, width: int, dark: bool) -> None:
+    begin(browser, page, width, dark=dark)
+    assert browser.said == []
+    assert browser.asked == []
+    assert browser.evaluate("window.broken") is None
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.querySelector('.mbsfmu-scene').dataset.theme") == ("dark" if dark else "light")
+    assert findings(browser) == []
+
+
+def test_two_frames_differ(browser: Chromium, page: Path) -> None:
+    """The pixels of the picture, not the numbers behind it."""
+    begin(browser, page)
+    drawn = (
+        f"(() => {{ const s = {SCENE}; s.seek(TIME); s.renderer.render(s.scene, s.camera);"
+        " return s.canvas.toDataURL(); })()"
+    )
+    first, second, again = (browser.evaluate(drawn.replace("TIME", str(time))) for time in (0.0, 1.4, 0.0))
+    assert first == again
+    assert first != second
+
+
+def test_the_pin_is_where_circles_meet(browser: Chromium, page: Path) -> None:
+    """Of the boom's pin at 3 m, the link of √2 m and the rocker of 2 m about E; and the boom's object is turned so."""
+    begin(browser, page)
+    for time in (0.0, 1.1, 1.37):
+        browser.evaluate(f"{SCENE}.seek({time})")
+        browser.evaluate(f"{SCENE}.draw(0)")
+        x, y, z = point(browser, "boom.C")
+        assert hypot(x, y) == pytest.approx(3.0, rel=1e-6)
+        pin = point(browser, "link.end")
+        assert hypot(pin[0] - x, pin[1] - y) == pytest.approx(2.0**0.5, rel=1e-5)
+        assert hypot(pin[0], pin[1] + 1.0) == pytest.approx(2.0, rel=1e-5)
+        assert z == pin[2] == pytest.approx(0.0, abs=1e-9)
+        group = browser.evaluate(f"{SCENE}.runs[0].bodies[0].matrixWorld.elements")
+        angle = np.arctan2(y, x)
+        assert group[:3] == pytest.approx([cos(angle), sin(angle), 0.0], abs=1e-6)
+
+
+def test_keys_play_and_scrub(browser: Chromium, page: Path) -> None:
+    begin(browser, page)
+    browser.evaluate(f"{SCENE}.canvas.focus()")
+    browser.key("Home")
+    browser.key("ArrowRight")
+    frame = 1.5 / browser.evaluate(f"{SCENE}.payload.time.count - 1")
+    assert browser.evaluate(f"{SCENE}.time") == pytest.approx(frame)
+    browser.key("ArrowRight", modifiers=8)
+    assert browser.evaluate(f"{SCENE}.time") == pytest.approx(1.0 + frame, abs=frame)
+    browser.key("End")
+    assert browser.evaluate(f"{SCENE}.time") == pytest.approx(1.5)
+    browser.key(" ")
+    browser.until(f"{SCENE}.time > 0.05 && {SCENE}.time < 1.4")
+    assert browser.evaluate(f"{SCENE}.playing")
+    browser.key(" ")
+    assert not browser.evaluate(f"{SCENE}.playing")
+
+
+def test_runs_beside_tell_how_far_they_are_off(browser: Chromium, page: Path) -> None:
+    """The point at which they are farthest apart is chosen: the tip of the boom, 9 m from its pin."""
+    begin(browser, page)
+    browser.evaluate(f"{SCENE}.seek(1.5)")
+    one, other = point(browser, "boom.end"), point(browser, "boom.end", 1)
+    off = 1e3 * float(np.linalg.norm(np.subtract(one, other)))
+    told = browser.evaluate("document.querySelector('.apart').textContent")
+    assert told.startswith(f"{EVIL}: boom.end is ")
+    assert float(told.removeprefix(f"{EVIL}: boom.end is ").split()[0]) == pytest.approx(off, rel=2e-2)
+    assert off > 0.1
+
+
+def test_events_carry_the_time_both_ways(browser: Chromium, page: Path) -> None:
+    begin(browser, page)
+    told = (
+        "(() => { const e = document.querySelector('.mbsfmu-scene'); let time;"
+        " e.addEventListener('timechange', (event) => { time = event.detail.time; });"
+        " e.dispatchEvent(new CustomEvent('seek', { detail: { time: 0.75 } })); return time; })()"
+    )
+    assert browser.evaluate(told) == pytest.approx(0.75)

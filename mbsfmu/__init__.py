@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.options import ComparisonKeywords
     from mbsfmu.comparison.tight import TightRun
-    from mbsfmu.cosim import Connection, CosimulationError, CosimulationResult, CouplingOptions, SystemGraph, cosimulate
+    from mbsfmu.cosim import (
+        Connection,
+        Cosimulation,
+        CosimulationError,
+        CosimulationResult,
+        CouplingOptions,
+        SystemGraph,
+        cosimulate,
+    )
     from mbsfmu.cosim.options import CouplingKeywords
     from mbsfmu.cosim.result import Facts
     from mbsfmu.coupled import CoupledModel
@@ -103,7 +111,7 @@ _HOMES = {
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.options": "ComparisonKeywords",
     "comparison.tight": "TightRun",
-    "cosim": "Connection cosimulate CosimulationError CosimulationResult CouplingOptions SystemGraph",
+    "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CouplingOptions SystemGraph",
     "cosim.options": "CouplingKeywords",
     "cosim.result": "Facts",
     "coupled": "CoupledModel",
@@ -180,6 +188,7 @@ __all__ = [
     "ComparisonOptions",
     "Connection",
     "Constraint",
+    "Cosimulation",
     "CosimulationError",
     "CosimulationResult",
     "CoupledModel",

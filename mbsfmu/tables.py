@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 UNIT = b"unit"
 """Key of the unit in a column's metadata."""
+_PARQUET = b"PAR1"
+_GROUP = 1 << 20  # numbers of a group of rows, at least, in a Parquet file that was a stream
 
 
 def make_table(
@@ -51,8 +54,71 @@ def write_parquet(table: pyarrow.Table, path: str | os.PathLike[str]) -> None:
         pyarrow.parquet.write_table(table, partial)
 
 
+def stream_beginning(table: pyarrow.Table) -> bytes:
+    """Return what a stream of Arrow with the columns of a table begins with."""
+    return table.schema.serialize().to_pybytes()
+
+
+def stream_group(table: pyarrow.Table) -> bytes:
+    """Return the rows of a table as a stream has them."""
+    return b"".join(batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches())
+
+
+def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
+    """Give the groups of rows of a stream, or of a Parquet file; the last one may be cut off and is left out then.
+
+    Raises
+    ------
+    InputError
+        When it is neither.
+    """
+    import pyarrow.parquet  # noqa: PLC0415 - as above
+
+    with Path(path).open("rb") as file:
+        if file.read(len(_PARQUET)) == _PARQUET:
+            for group in pyarrow.parquet.ParquetFile(path).iter_batches(_GROUP):
+                yield pyarrow.Table.from_batches([group])
+            return
+        file.seek(0)
+        try:
+            with pyarrow.ipc.open_stream(file) as stream:
+                yield stream.schema.empty_table()
+                while (group := _next_group(stream)) is not None:
+                    yield pyarrow.Table.from_batches([group])
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{path} is no stream of Arrow: {error}") from None
+
+
+def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
+    """Return the next rows of a stream; None at its end, wherever that is."""
+    import pyarrow  # noqa: PLC0415 - as above
+
+    try:
+        return stream.read_next_batch()
+    except (StopIteration, pyarrow.ArrowException, OSError):
+        return None
+
+
+def stream_to_parquet(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Write a stream to a Parquet file, complete or not at all; no more is in memory than a group of rows."""
+    import pyarrow.parquet  # noqa: PLC0415 - as above
+
+    groups = read_stream(source)
+    first = next(groups)
+    with complete_file(path) as partial, pyarrow.parquet.ParquetWriter(partial, first.schema) as writer:
+        waiting, count = [], 0
+        for group in groups:
+            waiting.append(group)
+            count += len(group)
+            if count * len(first.column_names) >= _GROUP:
+                writer.write_table(pyarrow.concat_tables(waiting).combine_chunks())
+                waiting, count = [], 0
+        if waiting:
+            writer.write_table(pyarrow.concat_tables(waiting).combine_chunks())
+
+
 def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
-    """Read a Parquet file.
+    """Read a Parquet file, or a stream of Arrow that was to become one.
 
     Raises
     ------
@@ -62,6 +128,8 @@ def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
     import pyarrow.parquet  # noqa: PLC0415 - as above
 
     try:
+        if str(path).endswith(".part"):
+            return pyarrow.concat_tables(read_stream(path))
         return pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):

@@ -16,6 +16,7 @@ from mbsfmu.data import html_table
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 from mbsfmu.patterns import means, nearest
+from mbsfmu.streams import PART, TIME, csv_header, csv_lines
 from mbsfmu.tables import column_values, read_parquet, unit_of, write_parquet
 from mbsfmu.tabular import Tabular, UnknownNameError, full_name, optional
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mbsfmu.view.plot import Plot
 
 SUFFIXES = (".csv", ".parquet")
-_TIME = "time"
 
 
 class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
@@ -127,12 +127,12 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     # -- tables ---------------------------------------------------------------------------------------------
 
     def _columns(self) -> Mapping[str, NDArray[np.float64]]:
-        if _TIME in self.names:
-            raise InputError(f"a signal is called '{_TIME}', as the column of the times is; rename it")
-        return {_TIME: self.time, **{name: np.ascontiguousarray(self[name]) for name in self.names}}
+        if TIME in self.names:
+            raise InputError(f"a signal is called '{TIME}', as the column of the times is; rename it")
+        return {TIME: self.time, **{name: np.ascontiguousarray(self[name]) for name in self.names}}
 
     def _units(self) -> Mapping[str, str]:
-        return {_TIME: "s", **self._unit_by_name}
+        return {TIME: "s", **self._unit_by_name}
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the times in s as index; `attrs["units"]` has the units by column.
@@ -144,7 +144,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         InputError
             When pandas is not installed, or a signal is called `time`.
         """
-        return super().to_pandas().set_index(_TIME)
+        return super().to_pandas().set_index(TIME)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset of the signals over `time`, units in the attribute `units` of each variable.
@@ -157,8 +157,8 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
             When xarray is not installed, or a signal is called `time`.
         """
         units = self._units()
-        variables = {name: (_TIME, values, {"units": units[name]}) for name, values in self._columns().items()}
-        times = {_TIME: variables.pop(_TIME)}
+        variables = {name: (TIME, values, {"units": units[name]}) for name, values in self._columns().items()}
+        times = {TIME: variables.pop(TIME)}
         return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
 
     # -- plots ----------------------------------------------------------------------------------------------
@@ -226,12 +226,10 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 
         The file appears complete or not at all.
         """
-        header = [f"{_TIME} [s]"] + [f"{name} [{self._unit_by_name[name]}]" for name in self.names]
+        units = [self._unit_by_name[name] for name in self.names]
         with complete_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(header)
-            rows = np.column_stack([self.time, self.values_by_column])
-            writer.writerows([repr(float(value)) for value in row] for row in rows)
+            stream.write(csv_header(self.names, units))
+            stream.write(csv_lines(self.time, self.values_by_column))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write time and signals to a Parquet file with the column `time`, units in the metadata of the columns.
@@ -247,7 +245,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a CSV or Parquet file, as the suffix says.
+        """Read a CSV or Parquet file, as the suffix says, or one that still grows, with `.part` behind its name.
 
         Raises
         ------
@@ -270,7 +268,9 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
             raise InputError(f"there is no file {file}")
         try:
             with file.open(newline="", encoding="utf-8-sig") as stream:
-                lines = [line for line in csv.reader(stream) if line]
+                # The last line of a file that grows may be cut, in the middle of a number too.
+                text = (line for line in stream if file.suffix != PART or line.endswith("\n"))
+                lines = [line for line in csv.reader(text) if line]
         except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{file} is no CSV file: {error}") from None
         if len(lines) < 2:
@@ -304,7 +304,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     def _from_columns(cls, file: str, values: NDArray[np.float64], names: Sequence[str], units: Sequence[str]) -> Self:
         if len(set(names)) < len(names):
             raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
-        place = list(names).index(_TIME) if _TIME in names else 0
+        place = list(names).index(TIME) if TIME in names else 0
         if units[place] not in ("s", "1"):
             raise InputError(f"{file}: the times are in {units[place]}; they must be in s")
         time = values[:, place]
@@ -333,7 +333,7 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     InputError
         When it is none of `SUFFIXES`.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = Path(str(path).removesuffix(PART)).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(f"{path} is refused as a file of signals: its name must end in {' or '.join(SUFFIXES)}")
     return suffix

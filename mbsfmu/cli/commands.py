@@ -19,7 +19,7 @@ from mbsfmu.files import WriteError, reason
 
 COMMANDS = {
     "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",
-    "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.",
+    "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files as [name=]file.",
     "export": "Export MODEL as FMI 2.0 co-simulation FMUs.",
     "models": "List the built-in models.",
     "show": "Show what MODEL is made of, its variables with their units, and how it moves.",

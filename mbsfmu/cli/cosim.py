@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
-from mbsfmu.cli.output import log_to_stderr, recorded, write_json
+from mbsfmu.cli.output import log_to_stderr, told, write_json
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
-from mbsfmu.cosim import cosimulate
+from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling import AITKEN
 from mbsfmu.cosim.options import CouplingOptions
+from mbsfmu.errors import InputError
 from mbsfmu.signals import read_signal
 from mbsfmu.trajectory import SUFFIXES
 
@@ -45,49 +46,75 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @options_of(CouplingOptions, "step", "stop", "control", "tolerance", "absolute_tolerance", "unit_tolerance")
 @options_of(CouplingOptions, "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations")
 @click.option("--relaxation", callback=_relaxation, help=CouplingOptions.help("relaxation"))
-@options_of(CouplingOptions, "jacobian", "energy_correction", "threads")
+@options_of(CouplingOptions, "jacobian", "energy_correction", "threads", "start_time")
+@click.option("--set", "parameters", multiple=True, help="unit.parameter=value; any number of times.")
+@click.option("--start", "starts", multiple=True, help="unit.variable=value: start values; any number of times.")
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
-@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all outputs over time.")
+@click.option("--scenario", help="CSV file of times in s and values of inputs and tunable parameters set at them.")
+@click.option("--bond", "bonds", multiple=True, help="a.effort,b.flow: outputs whose product is a power.")
+@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file that the rows go to.")
+@options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
     source: tuple[str, ...],
     connect: tuple[str, ...],
+    parameters: tuple[str, ...],
+    starts: tuple[str, ...],
     tables: tuple[str, ...],
+    scenario: str | None,
     output: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
     **options: Any,
 ) -> None:
-    """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files.
+    """Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files as [name=]file.
 
     \b
     Example: mbsfmu cosim out/four-bar.ssp --algorithm gauss-seidel --step 1e-3 -o run.csv
     Example: mbsfmu cosim a.fmu b.fmu --connect a.y=b.u --connect b.y=a.u --step 1e-3 --stop 1
+    Example: mbsfmu cosim left=a.fmu right=a.fmu --connect left.y=right.u --set left.mass=2 --start right.u=1
     Example: mbsfmu cosim out/four-bar.ssp --algorithm newton --extrapolation linear --step 1e-3
     Example: mbsfmu cosim out/four-bar.ssp --extrapolation linear --control error --tolerance 1e-4
     Example: mbsfmu cosim out/four-bar.ssp --input circuit.valve.command=measured.csv:command -o run.parquet
     """
     log_to_stderr(quiet)
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
-    refuse_same_files(output, json_file, inputs=[*source, *read])
+    refuse_same_files(output, json_file, inputs=[*source, *read, *([scenario] if scenario else [])])
+    values = [assignment(text) for text in (*parameters, *starts)]
+    for name in {name for name, _ in values}:
+        if sum(name == other for other, _ in values) > 1:
+            raise InputError(f"{name} is given twice; a variable has one start value")
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
     with progress_bar("stepping", quiet) as progress:
-        result = recorded(
+        result = _run(
             lambda: cosimulate(
-                source[0] if len(source) == 1 else [Path(each) for each in source],
+                source[0] if len(source) == 1 else list(source),
                 connections=connect,
+                parameters=dict(values),
                 inputs=inputs,
+                scenario=scenario,
+                output=output,
                 progress=progress,
                 **options,
-            ),
-            output,
+            )
         )
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
     lengths = (
         f"{result.smallest_step:.3g} to {result.largest_step:.3g}" if result.control != "fixed" else f"{result.step:g}"
     )
-    title = f"at {result.time[-1]:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
+    title = f"at {result.end:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
     print_table(title, ["output", "value", "unit"], rows)
+
+
+def _run(run: Callable[[], CosimulationResult]) -> CosimulationResult:
+    """Make a run; where it fails or is interrupted, say which file has what was recorded until then."""
+    try:
+        return run()
+    except (CosimulationError, CosimulationInterrupted) as ended:
+        if ended.result.recorded is not None:
+            file, end = ended.result.recorded
+            told(f"{file} has what was recorded until {end:.9g} s")
+        raise

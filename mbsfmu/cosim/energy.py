@@ -9,7 +9,9 @@ from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.units import IDENTITY
+from mbsfmu.errors import InputError
 
+_EFFORTS = ("N", "N.m", "Pa")
 _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
 
 
@@ -63,41 +65,64 @@ class PowerBond:
         return outputs.item(self.giver.output), outputs.item(self.taker.output)
 
 
-def find_bonds(exchange: Exchange, connections: Sequence[Connection]) -> list[PowerBond]:
-    """Find the pairs of connections between two instances whose units make a power.
+def find_bonds(exchange: Exchange, connections: Sequence[Connection], declared: Sequence[str] = ()) -> list[PowerBond]:
+    """Find the pairs of connections between two instances whose units make a power, and those that are declared.
 
     Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
     between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond.
+
+    Parameters
+    ----------
+    exchange, connections
+        The members, and what connects them.
+    declared
+        `a.effort,b.flow`: outputs that go to each other's unit and whose product is a power in W, whatever units they
+        have.
+
+    Raises
+    ------
+    InputError
+        When something declared reads otherwise, or no connections belong to it.
     """
-    member_by_name = {member.instance.name: member for member in exchange.members}
-    bonds = []
+    pairs = [_declared(text, connections) for text in declared]
     for effort in connections:
         for flow in connections:
             if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
                 continue  # what one side gives is not what the other one takes: a gear, or another unit
-            if effort.source[0] != flow.target[0] or effort.target[0] != flow.source[0]:
+            if not _are_opposite(effort, flow) or (effort, flow) in pairs:
                 continue
             if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:
                 continue
-            giver, taker = member_by_name[effort.source[0]], member_by_name[effort.target[0]]
-            units = {
-                giver.instance.variables[effort.source[1]].unit,
-                taker.instance.variables[flow.source[1]].unit,
-            }
-            if units not in _POWERS or giver.instance.variables[effort.source[1]].unit not in (
-                "N",
-                "N.m",
-                "Pa",
-            ):
-                continue
-            bonds.append(
-                PowerBond(
-                    effort.source[1].rpartition(".")[0] or effort.source[1],
-                    _side(exchange, giver, flow, effort),
-                    _side(exchange, taker, effort, flow),
-                )
-            )
-    return bonds
+            giver, taker = exchange.member(effort.source[0]), exchange.member(effort.target[0])
+            given = giver.instance.variables[effort.source[1]].unit
+            if given in _EFFORTS and {given, taker.instance.variables[flow.source[1]].unit} in _POWERS:
+                pairs.append((effort, flow))
+    return [
+        PowerBond(
+            effort.source[1].rpartition(".")[0] or effort.source[1],
+            _side(exchange, exchange.member(effort.source[0]), flow, effort),
+            _side(exchange, exchange.member(effort.target[0]), effort, flow),
+        )
+        for effort, flow in pairs
+    ]
+
+
+def _are_opposite(effort: Connection, flow: Connection) -> bool:
+    return effort.source[0] == flow.target[0] and effort.target[0] == flow.source[0]
+
+
+def _declared(text: str, connections: Sequence[Connection]) -> tuple[Connection, Connection]:
+    """Return the connections of a bond that is declared as `a.effort,b.flow`."""
+    ends = [each.strip().partition(".") for each in text.split(",")]
+    if len(ends) != 2 or not all(unit and variable for unit, _, variable in ends):
+        raise InputError(f"the bond '{text}' is refused: it must read a.effort,b.flow")
+    efforts, flows = ([each for each in connections if each.source == (unit, variable)] for unit, _, variable in ends)
+    found = [(effort, flow) for effort in efforts for flow in flows if _are_opposite(effort, flow)]
+    if not found:
+        raise InputError(
+            f"the bond '{text}' is refused: a connection must go from each of the two outputs to the unit of the other"
+        )
+    return found[0]
 
 
 def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> BondSide:

@@ -1,16 +1,13 @@
-"""The connectors of a whole system: values and signals go through them to the variables behind, outputs come out."""
+"""The connectors of a whole system: values and signals go through them to the variables behind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.units import IDENTITY, LinearMap
 from mbsfmu.signals import LinearSignal, SineSignal, StepSignal
-from mbsfmu.trajectory import Trajectory
 
 
 def behind_connectors(values: Mapping[str, Any], graph: SystemGraph) -> dict[str, Any]:
@@ -24,15 +21,6 @@ def behind_connectors(values: Mapping[str, Any], graph: SystemGraph) -> dict[str
         if exposed.name in values:
             result[".".join(exposed.end)] = _mapped(values[exposed.name], exposed.map)
     return {**result, **{name: value for name, value in values.items() if name not in names}}
-
-
-def add_outputs(result: Trajectory, graph: SystemGraph) -> None:
-    """Add the outputs of the system to those of its units, in the units of its connectors."""
-    for exposed in graph.outputs:
-        name = ".".join(exposed.end)
-        if name in result.names and exposed.name not in result.names:
-            values = exposed.map.factor * result[name] + exposed.map.offset
-            result.add(exposed.name, np.asarray(values), exposed.unit)
 
 
 def _mapped(value: Any, way: LinearMap) -> Any:

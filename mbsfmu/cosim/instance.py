@@ -26,11 +26,14 @@ _KEPT_MESSAGES = 5
 
 
 class UnitError(SimulationError):
-    """A function of a unit that went wrong; after a fatal error nothing may be called any more."""
+    """A function of a unit that went wrong; after a fatal error nothing may be called any more.
 
-    def __init__(self, message: str, fatal: bool) -> None:
+    `reached` is the time in s up to which a unit has made a step that it discards, where it says so.
+    """
+
+    def __init__(self, message: str, fatal: bool, reached: float | None = None) -> None:
         super().__init__(message)
-        self.fatal = fatal
+        self.fatal, self.reached = fatal, reached
 
 
 class UnitEnded(Exception):  # noqa: N818 - no error: a unit may end a run

@@ -44,17 +44,28 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
             if not graph.units:
                 raise InputError(f"{path} has no component; there is nothing to run")
             return graph
-        source = [path]
-    files = [Path(each) for each in source]
-    if not files:
-        raise InputError("no FMU is given; there is nothing to run")
-    for file in files:
+        source = [source]
+    units: dict[str, Path] = {}
+    for each in source:
+        name, file = _named(each)
         if file.suffix == ".ssp":
             raise InputError(f"{file} is a package of units that stands alone; give it alone, or FMU files")
-    units = {file.stem: file for file in files}
-    if len(units) < len(files):
-        raise InputError("two FMU files have the same name; the units of a run need different ones")
+        if name in units:
+            raise InputError(f"two units are called '{name}'; give one another name, as name={file}")
+        units[name] = file
+    if not units:
+        raise InputError("no FMU is given; there is nothing to run")
     return SystemGraph(units)
+
+
+def _named(source: str | Path) -> tuple[str, Path]:
+    """Return name and file of a unit, which reads `name=file.fmu` or `file.fmu`."""
+    name, equals, file = str(source).partition("=")
+    if not equals or Path(source).is_file() or not name or not file:
+        return Path(source).stem, Path(source)
+    if "." in name or "/" in name:
+        raise InputError(f"the unit '{name}' is refused: a name stands before the dot of its variables and has none")
+    return name, Path(file)
 
 
 def make_instance(name: str, archive: Archive) -> Instance:

@@ -11,10 +11,12 @@ from mbsfmu.cosim.coupling import AITKEN, JACOBIANS, Settings, names_of
 from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.errors import InputError
-from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Switch
+from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Several, Switch
 
 TOLERANCE = 1e-4
 """Of step control, where nothing is said."""
+OF_COURSES = ("start_time", "record", "record_every", "record_interval", "pace")
+"""Options that change nothing of how units are coupled."""
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
 
@@ -51,6 +53,11 @@ class CouplingKeywords(TypedDict, total=False):
     jacobian: Literal["differences", "directional"] | None
     energy_correction: bool | None
     threads: int | None
+    start_time: float | None
+    record: Sequence[str] | None
+    record_every: int | None
+    record_interval: float | None
+    pace: float | None
 
 
 class CouplingOptions(Options):
@@ -166,6 +173,24 @@ class CouplingOptions(Options):
             called="number of threads",
         ),
     ] = 1
+    start_time: Annotated[
+        float | None, Number("Start of the run in s; what the package says by default, or 0", unit="s")
+    ] = None
+    record: Annotated[
+        tuple[str, ...] | None,
+        Several("What is recorded, by patterns: a.*,b.force; all by default", each=Option("", called="pattern")),
+    ] = None
+    record_every: Annotated[
+        int, Number("Communication points to a recorded row; the last one is recorded too", bounds=_COUNT, whole=True)
+    ] = 1
+    record_interval: Annotated[
+        float | None,
+        Number("Time in s from one recorded row to the next, at least", unit="s", bounds=POSITIVE),
+    ] = None
+    pace: Annotated[
+        float | None,
+        Number("Simulated seconds to a second of the clock: the run waits for it; none by default", bounds=POSITIVE),
+    ] = None
 
     def check(self) -> None:
         """Check that every option has an effect with the algorithm and the control."""

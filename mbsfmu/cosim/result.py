@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbsfmu.cosim.energy import PowerBond
-from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.ended import RunError, RunInterrupted
+from mbsfmu.streams import Stream
 from mbsfmu.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FIRST_ROWS = 1024
 LARGE_RESIDUAL = 2e-3
 """Share of the energy exchanged at a power bond from which on the residual energy is told; forces of the hydraulic
 mechanisms are off by 5 % of their range there, and by all of it at 5e-2."""
@@ -58,10 +57,16 @@ class Facts:
         Time that the stepping took.
     energy_residual
         Residual energy of each power bond at the end in J; the signals `energy_residual.<bond>` have it over time.
+    energy_residual_largest
+        Largest magnitude of the residual energy of each bond in J.
     energy_exchanged
         Energy that went through each power bond in J, to and fro added up.
     texts
         For each String output, the times in s at which it changed, with the text from then on.
+    pace
+        Simulated seconds to a second of the clock that were aimed at; None where nothing is waited for.
+    late_steps, lateness_max
+        Of a paced run: steps that ended after their time, and by how many s of the clock the latest one did.
     """
 
     algorithm: str = ""
@@ -79,8 +84,12 @@ class Facts:
     undriven: list[str] = field(default_factory=list)
     wall_seconds: float = 0.0
     energy_residual: dict[str, float] = field(default_factory=dict)
+    energy_residual_largest: dict[str, float] = field(default_factory=dict)
     energy_exchanged: dict[str, float] = field(default_factory=dict)
     texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    pace: float | None = None
+    late_steps: int = 0
+    lateness_max: float = 0.0
 
     def tell(self, sentence: str) -> None:
         """Keep a sentence for the user, and log it."""
@@ -89,7 +98,7 @@ class Facts:
 
 
 class CosimulationResult(Trajectory):
-    """Outputs of all units over time, and what the run was and cost.
+    """Outputs of all units over time, and what the run was and cost; rows that are in a file are read when asked for.
 
     Attributes
     ----------
@@ -99,8 +108,22 @@ class CosimulationResult(Trajectory):
 
     facts: Facts
 
+    _file: Stream
+    _last: tuple[float, Floats]
+
+    def is_in(self, stream: Stream, time: float, row: Floats) -> None:
+        """Take it that the rows are in a file, but for those that the result has; the last one is known."""
+        self._file, self._last = stream, (time, row)
+        self._waiting = self.__dict__.pop("time"), self.__dict__.pop("values_by_column")
+
     def __getattr__(self, name: str) -> Any:
-        if name != "facts" and "facts" in self.__dict__ and name in Facts.__dataclass_fields__:
+        known = self.__dict__
+        if name in ("time", "values_by_column") and "_file" in known:
+            read = Trajectory.from_file(self._file.found)
+            self.time = np.concatenate([read.time, self._waiting[0]])
+            self.values_by_column = np.concatenate([read.values_by_column, self._waiting[1]])
+            return known[name]
+        if name != "facts" and "facts" in known and name in Facts.__dataclass_fields__:
             return getattr(self.facts, name)
         raise AttributeError(f"a result has no attribute '{name}'")
 
@@ -137,23 +160,38 @@ class CosimulationResult(Trajectory):
         return animate(self, model, beside, **{"label": f"{self.facts.algorithm}, {self.facts.step:g} s", **chosen})
 
     @property
+    def recorded(self) -> tuple[Path, float] | None:
+        """The file that has the rows, and the time in s of the last one there; None where they are in memory."""
+        if "_file" not in self.__dict__:
+            return None
+        return self._file.found, self._file.end
+
+    @property
+    def end(self) -> float:
+        """Time of the last row in s."""
+        return self._last[0] if "_last" in self.__dict__ else float(self.time[-1])
+
+    def final(self) -> dict[str, float]:
+        """Return the last value of every signal."""
+        if "_last" not in self.__dict__:
+            return super().final()
+        return dict(zip(self.names, self._last[1].tolist(), strict=True))
+
+    @property
     def energy_residual_max(self) -> float | None:
         """Largest magnitude of the residual energy over time and bonds in J; None without bonds."""
-        signals = [name for name in self.names if name.startswith("energy_residual.")]
-        return max((float(np.max(np.abs(self[name]))) for name in signals), default=None)
+        return max(self.facts.energy_residual_largest.values(), default=None)
 
     @property
     def energy_residual_share(self) -> float | None:
         """Largest magnitude of the residual energy as a share of the energy exchanged; None without bonds."""
-        shares = [
-            float(np.max(np.abs(self[f"energy_residual.{bond}"]))) / max(exchanged, _NO_ENERGY)
-            for bond, exchanged in self.facts.energy_exchanged.items()
-        ]
+        largest = self.facts.energy_residual_largest
+        shares = [largest[bond] / max(exchanged, _NO_ENERGY) for bond, exchanged in self.facts.energy_exchanged.items()]
         return max(shares, default=None)
 
     def summary(self) -> dict[str, Any]:
         """Return what `cosim --json` writes."""
-        return {**asdict(self.facts), "stop": float(self.time[-1]), "final": self.final()}
+        return {**asdict(self.facts), "stop": self.end, "final": self.final()}
 
 
 class CosimulationError(RunError):
@@ -168,86 +206,10 @@ class CosimulationInterrupted(RunInterrupted):
     result: CosimulationResult
 
 
-class Record:
-    """Rows of outputs and residual energies at the communication points.
-
-    Parameters
-    ----------
-    exchange
-        The members.
-    bonds
-        The power bonds.
-    start
-        Start time in s.
-    outputs
-        Outputs at the start.
-
-    Attributes
-    ----------
-    columns
-        Numbers in a row.
-    rows
-        The rows with room for more, which `reserve` may put elsewhere; as many count as there are `times`.
-    times
-        Times of the rows in s.
-    residuals, exchanged
-        Energy of each bond in J until now: what was residual, and what went through it.
-    """
-
-    def __init__(self, exchange: Exchange, bonds: Sequence[PowerBond], start: float, outputs: Floats) -> None:
-        self._exchange, self._bonds = exchange, bonds
-        self.residuals = [0.0] * len(bonds)
-        self.exchanged = [0.0] * len(bonds)
-        self._width = len(outputs)
-        self.columns = self._width + len(bonds)
-        self.rows = np.zeros((_FIRST_ROWS, self.columns))
-        self.rows[0, : self._width] = outputs
-        self.times = [start]
-
-    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
-        """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
-        self.reserve(1)
-        row = self.rows[len(self.times)]
-        row[: self._width] = outputs
-        for index, (got, given) in enumerate(energies):
-            self.residuals[index] += got - given
-            self.exchanged[index] += 0.5 * (abs(got) + abs(given))
-            row[self._width + index] = self.residuals[index]
-        self.times.append(time)
-
-    def reserve(self, count: int) -> None:
-        """Make room for so many rows more."""
-        while len(self.times) + count > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
-
-    def result(self, facts: Facts) -> CosimulationResult:
-        """Return what was recorded."""
-        instances = {member.instance.name: member.instance for member in self._exchange.members}
-        names = [f"{instance}.{variable}" for instance, variable in self._exchange.names]
-        units = [instances[instance].variables[variable].unit for instance, variable in self._exchange.names]
-        names += [f"energy_residual.{bond.name}" for bond in self._bonds]
-        units += ["J"] * len(self._bonds)
-        times = np.array(self.times)
-        result = CosimulationResult(times, self.rows[: len(times)].copy(), names, units)
-        facts.steps = len(times) - 1
-        if facts.steps:
-            lengths = np.diff(times)
-            facts.smallest_step, facts.largest_step = float(lengths.min()), float(lengths.max())
-        facts.unit_steps = {name: instance.steps for name, instance in instances.items()}
-        facts.energy_residual = {
-            bond.name: residual for bond, residual in zip(self._bonds, self.residuals, strict=True)
-        }
-        facts.energy_exchanged = {
-            bond.name: exchanged for bond, exchanged in zip(self._bonds, self.exchanged, strict=True)
-        }
-        result.facts = facts
-        return result
-
-
 def residual_notes(result: CosimulationResult) -> Iterator[str]:
     """Say where the energy that the coupling brought in or took out is large beside what was exchanged."""
     for bond, exchanged in result.facts.energy_exchanged.items():
-        residual = float(np.max(np.abs(result[f"energy_residual.{bond}"])))
+        residual = result.facts.energy_residual_largest[bond]
         if residual > LARGE_RESIDUAL * exchanged + _NO_ENERGY:
             share = f"{100.0 * residual / exchanged:.2g} % of" if exchanged else "beside"
             yield (

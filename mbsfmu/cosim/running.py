@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
-
-from mbsfmu.cosim.compiled.steps import compile_steps
-from mbsfmu.cosim.control import Attempt, Controller
-from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import History
-from mbsfmu.cosim.instance import UnitEnded, UnitError
-from mbsfmu.cosim.result import Facts, Record
-from mbsfmu.cosim.stepping import Point, Stepping
+from mbsfmu.cosim.pacing import Pacer
+from mbsfmu.cosim.recording import Record
+from mbsfmu.cosim.result import Facts
+from mbsfmu.cosim.scenario import Scenario, Values
+from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
-from mbsfmu.errors import SimulationError
-from mbsfmu.times import check_grid, counted, resolution, tolerance
+from mbsfmu.errors import InputError
+from mbsfmu.times import resolution, tolerance
 
-_TELL_EVERY = 100
+TELL_EVERY = 100
 Progress = Callable[[float], None]
 
 
-def communication_points(start: float, stop: float, step: float, events: list[float]) -> list[float]:
-    """Return the times start + n·step in s up to the stop time, and the events between them.
+@dataclass
+class Parts:
+    """What a run is made of.
 
-    Times are counted, not added up. An event that misses one of them by round-off takes its place, but not that of
-    start and stop, which stay as they are; events outside these are left out.
-    """
-    same = tolerance(step, start, stop)
-    times = counted(start, stop, step)
-    inside = np.array([event for event in events if start + same < event < stop - same])
-    after = np.searchsorted(times, inside)
-    nearest = after - (inside - times[after - 1] < times[after] - inside)
-    on_grid = np.abs(times[nearest] - inside) <= same
-    times[nearest[on_grid]] = inside[on_grid]
-    return np.insert(times, after[~on_grid], inside[~on_grid]).tolist()
-
-
-class Course:
-    """A run between start and stop.
-
-    Parameters
+    Attributes
     ----------
     stepping
         What makes the steps.
     history
-        The history, which holds the start.
+        What is known of the past; it holds the start.
     record, facts
         Where points and costs go.
     driven
         Inputs that follow signals.
+    scenario
+        Values that are set at times.
     texts
         Strings, which are handed on between steps.
     start, stop
@@ -60,193 +46,139 @@ class Course:
         Called with the share that is done.
     """
 
-    def __init__(
-        self,
-        stepping: Stepping,
-        history: History,
-        record: Record,
-        facts: Facts,
-        driven: DrivenInputs,
-        texts: Texts,
-        start: float,
-        stop: float,
-        progress: Progress | None,
-    ) -> None:
-        self._stepping, self._history = stepping, history
-        self._record, self._facts = record, facts
-        self._texts = texts
-        self._driven, self._start, self._stop = driven, start, stop
-        self._progress = progress
-        self._events = driven.events(start, stop)
+    stepping: Stepping
+    history: History
+    record: Record
+    facts: Facts
+    driven: DrivenInputs
+    scenario: Scenario
+    texts: Texts
+    start: float
+    stop: float
+    progress: Progress | None
 
-    def run_fixed(self, step: float) -> None:
-        """Make steps of one length in s, cut at the events."""
-        check_grid(self._start, self._stop, step, self._record.columns)
-        times = communication_points(self._start, self._stop, step, self._events)
-        # Differences of counted times differ from the step by round-off, which none of the units needs to see.
-        lengths = np.diff(times)
-        lengths[np.abs(lengths - step) <= tolerance(step, self._start, self._stop)] = step
-        self._check_lengths(lengths, step)
-        jumping = {time for time in self._events if self._driven.jumps(time)}
-        jumps = [index for index, time in enumerate(times) if time in jumping]
-        compiled = (
-            None if self._texts.changes else compile_steps(self._stepping, self._history, self._record, times, lengths)
-        )
-        ends, index = self._stepping.exchange.ends, 0
-        self._texts.pass_on(self._start)
-        while index < len(lengths) and not ends:
-            if times[index] in jumping:
-                self._history.restart()
-            try:
-                made = compiled.advance(index, self._until(index, jumps, len(lengths))) if compiled else 0
-                if not made:
-                    self._step(times[index], times[index + 1], float(lengths[index]))
-                    made = 1
-            except UnitEnded as ended:
-                self._end_within(self._record.times[-1], ended.time)
-                return
-            index += made
-            if self._progress is not None and (index - 1) % _TELL_EVERY == 0 and not ends:
-                self._progress(index / len(lengths))
-        if ends:
-            self._tell_end(times[index])
 
-    def _until(self, index: int, jumps: list[int], count: int) -> int:
-        """Return up to which step one may go from another one until there is a jump, or the share done is told."""
-        until = [*jumps, count][bisect_right(jumps, index)]
-        return until if self._progress is None else min(until, -(-index // _TELL_EVERY) * _TELL_EVERY + 1)
+class Course(ABC):
+    """A run between start and stop, which may be left and gone on with at any communication point.
 
-    def _step(self, time: float, end: float, length: float) -> None:
-        """Make one step in s and record it."""
-        point = self._stepping.advance(self._history, time, length)
-        self._record.add(end, point.outputs, point.energies)
-        self._texts.pass_on(end)
+    Parameters
+    ----------
+    parts
+        What it is made of.
+    step
+        Communication step in s, or the first one.
 
-    def run_controlled(self, controller: Controller, step: float) -> None:
-        """Make steps whose length a controller chooses, beginning with one in s, cut at the events.
+    Attributes
+    ----------
+    parts
+        What it is made of.
+    over
+        Whether a unit has ended it.
+    """
 
-        Events are those of the followed signals, and those inside units that tell the next one.
+    def __init__(self, parts: Parts, step: float) -> None:
+        self.parts, self.step = parts, step
+        self.over = False
+        self._same = tolerance(step, parts.start, parts.stop)
+        self._events = sorted({*parts.driven.events(parts.start, parts.stop), *parts.scenario.events})
+
+    @property
+    @abstractmethod
+    def time(self) -> float:
+        """Where it is, in s."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it is at its end."""
+        return self.over or self.time >= self.parts.stop
+
+    def begin(self) -> None:
+        """Record the start."""
+        self.parts.record.begin(self.parts.start, self.parts.history.now)
+        self.parts.texts.pass_on(self.parts.start)
+
+    def run(self, until: float | None = None, pacer: Pacer | None = None) -> None:
+        """Go on to the first communication point that is not before a time in s, to the end by default.
+
+        Raises
+        ------
+        SimulationError
+            When a unit refuses, an iteration does not converge or an output is not finite.
+        WriteError
+            When rows cannot be written.
         """
-        bounds, time, count = controller.tolerances, self._start, 0
-        same, ends = tolerance(bounds.smallest, self._start, self._stop), self._stepping.exchange.ends
-        wanted = min(max(step, bounds.smallest), bounds.largest)
-        last = self._stop
-        self._texts.pass_on(time)
-        inside = self._stepping.exchange.next_event(time + same)
-        while time < last:
-            end = min(inside, last, *(event for event in self._events if event > time + same))
-            end = last if last - end <= same else end
-            length, reaches = _fitted(wanted, end - time, same)
-            target = end if reaches else time + length
-            try:
-                attempt = self._attempt(controller, time, target - time)
-            except UnitEnded as ended:
-                if not controller.returns or ended.time <= time + same:
-                    self._end_within(time, ended.time)
-                    return
-                controller.undo()
-                last = ended.time
-                continue
-            if attempt is None:
-                wanted = 0.5 * length
-                continue
-            if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
-                controller.undo()
-                self._facts.rejected_steps += 1
-                wanted = max(length * controller.reject(attempt), bounds.smallest)
-                continue
-            if attempt.ratio > 1.0 and length <= bounds.smallest + same:
-                self._tell_smallest(time, bounds.smallest)
-            wanted = self._next_length(controller, attempt, length, wanted, reaches)
-            self._take(attempt, target)
-            time, count = target, count + 1
-            if ends:
-                break
-            if attempt.jumps or (end < self._stop and reaches and (end == inside or self._driven.jumps(end))):
-                self._history.restart()
-                controller.restart()
-                wanted = min(max(wanted, step) if attempt.jumps else wanted, step)
-            inside = self._stepping.exchange.next_event(time + same)
-            if self._progress is not None and count % _TELL_EVERY == 0:
-                self._progress((time - self._start) / (self._stop - self._start))
-        if ends or last < self._stop:
-            self._tell_end(time)
+        until = math.inf if until is None else until
+        if pacer is None:
+            self._advance(until, math.inf)
+        while pacer is not None and not self.done and self.time < until - self._same:
+            self.make_step(pacer)
 
-    @staticmethod
-    def _next_length(controller: Controller, attempt: Attempt, length: float, wanted: float, reaches: bool) -> float:
-        """Return the length in s that the next step shall have, after an attempt of one that was taken."""
-        bounds = controller.tolerances
-        proposed = length * controller.accept(attempt, length)
-        # A step that was cut short says nothing against the longer one that was wanted.
-        proposed = max(proposed, wanted) if reaches and attempt.ratio <= 1.0 else proposed
-        return min(max(proposed, bounds.smallest), bounds.largest)
+    def make_step(self, pacer: Pacer | None = None) -> None:
+        """Make one step."""
+        if pacer is not None:
+            pacer.begin(self.time)
+        self._advance(math.inf, 1)
+        if pacer is not None:
+            pacer.wait(self.time)
 
-    def _take(self, attempt: Attempt, target: float) -> None:
-        """Record what an attempt led to, up to a time in s."""
-        self._history = attempt.history
-        for point in self._ended(attempt.points, target):
-            self._record.add(point.time, point.outputs, point.energies)
-        self._texts.pass_on(target)
+    def set(self, values: Values) -> None:
+        """Set inputs and parameters where the run is; what is known of the past says nothing of what comes then."""
+        for (name, variable), value in values.items():
+            self.parts.stepping.exchange.member(name).instance.set_start(variable, value)
+        if values:
+            self.restart()
+
+    def restart(self) -> None:
+        """Forget the past: something jumps."""
+        self.parts.history.restart()
+
+    @abstractmethod
+    def _advance(self, until: float, most: float) -> None:
+        """Make steps up to a time in s, but not more than so many."""
+
+    def _begin_step(self, time: float) -> None:
+        """Do at the beginning of a step what is due there."""
+        self.set(self.parts.scenario.due(time))
+
+    def _tell_progress(self) -> None:
+        parts = self.parts
+        if parts.progress is not None:
+            parts.progress((self.time - parts.start) / (parts.stop - parts.start))
 
     # -- units that end the run -------------------------------------------------------------------------------
 
-    def _end_within(self, time: float, end: float) -> None:
-        """End a run in a step from a time in s which a unit ended at another one.
+    def _end_within(self, time: float, end: float) -> float:
+        """End a run in a step from a time in s which a unit ended at another one; return where it is then.
 
         A unit alone leaves the row of where it ended; among several, the last row is the last one that all reached.
         """
-        members = self._stepping.exchange.members
-        if len(members) == 1 and end > time:
-            self._record.add(end, self._stepping.exchange.read().copy(), [])
-            self._texts.pass_on(end)
+        parts, exchange = self.parts, self.parts.stepping.exchange
+        if len(exchange.members) == 1 and end > time:
+            parts.record.add(end, exchange.read().copy(), [])
+            parts.texts.pass_on(end)
             time = end
         self._tell_end(time)
+        return time
 
     def _tell_end(self, time: float) -> None:
-        for name, ended in self._stepping.exchange.ends.items():
+        self.over = True
+        for name, ended in self.parts.stepping.exchange.ends.items():
             sentence = f"{name} ended the run at t = {ended:.9g} s"
             if time < ended - resolution(ended):
                 sentence += f"; the last point that all units reached is at {time:.9g} s"
-            self._facts.tell(sentence)
-
-    def _attempt(self, controller: Controller, time: float, length: float) -> Attempt | None:
-        """Try a step; None where it failed but can be tried again with half the length."""
-        try:
-            return controller.attempt(self._history, time, length)
-        except UnitError as error:
-            if error.fatal or not controller.returns or 0.5 * length < controller.tolerances.smallest:
-                raise
-        except SimulationError:
-            if not controller.returns or 0.5 * length < controller.tolerances.smallest:
-                raise
-        controller.undo()
-        self._facts.rejected_steps += 1
-        return None
-
-    @staticmethod
-    def _ended(points: list[Point], target: float) -> Iterator[Point]:
-        """Give the points, the last one at the very time that was aimed at."""
-        yield from points[:-1]
-        yield points[-1]._replace(time=target)
-
-    def _tell_smallest(self, time: float, smallest: float) -> None:
-        sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
-        if not any(note.startswith(sentence) for note in self._facts.notes):
-            self._facts.tell(f"{sentence}, first at t = {time:.9g} s")
-
-    def _check_lengths(self, lengths: np.ndarray, step: float) -> None:
-        fixed = [m.instance.name for m in self._stepping.exchange.members if not m.instance.takes_any_step]
-        if fixed and np.any(lengths != step):
-            self._facts.tell(
-                f"{names_of(fixed)} may not take steps of other lengths, but {np.min(lengths):.6g} s stands beside "
-                f"{step:.6g} s: the stop time or an event is off the grid"
-            )
+            self.parts.facts.tell(sentence)
 
 
-def _fitted(wanted: float, left: float, same: float) -> tuple[float, bool]:
-    """Return the length of a step in s so that no tiny one is left before the end, and whether it reaches the end."""
-    if wanted >= left - same:
-        return left, True
-    if 2.0 * wanted > left:
-        return 0.5 * left, False
-    return wanted, False
+def check_until(until: float, course: Course) -> None:
+    """Check a time in s to which a run shall go on.
+
+    Raises
+    ------
+    InputError
+        When it is not between where the run is and its end.
+    """
+    if not course.time <= until <= course.parts.stop:
+        raise InputError(
+            f"the run is at {course.time:.9g} s and shall go on to {until:g} s; it can to any time up to its end, "
+            f"{course.parts.stop:g} s"
+        )

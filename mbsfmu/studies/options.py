@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypedDict
 
 from mbsfmu.comparison.choices import parted
-from mbsfmu.cosim.options import CouplingOptions
+from mbsfmu.cosim.options import OF_COURSES, CouplingOptions
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -15,7 +15,7 @@ from mbsfmu.options import POSITIVE, Choice, Number, Option, Options, Switch
 from mbsfmu.simulation.options import RunOptions
 from mbsfmu.simulation.solvers import find_solver
 
-_NO_SETTINGS = {"extrapolation", "stop", "tolerances"}
+_NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
 _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu.cli.cosim import command
-from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, cosimulate
+from mbsfmu.cosim import CosimulationInterrupted, cosimulate
 from mbsfmu.trajectory import Trajectory
 
 STEP = 1e-3
@@ -50,20 +50,15 @@ def test_a_run_that_is_interrupted_while_its_units_are_closed_is_whole(
     assert ended.value.result.time[-1] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("ending", ["interrupted", "failed"])
-def test_the_command_writes_it(
-    halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
-    def ended(*_: object, **__: object) -> None:
-        result = cosimulate(halves_exact, connections=CONNECTIONS, step=STEP, stop=0.2)
-        raise CosimulationInterrupted(result) if ending == "interrupted" else CosimulationError("one fails", result)
-
-    monkeypatch.setattr("mbsfmu.cli.cosim.cosimulate", ended)
-    output = tmp_path / "part.csv"
-    done = CliRunner().invoke(command, ["a.fmu", "--quiet", "-o", str(output)])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_file_of_a_run_that_fails_has_its_rows(foreign: Callable[[str], Path], tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"part.{suffix}"
+    options = ["--step", "0.1", "--stop", "1", "--quiet", "-o", str(output)]
+    done = CliRunner().invoke(command, [str(foreign("failing")), *options])
     assert done.exit_code != 0
-    assert f"{output} has what was recorded until 0.2 s" in done.stderr
-    assert Trajectory.from_file(output).time[-1] == pytest.approx(0.2)
+    assert f"{output} has what was recorded until 0.5 s" in done.stderr
+    np.testing.assert_allclose(Trajectory.from_file(output)["now"], np.linspace(0.0, 0.5, 6), atol=1e-12)
+    assert list(tmp_path.iterdir()) == [output]
 
 
 def test_a_run_that_the_system_ends_has_its_rows(foreign: Callable[[str], Path], tmp_path: Path) -> None:

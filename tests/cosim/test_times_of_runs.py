@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mbsfmu
 from mbsfmu import InputError, StepSignal
-from mbsfmu.cosim.running import communication_points
+from mbsfmu.cosim.grid import communication_points
 from mbsfmu.times import tolerance
 
 STEP = 1e-3

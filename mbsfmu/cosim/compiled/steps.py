@@ -14,7 +14,7 @@ from mbsfmu.cosim.compiled.tables import Tables
 from mbsfmu.cosim.explicit import Explicit
 from mbsfmu.cosim.extrapolation import History, Weights
 from mbsfmu.cosim.instance import Calls, Floats
-from mbsfmu.cosim.result import Record
+from mbsfmu.cosim.recording import Record
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.interruption import deferring_interruptions
 

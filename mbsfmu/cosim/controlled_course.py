@@ -1,0 +1,159 @@
+"""Runs with steps whose lengths a controller chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mbsfmu.cosim.control import Attempt, Controller
+from mbsfmu.cosim.instance import UnitEnded, UnitError
+from mbsfmu.cosim.running import TELL_EVERY, Course, Parts
+from mbsfmu.cosim.scenario import Values
+from mbsfmu.cosim.stepping import Point
+from mbsfmu.errors import SimulationError
+from mbsfmu.times import tolerance
+
+
+class ControlledCourse(Course):
+    """A run with steps whose length a controller chooses, cut at the events.
+
+    Events are those of the followed signals and of the scenario, and those inside units that tell the next one.
+    """
+
+    def __init__(self, parts: Parts, step: float, controller: Controller) -> None:
+        super().__init__(parts, step)
+        bounds = controller.tolerances
+        self.controller = controller
+        self._same = tolerance(bounds.smallest, parts.start, parts.stop)
+        self._time, self._last, self._count = parts.start, parts.stop, 0
+        self._wanted = min(max(step, bounds.smallest), bounds.largest)
+        self._inside: float | None = None
+
+    @property
+    def time(self) -> float:
+        """Where it is, in s."""
+        return self._time
+
+    def restart(self) -> None:
+        """Forget the past: something jumps."""
+        super().restart()
+        self.controller.restart()
+
+    def set(self, values: Values) -> None:
+        """Set inputs and parameters; the next step is not longer than the first one."""
+        super().set(values)
+        if values:
+            self._wanted = min(self._wanted, self.step)
+
+    def _advance(self, until: float, most: float) -> None:
+        while most > 0 and not self.over and self._time < min(self._last, until - self._same):
+            self._begin_step(self._time)
+            if self._inside is None:
+                self._inside = self.parts.stepping.exchange.next_event(self._time + self._same)
+            most -= self._try(self._inside)
+        if not self.over and self._last < self.parts.stop and self._time >= self._last:
+            self._tell_end(self._time)
+
+    def _try(self, inside: float) -> int:
+        """Try a step; return whether it was taken. `inside` is the next event in s inside a unit."""
+        controller, facts, time, same = self.controller, self.parts.facts, self._time, self._same
+        bounds = controller.tolerances
+        end = min(inside, self._last, *(event for event in self._events if event > time + same))
+        end = self._last if self._last - end <= same else end
+        length, reaches = _fitted(self._wanted, end - time, same)
+        target = end if reaches else time + length
+        try:
+            attempt = self._attempt(time, target - time)
+        except UnitEnded as ended:
+            if not controller.returns or ended.time <= time + same:
+                self._time = self._end_within(time, ended.time)
+            else:
+                controller.undo()
+                self._last = ended.time
+            return 0
+        if attempt is None:
+            return 0
+        if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
+            controller.undo()
+            facts.rejected_steps += 1
+            self._wanted = max(length * controller.reject(attempt), bounds.smallest)
+            return 0
+        if attempt.ratio > 1.0 and length <= bounds.smallest + same:
+            self._tell_smallest(time, bounds.smallest)
+        self._wanted = self._next_length(attempt, length, reaches)
+        self._take(attempt, target)
+        self._go_on(attempt, end, reaches and (end == inside or self._jumps(end)))
+        return 1
+
+    def _go_on(self, attempt: Attempt, end: float, jumps: bool) -> None:
+        """Look at what was taken: whether a unit has ended the run, and whether something jumps where it ends."""
+        self._count += 1
+        if self.parts.stepping.exchange.ends:
+            self._tell_end(self._time)
+            return
+        if attempt.jumps or (end < self.parts.stop and jumps):
+            self.restart()
+            self._wanted = min(max(self._wanted, self.step) if attempt.jumps else self._wanted, self.step)
+        self._inside = None
+        if self._count % TELL_EVERY == 0:
+            self._tell_progress()
+
+    def _jumps(self, time: float) -> bool:
+        return self.parts.driven.jumps(time)
+
+    def _next_length(self, attempt: Attempt, length: float, reaches: bool) -> float:
+        """Return the length in s that the next step shall have, after an attempt of one that was taken."""
+        bounds = self.controller.tolerances
+        proposed = length * self.controller.accept(attempt, length)
+        # A step that was cut short says nothing against the longer one that was wanted.
+        proposed = max(proposed, self._wanted) if reaches and attempt.ratio <= 1.0 else proposed
+        return min(max(proposed, bounds.smallest), bounds.largest)
+
+    def _take(self, attempt: Attempt, target: float) -> None:
+        """Record what an attempt led to, up to a time in s."""
+        self.parts.history = attempt.history
+        for point in _ended(attempt.points, target):
+            self.parts.record.add(point.time, point.outputs, point.energies)
+        self.parts.texts.pass_on(target)
+        self._time = target
+
+    def _attempt(self, time: float, length: float) -> Attempt | None:
+        """Try a step; None where it failed but can be tried again with a smaller length, which is wanted then.
+
+        Half of it, or what a unit that discards the step has made of it.
+        """
+        smallest, reached = self.controller.tolerances.smallest, 0.5 * length
+        try:
+            return self.controller.attempt(self.parts.history, time, length)
+        except UnitError as error:
+            if error.reached is not None and time + smallest < error.reached < time + length:
+                reached = error.reached - time
+            if error.fatal or not self.controller.returns or reached < smallest:
+                raise
+        except SimulationError:
+            if not self.controller.returns or reached < smallest:
+                raise
+        self.controller.undo()
+        self.parts.facts.rejected_steps += 1
+        self._wanted = reached
+        return None
+
+    def _tell_smallest(self, time: float, smallest: float) -> None:
+        facts = self.parts.facts
+        sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
+        if not any(note.startswith(sentence) for note in facts.notes):
+            facts.tell(f"{sentence}, first at t = {time:.9g} s")
+
+
+def _ended(points: list[Point], target: float) -> Iterator[Point]:
+    """Give the points, the last one at the very time that was aimed at."""
+    yield from points[:-1]
+    yield points[-1]._replace(time=target)
+
+
+def _fitted(wanted: float, left: float, same: float) -> tuple[float, bool]:
+    """Return the length of a step in s so that no tiny one is left before the end, and whether it reaches the end."""
+    if wanted >= left - same:
+        return left, True
+    if 2.0 * wanted > left:
+        return 0.5 * left, False
+    return wanted, False

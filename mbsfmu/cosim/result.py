@@ -114,7 +114,8 @@ class CosimulationResult(Trajectory):
     def is_in(self, stream: Stream, time: float, row: Floats) -> None:
         """Take it that the rows are in a file, but for those that the result has; the last one is known."""
         self._file, self._last = stream, (time, row)
-        self._waiting = self.__dict__.pop("time"), self.__dict__.pop("values_by_column")
+        self._waiting = self.time, self.values_by_column
+        del self.time, self.values_by_column
 
     def __getattr__(self, name: str) -> Any:
         known = self.__dict__

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from hydraulics.html import data_page
+from hydraulics.schema import schema_of_data
 
 LARGEST = 1e50
 """Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
@@ -91,6 +94,10 @@ class Data(BaseModel):
     def _repr_html_(self) -> str:
         return data_page(self)
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return schema_of_data(cls, core, handler)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the data as plain dictionaries, lists, numbers and strings."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -117,13 +124,10 @@ def _types(annotation: Any) -> Iterator[Any]:
 
 
 def _elements(value: Any) -> Iterator[Any]:
-    """Yield a value, or what is in it where it is a list or has lists by name."""
+    """Yield a value, or what is in it where it is a list or has values or lists by name."""
     lists = value.values() if isinstance(value, Mapping) else (value,)
     for each in lists:
-        if isinstance(each, list | tuple):
-            yield from each
-        elif each is value:
-            yield value
+        yield from each if isinstance(each, list | tuple) else (each,)
 
 
 def _numbers(value: Any) -> Iterator[tuple[str, float]]:
@@ -140,6 +144,16 @@ def _numbers(value: Any) -> Iterator[tuple[str, float]]:
                 yield f".{key}{place}", number
 
 
+@dataclass(frozen=True)
+class _Word(AfterValidator):
+    """A check of a string, which JSON Schema has as a pattern."""
+
+    pattern: str = ""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "pattern": f"^(?:{self.pattern})$"}
+
+
 def word(pattern: str, allowed: LiteralString) -> AfterValidator:
     """Make a check of a string that says in words what is allowed."""
 
@@ -148,7 +162,7 @@ def word(pattern: str, allowed: LiteralString) -> AfterValidator:
             raise PydanticCustomError("word", allowed)
         return text
 
-    return AfterValidator(check)
+    return _Word(check, pattern)
 
 
 Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digits and _, no digit first")]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from hydraulics.data import Data, DataError, Name
 from hydraulics.kinds import Kinds
 from hydraulics.parameters import parameter_fields
 from hydraulics.quantity import Quantity
+from hydraulics.schema import schema_of_kinds
 
 
 class Part(Data):
@@ -61,6 +64,14 @@ class Part(Data):
                     f"class {cls.__name__}: a field cannot be called '{field}', as a function of "
                     f"{cls.family.family}s is"
                 )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of a class; of the root of a family, that of any kind that data may mean here."""
+        if "family" not in vars(cls):
+            return super().__get_pydantic_json_schema__(core, handler)
+        kinds = (cls.family.find(word) for word in cls.family.words())
+        return schema_of_kinds([kind for kind in kinds if kind is not None], handler)
 
     @classmethod
     def gives(cls, *functions: str) -> bool:

@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
     from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
+    from mbsfmu.model.schema import model_schema
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.motion import Animation, animate
+    from mbsfmu.overview import overview
     from mbsfmu.part_files import Parts, load_parts
     from mbsfmu.parts import (
         Actuator,
@@ -130,8 +132,10 @@ _HOMES = {
     "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
+    "model.schema": "model_schema",
     "model.sensor": "Sensor",
     "motion": "animate Animation",
+    "overview": "overview",
     "part_files": "load_parts Parts",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
@@ -299,8 +303,10 @@ __all__ = [
     "gaps",
     "load_parts",
     "mechanism_from_urdf",
+    "model_schema",
     "models",
     "offsets",
+    "overview",
     "read_signal",
     "rules",
     "square",

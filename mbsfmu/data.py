@@ -10,12 +10,16 @@ from hydraulics.opening import interpolated
 from hydraulics.parameters import Parameter, check_numbers, parameter_fields, parameters_of
 from hydraulics.part import DynamicPart, Part
 from hydraulics.quantity import Quantity, belonging_to
+from hydraulics.schema import DIALECT, REFERENCE, DataSchema
 
 __all__ = [
+    "DIALECT",
     "LARGEST",
+    "REFERENCE",
     "Array",
     "Data",
     "DataError",
+    "DataSchema",
     "DynamicPart",
     "FrozenMap",
     "FrozenMapping",

@@ -23,11 +23,15 @@ from mbsfmu.part_files import load_parts
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def parts_option(command: Command) -> Command:
+    """Add the files that define parts of models."""
+    help_text = "Python file that defines parts of the model, as components of your own; once for each file."
+    return click.option("--parts", multiple=True, metavar="FILE", help=help_text)(command)
+
+
 def model_argument(command: Command) -> Command:
     """Add the model, and the files that define parts of it."""
-    help_text = "Python file that defines parts of the model, as components of your own; once for each file."
-    command = click.option("--parts", multiple=True, metavar="FILE", help=help_text)(command)
-    return click.argument("model")(command)
+    return click.argument("model")(parts_option(command))
 
 
 def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:

@@ -14,15 +14,16 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import Data
 from mbsfmu.errors import InputError
+from mbsfmu.overview import overview
 from mbsfmu.simulation.options import RunOptions
-from mbsfmu.variables import Causality, Variable
 
 _COLUMNS = {
     "input": ("name", "unit", "default", "driven_by", "description"),
     "output": ("name", "unit", "description"),
-    "parameter": ("name", "unit", "default", "driven_by", "description"),
+    "parameter": ("name", "unit", "default", "tunable", "driven_by", "description"),
+    "local": ("name", "unit", "description"),
+    "state": ("name", "unit", "description"),
     "reaction": ("name", "unit", "description"),
 }
 _MOST_TIMES = 20
@@ -30,7 +31,8 @@ _MOST_TIMES = 20
 
 @click.command("show")
 @model_argument
-@click.option("--variables", is_flag=True, help="List inputs, outputs, parameters and reactions.")
+@click.option("--contents", is_flag=True, help="List all parts with their data, and what hangs on what.")
+@click.option("--variables", is_flag=True, help="List inputs, outputs, parameters, states and reactions.")
 @click.option("--html", "page", callback=output_file(".html", ".htm"), help="HTML file with the mechanism in motion.")
 @click.option("--stop", type=float, help="How far that motion is simulated, in s; by default as the model says.")
 @options_of(RunOptions, "formulation", "solver", "step")
@@ -39,6 +41,7 @@ _MOST_TIMES = 20
 def command(
     model: str,
     parts: tuple[str, ...],
+    contents: bool,
     variables: bool,
     page: str | None,
     stop: float | None,
@@ -47,22 +50,23 @@ def command(
     debug: bool,  # noqa: ARG001
     **options: Any,
 ) -> None:
-    """Show what MODEL is made of, its variables with their units, and how it moves.
+    """Show what MODEL is made of, how it hangs together, its variables with their units, and how it moves.
 
     \b
     Example: mbsfmu show four-bar --variables
     Example: mbsfmu show four-bar --html four-bar.html --stop 2
     """
-    log_to_stderr(quiet)
+    log_to_stderr(quiet or page is None)  # what notes say of a model is in the tables
     refuse_same_files(json_file, page, inputs=[model, *parts])
     without = [name for name, value in {"stop": stop, **options}.items() if value is not None]
     if without and not page:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     found = find_model(model, parts)
-    content = _content(found)
+    content = overview(found)
     write_json(json_file, content)
     say(f"{found.name}: {found.description}" if found.description else found.name)
-    for title, columns, rows in _tables(found, content, variables):
+    listed = (_contents(content) if contents else (), _variables(content) if variables else ())
+    for title, columns, rows in (*_tables(found, content), *listed[0], *listed[1]):
         if rows:
             print_table(title, columns, rows)
     if page:
@@ -78,75 +82,67 @@ def _show_motion(model: CoupledModel, page: str, stop: float | None, options: di
     result.animate().save(page)
 
 
-def _tables(
-    model: CoupledModel, content: dict[str, Any], variables: bool
-) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Give title, columns and rows of each table."""
+Listed = Iterator[tuple[str, list[str], list[list[str]]]]
+"""Title, columns and rows of tables."""
+
+
+def _tables(model: CoupledModel, content: dict[str, Any]) -> Listed:
+    """Give the tables that are always there."""
     kinds = [(name, kind, names) for name, kinds in content["systems"].items() for kind, names in kinds.items()]
     yield "systems", ["system", "has", "names"], [[name, kind, ", ".join(names)] for name, kind, names in kinds]
+    yield (
+        "motion",
+        ["mechanism", "coordinates", "loop equations", "degrees of freedom", "redundant equations"],
+        [[name, *_freedom(each)] for name, each in content["freedom"].items()],
+    )
     yield "connections", ["source", "drives"], [list(each) for each in model.connections]
     signals = [
         [name, signal.type, ", ".join(f"{time:g}" for time in signal.events[:_MOST_TIMES])]
         for name, signal in model.signals.items()
     ]
     yield "signals", ["input", "kind", "times [s]"], signals
-    for kind, fields in _COLUMNS.items() if variables else ():
+
+
+def _freedom(told: dict[str, Any]) -> list[str]:
+    """Return the cells of a row on how a mechanism may move."""
+    counts = [str(told["coordinates"]), str(told["loop_equations"])]
+    if "problem" in told:
+        return [*counts, "–", told["problem"]]
+    redundant = told["redundant_equations"]
+    named = f"{len(redundant)}: {', '.join(redundant)}" if redundant else "none"
+    return [*counts, str(told["degrees_of_freedom"]), named]
+
+
+def _contents(content: dict[str, Any]) -> Listed:
+    """Give the tables of parts, and of what hangs on what."""
+    parts = content["parts"]
+    yield (
+        "parts",
+        ["system", "name", "type", "data"],
+        [[each["system"], each["name"], each["type"], _given(each["data"])] for each in parts],
+    )
+    for name, told in content["topology"].items():
+        tree = [
+            [each["body"], each["hangs_on"], each["joint"], each["type"], ", ".join(each["coordinates"])]
+            for each in told.get("tree", ())
+        ]
+        yield f"tree of {name}", ["body", "hangs on", "by joint", "type", "coordinates"], tree
+        cuts = [[each["joint"], each["type"], each["parent"], each["child"]] for each in told.get("cuts", ())]
+        yield f"joints of {name} that close loops", ["joint", "type", "parent", "child"], cuts
+        nodes = [[node, each["pressure"], ", ".join(each["ports"])] for node, each in told.get("nodes", {}).items()]
+        yield f"nodes of {name}", ["node", "pressure", "ports"], nodes
+
+
+def _given(data: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {shown(value)}" for name, value in data.items())
+
+
+def _variables(content: dict[str, Any]) -> Listed:
+    """Give the tables of variables, one a kind."""
+    for kind, fields in _COLUMNS.items():
         found = [each for each in content["variables"] if each["kind"] == kind]
         yield (
             f"{kind}s",
             [field.replace("_", " ") for field in fields],
             [[shown(each[field]) for field in fields] for each in found],
         )
-
-
-def _content(model: CoupledModel) -> dict[str, Any]:
-    """Return what there is to show as plain data."""
-    return {
-        "model": model.name,
-        "description": model.description,
-        "stop_time": model.stop_time,
-        "step": model.step,
-        "systems": {name: _parts(system) for name, system in model.systems.items()},
-        "connections": [list(each) for each in model.connections],
-        "signals": {name: signal.to_dict() for name, signal in model.signals.items()},
-        "variables": list(_variables(model)),
-    }
-
-
-def _parts(system: Data) -> dict[str, list[str]]:
-    """Return the names of what a system is made of, by the field that holds it."""
-    fields = {name: getattr(system, name) for name in type(system).model_fields}
-    return {
-        name: [each.name for each in value]
-        for name, value in fields.items()
-        if isinstance(value, tuple) and value and all(isinstance(each, Data) for each in value)
-    }
-
-
-def _variables(model: CoupledModel) -> Iterator[dict[str, Any]]:
-    """List the inputs, outputs, parameters and reactions of each system as `system.variable`."""
-    sources = {target: source for source, target in model.connections}
-    sources |= dict.fromkeys(model.signals, "a signal")
-    for name, part in zip(model.systems, model.system().parts, strict=True):
-        readable = [*part.coordinates, *part.velocities, *part.outputs]
-        for kind, variables in (
-            ("input", part.inputs),
-            ("output", [each for each in readable if each.causality is Causality.OUTPUT]),
-            ("parameter", part.parameters),
-            ("reaction", part.reactions),
-        ):
-            for variable in variables:
-                yield _described(kind, f"{name}.{variable.name}", variable, sources)
-
-
-def _described(kind: str, name: str, variable: Variable, sources: dict[str, str]) -> dict[str, Any]:
-    nobody = "nothing" if kind == "input" else None
-    return {
-        "name": name,
-        "kind": kind,
-        "unit": variable.unit,
-        "default": variable.start,
-        "minimum": variable.minimum,
-        "driven_by": sources.get(name, nobody),
-        "description": variable.description,
-    }

@@ -57,4 +57,6 @@ def shown(value: Any) -> str:
     """Write a value for a table."""
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

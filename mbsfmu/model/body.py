@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from mbsfmu.data import Data, FrozenMap, FrozenMapping
 from mbsfmu.model.inertia import ROUND_OFF, missing_in
@@ -42,6 +44,14 @@ class Point(Data):
     def _from_coordinates(cls, data: Any) -> Any:
         """Take three coordinates for a point, as (x, y, z)."""
         return {"position": data} if isinstance(data, (tuple, list)) else data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of a point, or of three coordinates."""
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        described = ("default", "description")
+        coordinates = {key: each for key, each in schema["properties"]["position"].items() if key not in described}
+        return {"anyOf": [schema, coordinates]}
 
 
 def along(share: float) -> Point:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from mbsfmu.data import Data, DataError, FrozenMap, meant
+from mbsfmu.data import REFERENCE, Data, DataError, FrozenMap, meant
 from mbsfmu.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.constraint import AnyConstraint
@@ -196,7 +196,7 @@ class Mechanism(Data):
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Read a JSON file.
+    """Read a JSON file, without the `$schema` that it may name for editors.
 
     Raises
     ------
@@ -204,12 +204,13 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         When it is no JSON; the sentence says where.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_without_doubles)
+        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_without_doubles)
     except DataError:
         raise
     except (ValueError, RecursionError) as error:
         why = "a number has thousands of digits" if "integer string" in str(error) else error
         raise DataError(f"{Path(path).name} is not a JSON file: {why}") from None
+    return {name: each for name, each in data.items() if name != REFERENCE} if isinstance(data, dict) else data
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

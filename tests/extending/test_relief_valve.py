@@ -233,7 +233,7 @@ def test_command_line_takes_files_of_parts(machine_file: Path) -> None:
     assert "relief.cracking_pressure" in shown.stdout
     for name, command in cli.commands.items():
         taken = {parameter.name for parameter in command.params}
-        assert ("model" in taken) == ("parts" in taken), name
+        assert ("model" in taken) <= ("parts" in taken), name
 
 
 def test_files_that_define_no_parts_are_refused(tmp_path: Path) -> None:

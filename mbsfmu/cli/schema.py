@@ -1,0 +1,33 @@
+"""The command `mbsfmu schema`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.model_argument import parts_option
+from mbsfmu.cli.options import output_file, refuse_same_files
+from mbsfmu.cli.output import write_json
+from mbsfmu.cli.standard_output import say
+from mbsfmu.model.schema import model_schema
+from mbsfmu.part_files import load_parts
+
+
+@click.command("schema")
+@parts_option
+@click.option("-o", "--output", callback=output_file(".json"), help="JSON file instead of stdout.")
+@common_options
+def command(parts: tuple[str, ...], output: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
+    """Write the JSON Schema of model files, with all kinds of parts, their fields, units, bounds and defaults.
+
+    \b
+    Example: mbsfmu schema -o model.schema.json
+    """
+    refuse_same_files(output, inputs=parts)
+    with load_parts(parts).given():
+        schema = model_schema()
+    write_json(output, schema)
+    if output is None:
+        say(json.dumps(schema, indent=2))

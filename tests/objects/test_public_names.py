@@ -78,6 +78,7 @@ def _signatures(thing: Any) -> Iterator[Any]:
 
 
 USED_INSIDE = {
+    *("Machine", "ModelData", "Stream"),
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "Instant", "LinearMap"),
     *(
         "Instance",

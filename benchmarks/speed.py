@@ -25,8 +25,8 @@ from exudyn_four_bar import FourBar, exu
 from fmpy.simulation import instantiate_fmu
 
 import mbsfmu
-from mbsfmu.compiling.compiler import PLATFORMS
 from mbsfmu.compiling.kept import FOLDER
+from mbsfmu.compiling.platforms import platform_names
 from mbsfmu.errors import InputError
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
@@ -209,7 +209,7 @@ def print_sizes() -> int:
     sizes: dict[str, int] = {}
     model = mbsfmu.models.built_in(MODEL)
     print("\n| FMU for | size [kB] |\n| --- | --- |")
-    for platforms in (*((each,) for each in PLATFORMS), tuple(PLATFORMS)):
+    for platforms in (*((each,) for each in platform_names(2)), platform_names(2)):
         title = ", ".join(platforms)
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -219,7 +219,7 @@ def print_sizes() -> int:
                 continue
             sizes[title] = unit.stat().st_size
             print(f"| {title} | {sizes[title] / 1e3:.0f} |")
-    return max(sizes[each] for each in PLATFORMS if each in sizes)
+    return max(sizes[each] for each in platform_names(2) if each in sizes)
 
 
 def time_export(exports: int) -> float:

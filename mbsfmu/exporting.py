@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mbsfmu.compiling.compiler import host_platform
+from mbsfmu.compiling.platforms import VERSIONS, Fmi, host_platform
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -32,7 +32,7 @@ LOCALS: tuple[Locals, ...] = get_args(Locals)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
-_BESIDE = ("layout", "backend", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force")
+_BESIDE = ("layout", "backend", "fmi", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force")
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -44,6 +44,7 @@ def export(
     options: RunOptions | None = None,
     layout: Layout = "both",
     backend: Backend = "native",
+    fmi: Fmi = 2,
     platforms: Sequence[str] = (),
     sources: bool = False,
     outputs: Sequence[str] = (),
@@ -68,8 +69,11 @@ def export(
         model with one system is `monolithic`.
     backend
         `native`: machine code that needs nothing on the target; `python`: units that run on a Python of the target.
+    fmi
+        Version of the FMI: 2 for FMI 2.0, 3 for FMI 3.0, which native units can be of.
     platforms
-        Platforms of native units, such as `linux64` and `win64`; the one of this machine by default.
+        Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
+        of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
     sources
         Whether native units carry their C sources, for importers that compile.
     outputs
@@ -96,10 +100,12 @@ def export(
     for what, (word, words) in words_of.items():
         if word not in words:
             raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
+    if fmi not in VERSIONS:
+        raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = RunOptions.of(options, given, _BESIDE)
-    _check_backend(backend, chosen, has_binaries=bool(platforms or sources), needs_execution_tool=needs_execution_tool)
+    _check_backend(backend, chosen, fmi, has_binaries=bool(platforms or sources), needs_tool=needs_execution_tool)
     if layout == "both" and len(model.systems) == 1:
         layout = "monolithic"  # the unit of the only system would be the same once more
     folder = Path(directory)
@@ -122,9 +128,10 @@ def export(
         for system, (unit, arguments) in units.items():
             picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
             if backend == "native":
-                for_platforms = platforms or [host_platform()]
+                for_platforms = platforms or [host_platform(fmi)]
                 shown = {"sources": sources, "icon": picture, "force": force}
-                path = export_native(unit, wanted[system], platforms=for_platforms, **shown)
+                apart = _connected(model, system)
+                path = export_native(unit, wanted[system], platforms=for_platforms, fmi=fmi, apart=apart, **shown)
             else:
                 shown = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
                 path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **shown)
@@ -134,14 +141,22 @@ def export(
     return paths
 
 
-def _check_backend(backend: str, options: RunOptions, *, has_binaries: bool, needs_execution_tool: bool) -> None:
+def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:
     """Check that what is said of units is about those of the backend."""
     if backend == "native" and options.jacobian not in (None, Jacobian.EXACT):
         raise InputError(f"jacobian = {options.jacobian} has no effect in native units; it has in those of 'python'")
     if backend == "python" and has_binaries:
         raise InputError("platforms and sources are for the backend 'native'; units of 'python' hold neither")
-    if backend == "native" and not needs_execution_tool:
+    if backend == "python" and fmi != 2:
+        raise InputError(f"units of 'python' are of FMI 2.0; those of 'native' can be of FMI {fmi}.0 as well")
+    if backend == "native" and not needs_tool:
         raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
+
+
+def _connected(model: CoupledModel, system: str | None) -> list[str]:
+    """Return the variables of a system alone that connections of its package name, one by one."""
+    ends = (_split(reference) for connection in model.connections for reference in connection)
+    return [name for owner, name in ends if owner == system]
 
 
 def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:

@@ -27,7 +27,7 @@ from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.model import Mechanism
 from mbsfmu.models import built_in, pendulum
-from mbsfmu.native.model_code import step_sources
+from mbsfmu.native.sources import step_sources
 from mbsfmu.parts import Revolute
 
 HERE = Path(__file__).parent

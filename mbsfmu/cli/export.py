@@ -12,7 +12,7 @@ from mbsfmu.cli.options import RUN, option_of, options_of
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
-from mbsfmu.compiling.compiler import PLATFORMS
+from mbsfmu.compiling.platforms import VERSIONS, platform_names
 from mbsfmu.exporting import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.simulation.options import RunOptions
 
@@ -22,7 +22,13 @@ from mbsfmu.simulation.options import RunOptions
 @click.option("-o", "--output", default=".", show_default=True, help="Folder for the files.")
 @option_of(export, "--layout", f"One of {', '.join(LAYOUTS)}.")
 @option_of(export, "--backend", f"One of {', '.join(BACKENDS)}.")
-@click.option("--platform", "platforms", multiple=True, help=f"Of native units, any of {', '.join(PLATFORMS)}.")
+@option_of(export, "--fmi", f"Version of the FMI, {' or '.join(map(str, VERSIONS))}.")
+@click.option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    help=f"Of native units, any of {', '.join(platform_names(2))}; of FMI 3.0 also {', '.join(platform_names(3))}.",
+)
 @click.option("--sources", is_flag=True, help="Put the C sources into native units.")
 @click.option(
     "--outputs",
@@ -45,7 +51,7 @@ def command(
     debug: bool,  # noqa: ARG001
     **options: Any,
 ) -> None:
-    """Export MODEL as FMI 2.0 co-simulation FMUs.
+    """Export MODEL as co-simulation FMUs of FMI 2.0 or 3.0.
 
     Native units have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
 

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import logging
 import os
-import platform as machines
 import shlex
 import shutil
 import subprocess
@@ -15,10 +14,10 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.compiling import kept
+from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.files import reason
@@ -41,61 +40,6 @@ _LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
 
 class CompilerError(SimulationError):
     """A compiler that is there does not do its work."""
-
-
-@dataclass(frozen=True)
-class Platform:
-    """A platform of FMI 2.0.
-
-    Attributes
-    ----------
-    suffix
-        Of its libraries.
-    target
-        What zig calls it; linux with the oldest C library that is promised.
-    """
-
-    suffix: str
-    target: str
-
-
-PLATFORMS = {
-    "linux64": Platform(".so", "x86_64-linux-gnu.2.17"),
-    "win64": Platform(".dll", "x86_64-windows-gnu"),
-    "darwin64": Platform(".dylib", "x86_64-macos"),
-}
-_NAMES = {
-    ("linux", "x86_64"): "linux64",
-    ("linux", "amd64"): "linux64",
-    ("win32", "amd64"): "win64",
-    ("win32", "x86_64"): "win64",
-    ("darwin", "x86_64"): "darwin64",
-    ("darwin", "arm64"): "darwin64",  # as importers have it: they look there on both machines
-}
-
-
-def host_platform() -> str:
-    """Return the platform of this machine.
-
-    Raises
-    ------
-    InputError
-        When FMI 2.0 has no name for it that importers on other machines would not take for theirs: on linux, what is
-        in `linux64` is loaded on x86-64.
-    """
-    system, machine = _host()
-    name = _NAMES.get((system, machine)) if sys.maxsize > 2**32 else None
-    if name is None:
-        raise InputError(
-            f"FMI 2.0 has no platform for {system} on {machine}, {64 if sys.maxsize > 2**32 else 32} bits: export "
-            f"for {', '.join(PLATFORMS)}, which needs the extra 'cross', or with the backend 'python'"
-        )
-    return name
-
-
-def _host() -> tuple[str, str]:
-    """Return system and machine of this process."""
-    return sys.platform, machines.machine().lower()
 
 
 def has_compiler() -> bool:
@@ -212,7 +156,7 @@ def _run(call: Sequence[str], folder: str) -> None:
 
 def _content(key: str, platform: str | None) -> str:
     """Return the name of what is compiled from a key for a platform."""
-    return content_key(key, PLATFORMS[platform].target if platform in PLATFORMS else _host())
+    return content_key(key, PLATFORMS[platform].target if platform in PLATFORMS else host())
 
 
 def _suffix(platform: str | None) -> str:
@@ -265,7 +209,7 @@ def _own_compiler() -> tuple[str, ...] | None:
 def _command(platform: str | None, portable: bool) -> list[str]:
     if platform is not None and platform not in PLATFORMS:
         raise InputError(f"there is no platform '{platform}'; {meant(platform, PLATFORMS)}")
-    is_host = platform is None or _NAMES.get(_host()) == platform
+    is_host = platform is None or platform in host_platforms()
     own = _system_compiler() if is_host else None
     if own and not portable:
         return own

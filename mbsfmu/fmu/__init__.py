@@ -1,1 +1,1 @@
-"""FMI 2.0 co-simulation units of simulations: description, packaging, validation."""
+"""Co-simulation units of simulations, of FMI 2.0 and 3.0: description, packaging, validation."""

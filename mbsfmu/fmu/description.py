@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mbsfmu.errors import InputError
@@ -41,6 +41,8 @@ class Capabilities:
         Whether unknowns have directional derivatives.
     saves_state
         Whether the state can be saved, restored and turned into bytes.
+    has_events
+        Whether signals of its own jump or bend, or discrete states are updated.
     """
 
     needs_tool: bool
@@ -49,6 +51,7 @@ class Capabilities:
     gives_rates: bool = False
     gives_derivatives: bool = False
     saves_state: bool = True
+    has_events: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,9 @@ class UnitDescription:
         Which inputs each output depends on directly while stepping.
     initial_unknowns
         Which parameters and inputs each output and calculated parameter depends on after initialization.
+    apart
+        Names of variables that are no elements of arrays, though they are components of a vector: something refers to
+        them one by one.
     """
 
     name: str
@@ -99,6 +105,7 @@ class UnitDescription:
     variables: tuple[Described, ...]
     outputs: dict[int, tuple[int, ...]]
     initial_unknowns: dict[int, tuple[int, ...]]
+    apart: tuple[str, ...] = ()
 
 
 def model_identifier(name: str) -> str:
@@ -107,7 +114,9 @@ def model_identifier(name: str) -> str:
     return f"{identifier}_" if _WORD_OF_C.fullmatch(identifier) else identifier
 
 
-def describe(unit: Unit, capabilities: Capabilities, tool: str, behaviour: str) -> UnitDescription:
+def describe(
+    unit: Unit, capabilities: Capabilities, tool: str, behaviour: str, apart: Collection[str] = ()
+) -> UnitDescription:
     """Describe a unit.
 
     Parameters
@@ -120,6 +129,8 @@ def describe(unit: Unit, capabilities: Capabilities, tool: str, behaviour: str) 
         Name and version of what makes it.
     behaviour
         A key of the equations and of all that runs them: units with the same variables may compute different values.
+    apart
+        Names of variables that stay single where others are elements of arrays.
 
     Raises
     ------
@@ -143,6 +154,7 @@ def describe(unit: Unit, capabilities: Capabilities, tool: str, behaviour: str) 
         variables=_described(unit.variables),
         outputs=_by_index(outputs, unit.dependencies, index),
         initial_unknowns=_by_index(unknowns, unit.initial_dependencies, index),
+        apart=tuple(sorted(apart)),
     )
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
 

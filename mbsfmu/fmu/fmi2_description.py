@@ -1,21 +1,26 @@
-"""`modelDescription.xml` of FMI 2.0 for co-simulation: how the standard writes what a unit is."""
+"""The files that describe a unit in FMI 2.0 for co-simulation: how the standard writes what a unit is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
 from mbsfmu.fmu.description import Capabilities, Described, UnitDescription
-from mbsfmu.fmu.log_categories import LOG_CATEGORIES
-from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
-from mbsfmu.variables import Causality
+from mbsfmu.fmu.description_elements import (
+    add_experiment,
+    add_log_categories,
+    add_units,
+    as_text,
+    document,
+    initial,
+    quantity_attributes,
+    root_attributes,
+)
 
 
-def model_description(unit: UnitDescription, source_files: Sequence[str] = ()) -> bytes:
-    """Return the file.
+def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the files by their names in the archive.
 
     Parameters
     ----------
@@ -24,37 +29,22 @@ def model_description(unit: UnitDescription, source_files: Sequence[str] = ()) -
     source_files
         Files among the sources that importers compile.
     """
-    root = etree.Element(
-        "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=unit.name,
-        guid=unit.identity,
-        description=unit.description,
-        generationTool=unit.tool,
-        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **{key: value for key, value in asdict(unit.origin).items() if value},
-        variableNamingConvention="structured",
-        numberOfEventIndicators="0",
-    )
+    return {"modelDescription.xml": _model_description(unit, source_files)}
+
+
+def _model_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:
+    named = {"fmiVersion": "2.0", "modelName": unit.name, "guid": unit.identity, **root_attributes(unit)}
+    root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": "0"})
     _add_interface(root, unit, source_files)
-    _add_units(root, unit.variables)
-    categories = etree.SubElement(root, "LogCategories")
-    for name, description in LOG_CATEGORIES.items():
-        etree.SubElement(categories, "Category", name=name, description=description)
-    etree.SubElement(
-        root,
-        "DefaultExperiment",
-        startTime="0",
-        stopTime=_text(unit.stop_time),
-        tolerance=_text(unit.tolerance),
-        stepSize=_text(unit.step_size),
-    )
+    add_units(root, (each.variable.unit for each in unit.variables))
+    add_log_categories(root)
+    add_experiment(root, unit)
     _add_variables(root, unit.variables)
     structure = etree.SubElement(root, "ModelStructure")
     for tag, unknowns in (("Outputs", unit.outputs), ("InitialUnknowns", unit.initial_unknowns)):
         if unknowns:
             _add_unknowns(etree.SubElement(structure, tag), unknowns)
-    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
+    return document(root)
 
 
 def _add_interface(root: etree._Element, unit: UnitDescription, source_files: Sequence[str]) -> None:
@@ -80,16 +70,7 @@ def _flags(capabilities: Capabilities) -> dict[str, str]:
         "canSerializeFMUstate": capabilities.saves_state,
         "providesDirectionalDerivative": capabilities.gives_derivatives,
     }
-    return {name: _text(value) for name, value in flags.items()}
-
-
-def _add_units(root: etree._Element, variables: Iterable[Described]) -> None:
-    definitions = etree.SubElement(root, "UnitDefinitions")
-    for name in dict.fromkeys(each.variable.unit for each in variables):
-        unit = etree.SubElement(definitions, "Unit", name=name)
-        etree.SubElement(unit, "BaseUnit", {base: str(exponent) for base, exponent in dimension(name).items()})
-        if display := DISPLAY_UNITS.get(name):
-            etree.SubElement(unit, "DisplayUnit", name=display.name, factor=_text(display.factor))
+    return {name: as_text(value) for name, value in flags.items()}
 
 
 def _add_variables(root: etree._Element, variables: Sequence[Described]) -> None:
@@ -103,23 +84,12 @@ def _add_variables(root: etree._Element, variables: Sequence[Described]) -> None
             "causality": variable.causality.value,
             "variability": variable.variability.value,
         }
-        if variable.causality is Causality.PARAMETER:
-            attributes["initial"] = "exact"
-        elif variable.causality is not Causality.INPUT:
-            attributes["initial"] = "calculated"
-        scalar = etree.SubElement(parent, "ScalarVariable", attributes)
-        real = {"unit": variable.unit}
-        if display := DISPLAY_UNITS.get(variable.unit):
-            real["displayUnit"] = display.name
-        for name, value in (
-            ("min", variable.minimum),
-            ("max", variable.maximum),
-            ("nominal", each.nominal),
-            ("start", variable.start if variable.settable else None),
-        ):
-            if value is not None:
-                real[name] = _text(value)
-        etree.SubElement(scalar, "Real", real)
+        if how := initial(variable):
+            attributes["initial"] = how
+        real = quantity_attributes(each)
+        if variable.settable and variable.start is not None:
+            real["start"] = as_text(variable.start)
+        etree.SubElement(etree.SubElement(parent, "ScalarVariable", attributes), "Real", real)
 
 
 def _add_unknowns(parent: etree._Element, unknowns: Mapping[int, Sequence[int]]) -> None:
@@ -131,9 +101,3 @@ def _add_unknowns(parent: etree._Element, unknowns: Mapping[int, Sequence[int]])
             dependencies=" ".join(str(1 + each) for each in known),
             dependenciesKind=" ".join("dependent" for _ in known),
         )
-
-
-def _text(value: float | bool | int) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(float(value)) if isinstance(value, float) else str(value)

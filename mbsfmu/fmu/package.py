@@ -25,8 +25,8 @@ from typing import Any
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
-from mbsfmu.fmu.fmi2_description import model_description
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
+from mbsfmu.fmu.standards import STANDARDS, Standard
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import content_key
 
@@ -91,8 +91,10 @@ def export_python(
     behaviour = content_key(factory, arguments, packages)
     description = describe(unit, Capabilities(needs_tool=needs_execution_tool), f"mbsfmu {version}", behaviour)
     made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}
-    common = common_files(unit, model_description(description), icon)
-    return write_archive(target, chain(common, _files(description, made_from), packages.items()))
+    standard = STANDARDS[2]
+    common = common_files(unit, standard, standard.describe(description, []), icon)
+    own = _files(description, standard, made_from)
+    return write_archive(target, chain(common, own, packages.items()))
 
 
 def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
@@ -122,8 +124,10 @@ def _packages() -> Iterator[tuple[str, bytes]]:
                 yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
 
 
-def _files(description: UnitDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
-    yield from _licences("pythonfmu")
+def _files(
+    description: UnitDescription, standard: Standard, made_from: dict[str, Any]
+) -> Iterator[tuple[str, bytes | str]]:
+    yield from _licences(standard, "pythonfmu")
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
     module = f"slave_{description.identity.strip('{}').replace('-', '')}"
     name = f"Slave{description.identifier}"
@@ -137,19 +141,21 @@ def _files(description: UnitDescription, made_from: dict[str, Any]) -> Iterator[
             yield f"binaries/{platform}/{description.identifier}{file.suffix}", file.read_bytes()
 
 
-def common_files(unit: Unit, description: bytes, icon: bytes | None) -> Iterator[tuple[str, bytes | str]]:
+def common_files(
+    unit: Unit, standard: Standard, descriptions: Mapping[str, bytes], icon: bytes | None
+) -> Iterator[tuple[str, bytes | str]]:
     """Yield name and content of the files that every unit has, whatever runs it."""
-    yield "modelDescription.xml", description
+    yield from descriptions.items()
     if icon is not None:
-        yield "model.png", icon
+        yield standard.icon, icon
     yield "documentation/index.html", _documentation(unit)
-    yield from _licences("mbsfmu")
+    yield from _licences(standard, "mbsfmu")
 
 
-def _licences(package: str) -> Iterator[tuple[str, str]]:
+def _licences(standard: Standard, package: str) -> Iterator[tuple[str, str]]:
     for file in importlib.metadata.files(package) or ():
         if "licen" in file.name.lower():
-            yield f"licenses/{package}/{file.name}", file.read_text()
+            yield f"{standard.licences}/{package}/{file.name}", file.read_text()
 
 
 def package_folder(package: str) -> Path:

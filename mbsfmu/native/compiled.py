@@ -12,7 +12,7 @@ from mbsfmu.formulations.traces import toolkit
 from mbsfmu.identity import content_key
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
-from mbsfmu.native.model_code import LOOP, identity_source, step_sources
+from mbsfmu.native.sources import LOOP, identity_source, step_sources
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation

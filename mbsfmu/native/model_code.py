@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
-from pathlib import Path
 
 import casadi as ca
 
@@ -25,46 +24,12 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
 from mbsfmu.variables import Variability, Variable
 
-UNIT = {"steps.c": "-O2", "unit.c": "-O1", "fmi2.c": "-O1"}
-"""The source files of a unit that are compiled, and how much they are optimized: steps most; at the start of a run
-and between steps nothing takes long, and compilers are sooner done with it."""
-LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
-"""The same of the loop for runs in process, which reads all variables at every output."""
-
-_RUNTIME = Path(__file__).parent / "runtime"
 _PART = "part_"
 
 
-def step_sources(simulation: Simulation) -> dict[str, str]:
-    """Return the C files of steps and readings by name: enough for runs in process, and sooner made than a unit."""
-    return _sources(_ModelCode(simulation))
+class ModelCode:
+    """The generated C files of one model."""
 
-
-def unit_sources(simulation: Simulation, guid: str) -> dict[str, str]:
-    """Return the C files of a unit by name: the generated model and the runtime.
-
-    Parameters
-    ----------
-    simulation
-        The simulation; its formulation decides which equations are written.
-    guid
-        What the unit is instantiated with.
-    """
-    code = _ModelCode(simulation)
-    return {**_sources(code), "model_rest.c": code.rest(), **identity_source(guid)}
-
-
-def identity_source(identity: str) -> dict[str, str]:
-    """Return the file, by its name, that alone says what compiled code is: this follows from all the others."""
-    return {"identity.h": f"#define IDENTITY {string(identity)}\n"}
-
-
-def _sources(code: _ModelCode) -> dict[str, str]:
-    runtime = {file.name: file.read_text(encoding="utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
-    return {"model.h": code.header(), "model_steps.c": code.steps(), "model_readings.c": code.readings(), **runtime}
-
-
-class _ModelCode:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._functions = simulation.functions

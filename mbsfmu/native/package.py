@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
 
-from mbsfmu.compiling.compiler import PLATFORMS, compile_library
-from mbsfmu.fmu.description import Capabilities, describe
-from mbsfmu.fmu.fmi2_description import model_description
+from mbsfmu.compiling.compiler import compile_library
+from mbsfmu.compiling.platforms import PLATFORMS, Fmi, platform_named
+from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
+from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.identity import content_key
-from mbsfmu.native.model_code import LOOP, UNIT, identity_source, unit_sources
+from mbsfmu.native.sources import UNIT, identity_source, unit_sources
 from mbsfmu.simulation.simulation import Simulation
-
-CAPABILITIES = Capabilities(
-    needs_tool=False,
-    takes_slopes=True,
-    gives_rates=True,
-    gives_derivatives=True,
-)
+from mbsfmu.simulation.variables import NEXT_EVENT
 
 
 def export_native(
@@ -29,6 +24,8 @@ def export_native(
     path: str | os.PathLike[str],
     *,
     platforms: Sequence[str],
+    fmi: Fmi = 2,
+    apart: Collection[str] = (),
     sources: bool = False,
     icon: bytes | None = None,
     force: bool = False,
@@ -42,7 +39,11 @@ def export_native(
     path
         The file to write.
     platforms
-        Keys of `PLATFORMS`; none for a unit of sources only.
+        Names of platforms of the version; none for a unit of sources only.
+    fmi
+        Version of the FMI.
+    apart
+        Names of variables that stay single where others are elements of arrays.
     sources
         Whether the C sources are in it, for importers that compile.
     icon
@@ -62,19 +63,32 @@ def export_native(
     """
     target = Path(path)
     refuse_to_overwrite(target, force)
-    tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
-    texts = unit_sources(simulation, "")
-    for name in LOOP.keys() - UNIT.keys():
-        texts.pop(name)
-    behaviour = content_key(sorted(texts.items()))
-    description = describe(simulation, CAPABILITIES, tool, behaviour)
-    texts |= identity_source(description.identity)
-    libraries = {platform: compile_library(texts, UNIT, platform).read_bytes() for platform in platforms}
+    standard = STANDARDS[fmi]
+    places = {platform_named(name, fmi): None for name in platforms}
+    description, texts = described_sources(simulation, fmi, apart)
+    libraries = {platform: compile_library(texts, UNIT[fmi], platform).read_bytes() for platform in places}
     identifier = description.identifier
     binaries = (
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
         for platform, library in libraries.items()
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
-    common = common_files(simulation, model_description(description, list(UNIT) if sources else []), icon)
-    return write_archive(target, chain(common, binaries, added))
+    described = standard.describe(description, list(UNIT[fmi]) if sources else [])
+    return write_archive(target, chain(common_files(simulation, standard, described, icon), binaries, added))
+
+
+def described_sources(
+    simulation: Simulation, fmi: Fmi, apart: Collection[str] = ()
+) -> tuple[UnitDescription, dict[str, str]]:
+    """Return what a unit is, and its C files by name."""
+    texts = unit_sources(simulation, "", fmi)
+    capabilities = Capabilities(
+        needs_tool=False,
+        takes_slopes=True,
+        gives_rates=True,
+        gives_derivatives=True,
+        has_events=any(each.name == NEXT_EVENT.name for each in simulation.variables),
+    )
+    tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
+    description = describe(simulation, capabilities, tool, content_key(sorted(texts.items())), apart)
+    return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)

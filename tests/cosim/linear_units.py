@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import expm
 
-from mbsfmu.compiling.compiler import host_platform
+from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.formulations.system import System
 from mbsfmu.native.package import export_native
 from mbsfmu.signals import AnySignal

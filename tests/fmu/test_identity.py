@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, StepSignal
 from mbsfmu.fmu import package
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.native import model_code
+from mbsfmu.native import sources as native_sources
 from mbsfmu.native.package import export_native
 
 
@@ -69,10 +69,10 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     model = mbsfmu.models.pendulum(1)
     before = native_guid(tmp_path, model)
     runtime = tmp_path / "runtime"
-    shutil.copytree(model_code._RUNTIME, runtime)
+    shutil.copytree(native_sources._RUNTIME, runtime)
     newton = runtime / "newton.c"
     newton.write_text(newton.read_text().replace("tangents < NEWTON_ITERATIONS", "tangents <= NEWTON_ITERATIONS"))
-    monkeypatch.setattr(model_code, "_RUNTIME", runtime)
+    monkeypatch.setattr(native_sources, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before
 
 

@@ -9,6 +9,7 @@ from fuzzing import Checked, checked
 from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.compiling.platforms import Fmi
 from mbsfmu.exporting import export
 from mbsfmu.simulation.solvers import makes_equal_steps
 
@@ -17,11 +18,11 @@ collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
-    """Return a function that exports a model monolithically, once for each formulation and solver."""
-    made: dict[tuple[str, str, str], Exported] = {}
+    """Return a function that exports a model monolithically, once for each formulation, solver and version."""
+    made: dict[tuple[str, str, str, Fmi], Exported] = {}
 
-    def unit(name: str, formulation: str, solver: str = "trapezoidal") -> Exported:
-        key = name, formulation, solver
+    def unit(name: str, formulation: str, solver: str = "trapezoidal", fmi: Fmi = 2) -> Exported:
+        key = name, formulation, solver, fmi
         if key not in made:
             model = model_of(name)
             folder = tmp_path_factory.mktemp("native")
@@ -30,7 +31,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
                 options |= {"solver": solver}
             if not makes_equal_steps(solver):
                 options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
-            path = export(model, folder, layout="monolithic", sources=True, **options)[0]
+            path = export(model, folder, layout="monolithic", fmi=fmi, sources=True, **options)[0]
             made[key] = Exported(path, model.simulation(**options))
         return made[key]
 

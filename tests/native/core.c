@@ -26,7 +26,7 @@ static const double nothing = 0.0;
 static Status set_up(Instance *instance) { return unit_functions.set_up(instance, 0.0, NULL, NULL); }
 static Status enter(Instance *instance) { return unit_functions.enter_initialization(instance); }
 static Status leave(Instance *instance) { return unit_functions.exit_initialization(instance); }
-static Status step(Instance *instance) { return unit_functions.step(instance, 0.0, 1e-3); }
+static Status step(Instance *instance) { return unit_functions.step(instance, 0.0, 1e-3, NULL); }
 static Status terminate(Instance *instance) { return unit_functions.terminate(instance); }
 static Status set(Instance *instance) { return unit_functions.set(instance, &first, 1, &nothing); }
 static Status set_slopes(Instance *instance) { return unit_functions.set_slopes(instance, &first, 1, &nothing); }
@@ -81,7 +81,7 @@ static void run(unsigned variable, double length, int count) {
     if (enter(instance) != DONE || leave(instance) != DONE) exit(1);
     for (int i = 0; i < count; i++) {
         double value;
-        if (unit_functions.step(instance, i * length, length) != DONE) exit(1);
+        if (unit_functions.step(instance, i * length, length, NULL) != DONE) exit(1);
         if (unit_functions.get(instance, &variable, 1, &value) != DONE) exit(1);
         printf("%.17g %.17g\n", unit_functions.time(instance), value);
     }

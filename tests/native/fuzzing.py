@@ -13,7 +13,7 @@ from pathlib import Path
 
 from native_units import model_of
 
-from mbsfmu.native.model_code import UNIT, unit_sources
+from mbsfmu.native.sources import UNIT, unit_sources
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -57,7 +57,7 @@ def checked(simulation: Simulation, folder: Path) -> Checked:
     guid = "{" + folder.name + "}"
     for name, text in unit_sources(simulation, guid).items():
         (folder / name).write_text(text)
-    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT, "-o", "checked.so", "-lm", folder=folder)
+    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT[2], "-o", "checked.so", "-lm", folder=folder)
     return Checked(folder / "checked.so", guid, simulation)
 
 

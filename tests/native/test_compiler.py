@@ -9,6 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.compiling import compiler, kept
+from mbsfmu.compiling.platforms import host_platform
 
 HALF = "int half(void) { return 21; }\n"
 
@@ -40,13 +41,13 @@ def test_what_was_built_is_kept_by_content(tmp_path: Path, monkeypatch: pytest.M
         "half.c": HALF,
     }
     mains = {"answer.c": "-O1", "half.c": "-O2"}
-    first = compiler.compile_library(sources, mains, compiler.host_platform())
+    first = compiler.compile_library(sources, mains, host_platform())
     assert ctypes.CDLL(str(first)).answer() == 42
     written = first.stat().st_ino
-    assert compiler.compile_library(sources, mains, compiler.host_platform()) == first
+    assert compiler.compile_library(sources, mains, host_platform()) == first
     assert first.stat().st_ino == written
     other = {**sources, "half.c": HALF.replace("21", "22")}
-    changed = compiler.compile_library(other, mains, compiler.host_platform())
+    changed = compiler.compile_library(other, mains, host_platform())
     assert changed != first
     assert sorted((tmp_path / "kept").iterdir()) == sorted([first, changed])
 
@@ -55,7 +56,7 @@ def test_sources_that_are_refused_leave_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
     with pytest.raises(RuntimeError, match=r"refuses the generated sources:(.|\n)*wrong\.c"):
         compiler.compile_library(
-            {"half.c": HALF, "wrong.c": "int wrong(\n"}, {"half.c": "-O1", "wrong.c": "-O1"}, compiler.host_platform()
+            {"half.c": HALF, "wrong.c": "int wrong(\n"}, {"half.c": "-O1", "wrong.c": "-O1"}, host_platform()
         )
     assert list(tmp_path.iterdir()) == []
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.compiling import compiler, kept
+from mbsfmu.compiling import compiler, kept, platforms
 from mbsfmu.native import compiled
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.model_code import step_sources
+from mbsfmu.native.sources import step_sources
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05
@@ -210,7 +210,7 @@ def test_code_is_kept_by_all_that_enters_it(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("mbsfmu.native.compiled.toolkit", lambda: "another")
     pendulum()
     assert libraries() == 5
-    monkeypatch.setattr(compiler.machines, "machine", lambda: "another")
+    monkeypatch.setattr(platforms.machines, "machine", lambda: "another")
     assert not kept.find(compiler._content("key", None), None, ".so")
     pendulum()
     assert libraries() == 6
@@ -262,13 +262,13 @@ def test_many_may_keep_the_same_at_once(folder: Path) -> None:
 def test_platforms_go_by_the_machine(
     monkeypatch: pytest.MonkeyPatch, system: str, machine: str, name: str | None
 ) -> None:
-    monkeypatch.setattr(compiler.sys, "platform", system)
-    monkeypatch.setattr(compiler.machines, "machine", lambda: machine)
+    monkeypatch.setattr(platforms.sys, "platform", system)
+    monkeypatch.setattr(platforms.machines, "machine", lambda: machine)
     if name:
-        assert compiler.host_platform() == name
+        assert platforms.host_platform() == name
         return
     with pytest.raises(mbsfmu.InputError, match=f"FMI 2.0 has no platform for {system} on {machine.lower()}, 64 bits"):
-        compiler.host_platform()
+        platforms.host_platform()
 
 
 def test_a_failing_compiler_ends_an_export_with_a_sentence(

@@ -18,7 +18,7 @@ from fuzzing import SANITIZERS, Checked
 from native_units import Exported, model_of
 
 import mbsfmu
-from mbsfmu.native.model_code import UNIT, unit_sources
+from mbsfmu.native.sources import UNIT, unit_sources
 
 Native = Callable[[str, str], Exported]
 HERE = Path(__file__).parent
@@ -89,7 +89,7 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
     folder, _ = unpack(native(name, formulation), tmp_path)
     for standard in ("c99", "c17"):
         flags = (f"-std={standard}", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
-        run("gcc", *flags, *UNIT, cwd=folder / "sources")
+        run("gcc", *flags, *UNIT[2], cwd=folder / "sources")
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, fo
     for file, text in unit_sources(simulation, "{guid}").items():
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
-    run("gcc", *flags, *UNIT, cwd=tmp_path)
+    run("gcc", *flags, *UNIT[2], cwd=tmp_path)
 
 
 def test_no_global_is_mutable(tmp_path: Path) -> None:
     for file, text in unit_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
         (tmp_path / file).write_text(text)
-    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT, cwd=tmp_path)
-    for source in UNIT:
+    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT[2], cwd=tmp_path)
+    for source in UNIT[2]:
         sections = run("size", "-A", str((tmp_path / source).with_suffix(".o")))
         sizes = dict(re.findall(r"^(\.(?:data|bss|tdata|tbss))\s+(\d+)", sections, re.MULTILINE))
         assert set(sizes) >= {".data", ".bss"}
@@ -165,8 +165,8 @@ def test_units_can_be_linked_into_one_program(tmp_path: Path) -> None:
         for file, text in unit_sources(model_of(name).simulation(), "{guid}").items():
             (folder / file).write_text(text)
         prefix = name.replace("-", "_")
-        run("gcc", "-std=c99", "-O0", "-fPIC", "-c", f"-DFMI2_FUNCTION_PREFIX={prefix}_", *UNIT, cwd=folder)
-        objects += [str((folder / source).with_suffix(".o")) for source in UNIT]
+        run("gcc", "-std=c99", "-O0", "-fPIC", "-c", f"-DFMI2_FUNCTION_PREFIX={prefix}_", *UNIT[2], cwd=folder)
+        objects += [str((folder / source).with_suffix(".o")) for source in UNIT[2]]
     run("gcc", "-shared", *objects, "-o", str(tmp_path / "both.so"), "-lm")
     defined = re.findall(r" [A-Z] (\S+)", run("nm", "--defined-only", "--extern-only", *objects))
     assert all(name.startswith("pendulum_") for name in defined)

@@ -11,7 +11,7 @@ from scipy.integrate import RK45
 import mbsfmu
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.native import shared
-from mbsfmu.native.model_code import unit_sources
+from mbsfmu.native.sources import unit_sources
 from mbsfmu.simulation.explicit import RK45_ORDER
 
 RUNTIME = {file.name: file.read_text() for file in (Path(shared.__file__).parent / "runtime").glob("*.[ch]")}

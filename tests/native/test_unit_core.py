@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from oscillator_in_closed_form import displacement, oscillator
 
-from mbsfmu.native.model_code import unit_sources
+from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.native.package import described_sources
+from mbsfmu.native.sources import unit_sources
+from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden")
@@ -37,7 +40,11 @@ CALLS = {"set_up", "enter", "exit", "step", "terminate", "set", "set_slopes", "g
 
 @pytest.fixture(scope="module")
 def sources() -> dict[str, str]:
-    return unit_sources(oscillator(driven=False).simulation(solver="rk4", step=1e-3, compiled=False), "{guid}")
+    return unit_sources(free_oscillator(), "{guid}")
+
+
+def free_oscillator() -> Simulation:
+    return oscillator(driven=False).simulation(solver="rk4", step=1e-3, compiled=False)
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +90,22 @@ def test_the_core_runs_without_a_standard(host: Path) -> None:
     np.testing.assert_allclose(values, displacement(times, driven=False), atol=1e-9)
 
 
-def test_no_file_but_its_own_knows_the_fmi(sources: dict[str, str]) -> None:
-    own = {name for name in sources if name.startswith("fmi2")}
+@pytest.mark.parametrize("fmi", VERSIONS)
+def test_no_file_but_its_own_knows_the_fmi(fmi: Fmi) -> None:
+    """The core takes the prefix of a program that links several units, by the words of all versions."""
+    prefixes = {"FMI2_FUNCTION_PREFIX", "FMI3_FUNCTION_PREFIX", "FMI3_OVERRIDE_FUNCTION_PREFIX"}
+    sources = described_sources(free_oscillator(), fmi)[1]
     for name, text in sources.items():
         words = set(re.findall(r"fmi\d\w*", text, re.IGNORECASE))
-        # The core takes the prefix of a program that links several units, whatever the word for it.
-        assert name in own or words <= {"FMI2_FUNCTION_PREFIX"}, name
+        if name.startswith(f"fmi{fmi}"):
+            assert all(word.lower().startswith(f"fmi{fmi}") for word in words), name
+        else:
+            assert words <= (prefixes if name == "visibility.h" else set()), name
 
 
-def test_the_fmi_knows_the_unit_by_its_header_alone(sources: dict[str, str], tmp_path: Path) -> None:
-    for name in ("unit.h", "visibility.h", *(each for each in sources if each.startswith("fmi2"))):
+@pytest.mark.parametrize("fmi", VERSIONS)
+def test_the_fmi_knows_the_unit_by_its_header_alone(fmi: Fmi, tmp_path: Path) -> None:
+    sources = described_sources(free_oscillator(), fmi)[1]
+    for name in ("unit.h", "visibility.h", "component.h", *(each for each in sources if each.startswith("fmi"))):
         (tmp_path / name).write_text(sources[name])
-    compiled(tmp_path, "-c", "fmi2.c")
+    compiled(tmp_path, "-c", f"fmi{fmi}.c")

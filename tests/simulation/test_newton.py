@@ -14,7 +14,7 @@ from mbsfmu.formulations import dca_alm
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.model_code import step_sources
+from mbsfmu.native.sources import step_sources
 from mbsfmu.simulation.newton import Jacobian, Method, solve
 from mbsfmu.simulation.simulation import Simulation
 

@@ -31,6 +31,9 @@ from mbsfmu.cosim.units import Unit
 from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file, reason
 
+_INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
+_TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}
+"""What SSP 1.0, which has no arrays either, calls the types of FMI 3.0."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of all files in the archive: the same content gives the same package
 
 
@@ -148,17 +151,18 @@ def _component(name: str, file: Path, values: Mapping[str, Any], defined: dict[s
     """Return the component of an FMU with all its connectors; take over the definitions of its units."""
     description = fmpy.read_model_description(str(file), validate=False)
     units = described_units(description)
-    kinds = {variable.name: variable.type for variable in description.modelVariables}
+    kinds = {each.name: _TYPES.get(each.type, each.type) for each in description.modelVariables}
     connectors = []
     for variable in description.modelVariables:
-        if variable.causality not in KINDS or variable.type == "Enumeration":
+        if variable.causality not in KINDS or variable.type == "Enumeration" or variable.dimensions:
             continue
         unit = units[variable.name]
         # A unit without a definition in SI base units cannot be declared: then that of the variable counts.
-        told = variable.type == "Real" and unit.exponents is not None
+        type_ = kinds[variable.name]
+        told = type_ == "Real" and unit.exponents is not None
         if told:
             defined.setdefault(unit.name, unit)
-        connectors.append(Connector(variable.name, variable.causality, variable.type, unit.name if told else None))
+        connectors.append(Connector(variable.name, variable.causality, type_, unit.name if told else None))
     for variable in values:
         if variable not in kinds:
             raise InputError(f"{file} has no variable '{variable}'")

@@ -26,6 +26,25 @@ static Status set_slopes(Instance *instance, const unsigned *inputs, size_t coun
     return DONE;
 }
 
+static Status lead(Instance *instance, const unsigned *inputs, size_t count, const double *values, double end) {
+    State *state = &instance->state;
+    double now[ROOM(INPUTS)] = {0.0};
+    for (size_t k = 0; k < count; k++) {
+        const Variable *variable = &variables[inputs[k]];
+        if (variable->kind != INPUT) return REFUSE("%s is no input; it cannot be set during a step", variable->name);
+        if (check_value(instance, variable, values[k]) != DONE) return REFUSED;
+    }
+    if (!(end > state->time)) return REFUSE("no step begins: nothing can be set during it");
+    step_functions.inputs_at(instance, state->time, now);
+    for (size_t k = 0; k < count; k++) {
+        const double slope = (values[k] - now[variables[inputs[k]].index]) / (end - state->time);
+        /* What has a rate runs on by it where its slope is zero: one that is to stay has the least slope there is. */
+        const double led = slope == 0.0 ? DBL_MIN : slope;
+        if (set_slopes(instance, &inputs[k], 1, &led) != DONE) return REFUSED;
+    }
+    return DONE;
+}
+
 static Status get_rates(Instance *instance, const unsigned *outputs, size_t count, double *rates) {
     double of_outputs[ROOM(OUTPUTS)];
     const State *state = &instance->state;

@@ -4,18 +4,12 @@ EXPORT const char *NAMED(fmi2GetTypesPlatform)(void) { return "default"; }
 
 EXPORT const char *NAMED(fmi2GetVersion)(void) { return "2.0"; }
 
-/* Why there is no instance of that name and type; NULL where there is one. */
-static const char *objection_to(fmi2String name, fmi2Type type) {
-    if (type != fmi2CoSimulation) return "this unit is for co-simulation, not for model exchange";
-    if (!name || !*name) return "the instance needs a name";
-    return NULL;
-}
-
 EXPORT fmi2Component NAMED(fmi2Instantiate)(
     fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources, const fmi2CallbackFunctions *callbacks,
     fmi2Boolean visible, fmi2Boolean logging
 ) {
     Component *component = calloc(1, sizeof(Component));
+    const int other = type != fmi2CoSimulation;
     (void)resources; /* everything is in the binary */
     (void)visible;
     if (!component) return NULL;
@@ -24,16 +18,9 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
         component->environment = callbacks->componentEnvironment;
     }
     component->logged = logging ? EVERY_STATUS : REASONS;
-    snprintf(component->name, sizeof component->name, "%s", name ? name : "");
-    const char *refused = objection_to(name, type), *identity = unit_functions.identity;
-    if (!guid || strcmp(guid, identity) != 0) {
-        refuse(component, "the GUID is %s; this unit has %s", guid ? guid : "missing", identity);
-    } else if (refused) {
-        refuse(component, "%s", refused);
-    } else {
-        component->instance = unit_functions.create(log_sentence, component);
+    if (begin_life(component, name, guid, "GUID", other ? "this unit is for co-simulation, not for model exchange" : NULL)) {
+        return component;
     }
-    if (component->instance) return component;
     free(component);
     return NULL;
 }
@@ -49,15 +36,8 @@ EXPORT fmi2Status NAMED(fmi2SetDebugLogging)(
     fmi2Component handle, fmi2Boolean logging, size_t count, const fmi2String names[]
 ) {
     WITH_COMPONENT;
-    unsigned chosen = 0;
-    if (count > 0 && !names) return refuse(component, "there are no names of log categories: the pointer is NULL");
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < CATEGORIES && !(names[i] && strcmp(names[i], categories[k]) == 0)) k++;
-        if (k == CATEGORIES) return refuse(component, "there is no log category '%.200s'", names[i] ? names[i] : "");
-        chosen |= k == 0 ? EVERY_STATUS : 1u << k;
-    }
-    if (count == 0) chosen = EVERY_STATUS;
+    unsigned chosen;
+    if (find_categories(component, count, names, &chosen) != fmi2OK) return fmi2Error;
     if (logging) {
         component->logged = chosen;
     } else {
@@ -102,7 +82,7 @@ EXPORT fmi2Status NAMED(fmi2Reset)(fmi2Component handle) {
 EXPORT fmi2Status NAMED(fmi2DoStep)(fmi2Component handle, fmi2Real time, fmi2Real step, fmi2Boolean no_return) {
     WITH_COMPONENT;
     (void)no_return;
-    return status_of(unit_functions.step(component->instance, time, step));
+    return status_of(unit_functions.step(component->instance, time, step, NULL));
 }
 
 EXPORT fmi2Status NAMED(fmi2CancelStep)(fmi2Component handle) {

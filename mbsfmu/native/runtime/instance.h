@@ -11,11 +11,12 @@
 enum { MEMORY = 0 ARGUMENTS(ADD) };
 #undef ADD
 
-typedef enum { INSTANTIATED, INITIALIZING, STEPPING, TERMINATED } Mode;
+typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, TERMINATED } Mode;
 
 typedef struct {
     double time, step_size, stop_time;
     double passed;                      /* events up to this time have passed: the present, but for round-off */
+    double due;                         /* events up to this time are those of the present, which may have been held */
     double sampled;                     /* discrete states were updated up to this time */
     double discrete[ROOM(DISCRETE)];    /* states that change at instants only */
     double parameters[ROOM(PARAMETERS)], calculated[ROOM(CALCULATED_PARAMETERS)];
@@ -115,6 +116,9 @@ static inline void keep(Instance *instance) {
     COPY(state->momenta, parts->momenta, COORDINATES);
     COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
 }
+
+/* Whether an instance runs: it is initialized and not terminated. */
+static inline int is_running(const State *state) { return state->mode == STEPPING || state->mode == AT_EVENTS; }
 
 /* Whether a run in process is to end here. */
 static inline int is_stopped(const Instance *instance) { return instance->stop && *instance->stop; }

@@ -66,7 +66,7 @@ static Status exit_initialization(Instance *instance) {
 
 static Status terminate(Instance *instance) {
     const State *state = &instance->state;
-    if (state->mode != STEPPING) return REFUSE("only a running unit can be terminated");
+    if (!is_running(state)) return REFUSE("only a running unit can be terminated");
     if (!state->contradictory) follow_energy(instance);
     instance->state.mode = TERMINATED;
     report(
@@ -78,32 +78,75 @@ static Status terminate(Instance *instance) {
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Advance from the state's time to an end; on failure the state is as it was. */
-static int simulate(Instance *instance, double end) {
+static int is_at_event(const Instance *instance) {
+    const State *state = &instance->state;
+    return next_event_after(instance, state->passed, state->sampled) <= state->due;
+}
+
+/* Let the events of the present happen. */
+static int pass(Instance *instance) {
     State *state = &instance->state;
-    const State before = *state;
+    if (!sample(instance, state->due)) return 0;
+    state->passed = state->due;
+    return 1;
+}
+
+/* Advance from the state's time to an end, or to an event before it where the step may end there; tells whether there is
+ * an event where it has ended, which is held if that is wanted. */
+static int simulate(Instance *instance, double end, int ends_at_events, int holds_events, int *event) {
+    State *state = &instance->state;
     const double length = end - state->time, same = same_time(state, length, state->time, end);
     double halt, values[ROOM(INPUTS)];
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     COPY(instance->parts.discrete, state->discrete, DISCRETE);
     while (state->time < end) {
-        const int left = leave(instance, same, end, &halt);
-        const double horizon = left && halt == end ? horizon_of(instance, same, end, length) : halt;
-        if (!left || !advance_to(instance, halt, horizon) || !sample(instance, halt + same)) {
-            *state = before;
-            instance->watch.follows = 0;
-            instance->known = NOTHING;
-            return 0;
-        }
+        if (!leave(instance, same, end, &halt)) return 0;
+        const double horizon = halt == end ? horizon_of(instance, same, end, length) : halt;
+        if (!advance_to(instance, halt, horizon)) return 0;
+        if (halt < end && ends_at_events) break;
+        if (halt < end && !sample(instance, halt + same)) return 0;
     }
-    state->passed = end + same;
-    step_functions.run_on(state, end - state->slope_time, values);
+    state->due = state->time + same;
+    *event = is_at_event(instance);
+    if (!(*event && holds_events) && !pass(instance)) return 0;
+    step_functions.run_on(state, state->time - state->slope_time, values);
     COPY(state->inputs, values, INPUTS);
     for (int i = 0; i < INPUTS; i++) state->slopes[i] = 0.0;
-    state->slope_time = end;
+    state->slope_time = state->time;
     if (AHEAD > 0) *state->ahead = 1.0;
     instance->known = NOTHING;
     return 1;
+}
+
+/* Advance by internal steps, before and after each of which the host is told. */
+static int simulate_in_company(Instance *instance, double end, const Wishes *wishes) {
+    const State *state = &instance->state;
+    const double begin = state->time, count = count_steps(begin, end, state->step_size);
+    double until = end;
+    for (double k = 1.0; until - state->time >= RESOLVED_STEP * resolution(state->time, until); k += 1.0) {
+        const double grid = k < count ? begin + k * (end - begin) / count : end, next = smaller(grid, until);
+        const int holds = wishes->holds_events && (wishes->ends_at_events || next == end);
+        int event;
+        wishes->begins(wishes->host, next);
+        if (!simulate(instance, next, wishes->ends_at_events, holds, &event)) return 0;
+        until = smaller(until, wishes->ended(wishes->host, state->time));
+        if (event && wishes->ends_at_events) return 1;
+    }
+    return 1;
+}
+
+/* Make a step as a host wants it; on failure the state is as it was. */
+static int simulate_as(Instance *instance, double end, const Wishes *wishes) {
+    const State before = instance->state;
+    int event;
+    const int made = wishes->begins
+        ? simulate_in_company(instance, end, wishes)
+        : simulate(instance, end, wishes->ends_at_events, wishes->holds_events, &event);
+    if (made) return 1;
+    instance->state = before;
+    instance->watch.follows = 0;
+    instance->known = NOTHING;
+    return 0;
 }
 
 /* Whether parameters that were set while stepping can be together; else there is a reason. */
@@ -143,8 +186,9 @@ static Status discard(Instance *instance, double time, double length) {
     return DISCARDED;
 }
 
-static Status step_to(Instance *instance, double time, double length) {
+static Status step_to(Instance *instance, double time, double length, const Wishes *wishes) {
     const State *state = &instance->state;
+    if (state->mode == AT_EVENTS) return REFUSE("a step needs a unit that is not in event mode");
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
     if (!can_step(instance, time, length)) return REFUSE("%s", instance->reason);
     if (!(fabs(time - state->time) <= time_tolerance(length, time, state->time))) {
@@ -155,7 +199,7 @@ static Status step_to(Instance *instance, double time, double length) {
     }
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
-    if (simulate(instance, time + length)) {
+    if (simulate_as(instance, time + length, wishes)) {
         instance->discarded.is_set = 0;
         follow_energy_if_due(instance);
         return DONE;
@@ -163,8 +207,9 @@ static Status step_to(Instance *instance, double time, double length) {
     return discard(instance, time, length);
 }
 
-static Status step(Instance *instance, double time, double length) {
-    const Status status = step_to(instance, time, length);
+static Status step(Instance *instance, double time, double length, const Wishes *wishes) {
+    static const Wishes none = {0};
+    const Status status = step_to(instance, time, length, wishes ? wishes : &none);
     instance->state.step_status = status;
     return status;
 }
@@ -172,3 +217,34 @@ static Status step(Instance *instance, double time, double length) {
 static double time_of(const Instance *instance) { return instance->state.time; }
 
 static Status last_step(const Instance *instance) { return (Status)instance->state.step_status; }
+
+/* -- events ------------------------------------------------------------------------------------------------------ */
+
+static Status enter_events(Instance *instance) {
+    if (instance->state.mode != STEPPING) return REFUSE("event mode is entered from step mode only");
+    instance->state.mode = AT_EVENTS;
+    return DONE;
+}
+
+static Status exit_events(Instance *instance) {
+    if (instance->state.mode != AT_EVENTS) return REFUSE("event mode was not entered");
+    instance->state.mode = STEPPING;
+    return DONE;
+}
+
+static Status pass_events(Instance *instance, int *some, double *next) {
+    State *state = &instance->state;
+    const State before = *state;
+    if (state->mode != AT_EVENTS) return REFUSE("events happen in event mode only");
+    if (!agrees(instance)) return REFUSE("%s", instance->reason);
+    *some = is_at_event(instance);
+    refresh(instance); /* updates see accelerations that fit the inputs of now */
+    if (!pass(instance)) {
+        *state = before;
+        instance->known = NOTHING;
+        return REFUSE("%s", instance->reason);
+    }
+    refresh(instance);
+    *next = next_event_after(instance, state->passed, state->sampled);
+    return DONE;
+}

@@ -54,7 +54,7 @@ static int possible(const State *state) {
     if (state->step_status < DONE || state->step_status > REFUSED) return 0;
     if (dependent != DEPENDENT && (DEPENDENT == 0 || state->initialized)) return 0;
     const double numbers[] = {
-        state->time, state->passed, state->sampled, state->stop_time, state->slope_time, state->step_size
+        state->time, state->passed, state->due, state->sampled, state->stop_time, state->slope_time, state->step_size
     };
     if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers)) || !all_finite(state->ahead, AHEAD)) return 0;
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;

@@ -28,7 +28,7 @@ static void start_discrete(Instance *instance) { (void)instance; }
 static void start_at(State *state, double time) {
     state->time = state->slope_time = time;
     const double same = same_time(state, DBL_MAX, time, time);
-    state->passed = time + same;
+    state->passed = state->due = time + same;
     state->sampled = time - same;
 }
 

@@ -15,6 +15,17 @@ typedef struct Instance Instance;
 /* What becomes of a call; DISCARDED: a step that cannot be made, after which the instance is as it was before. */
 typedef enum { DONE, DONE_WITH_WARNING, DISCARDED, REFUSED } Status;
 
+/* What a host wants of a step beside its end; all zero, or NULL instead of it, where it wants nothing. */
+typedef struct {
+    int ends_at_events;             /* the step may end where a signal jumps or bends, or a discrete state is updated */
+    int holds_events;               /* what happens where the step ends is left to `pass_events` */
+    /* Told before each internal step of the time where it ends, to which inputs may be led, and after it of the time where
+     * the instance is; gives the time up to which the step is to go on. NULL where nobody is told. */
+    void (*begins)(void *host, double end);
+    double (*ended)(void *host, double time);
+    void *host;
+} Wishes;
+
 /* Told what the instance has to say, one sentence at a time; a call that is not DONE has said why. */
 typedef void (*Logger)(void *environment, Status status, const char *sentence);
 
@@ -28,10 +39,13 @@ typedef struct {
     void (*destroy)(Instance *);
     void (*reset)(Instance *);
 
-    /* From created or reset to initializing, to stepping, to terminated. Stop time and tolerance may be NULL. */
+    /* From created or reset to initializing, to stepping, from there to events and back, to terminated. Stop time and
+     * tolerance may be NULL. */
     Status (*set_up)(Instance *, double start, const double *stop, const double *tolerance);
     Status (*enter_initialization)(Instance *);
     Status (*exit_initialization)(Instance *);
+    Status (*enter_events)(Instance *);
+    Status (*exit_events)(Instance *);
     Status (*terminate)(Instance *);
 
     /* Values fit the parameters and inputs of now. Of those that are set all are taken, or none. */
@@ -40,6 +54,8 @@ typedef struct {
 
     /* Derivatives by time: of inputs during the next step, and of outputs now. */
     Status (*set_slopes)(Instance *, const unsigned *inputs, size_t count, const double *slopes);
+    /* Before an internal step, let inputs have values where it ends. */
+    Status (*lead)(Instance *, const unsigned *inputs, size_t count, const double *values, double end);
     Status (*get_rates)(Instance *, const unsigned *outputs, size_t count, double *rates);
     /* Derivatives of unknowns along a direction of knowns: of the start while initializing, else at the time. */
     Status (*get_derivatives)(
@@ -48,9 +64,13 @@ typedef struct {
     );
 
     /* A step from a time by a length; afterwards the time where the instance is, and what became of its last step. */
-    Status (*step)(Instance *, double time, double length);
+    Status (*step)(Instance *, double time, double length, const Wishes *);
     double (*time)(const Instance *);
     Status (*last_step)(const Instance *);
+    /* Whether events were held where the last step has ended. At events: let them happen; tells whether there were some,
+     * and the time of the next one, DBL_MAX where there is none. */
+    int (*is_at_event)(const Instance *);
+    Status (*pass_events)(Instance *, int *some, double *next);
 
     /* The whole state, in memory of its own: `saved` points to NULL or to one that is written anew. Restoring refuses
      * what is no state of this very unit, and what no instance can be in. */

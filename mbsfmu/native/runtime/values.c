@@ -6,7 +6,7 @@ static int up_to_date(Instance *instance) {
     refresh(instance);
     if (instance->known == NOTHING) {
         find_outputs(instance);
-        if (instance->state.mode == STEPPING) follow_energy(instance);
+        if (is_running(&instance->state)) follow_energy(instance);
     }
     return 1;
 }
@@ -29,10 +29,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
-        case NEXT_EVENT:
-            return smaller(
-                step_functions.next_event(instance, state->passed, DBL_MAX, DBL_MAX), next_instant(state->passed)
-            );
+        case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
     }
     return 0.0;
 }
@@ -85,7 +82,7 @@ static Status check_value(Instance *instance, const Variable *variable, double v
     }
     /* Some hosts send all parameters in every step; what changes nothing is no error. */
     const int fixed = variable->kind != INPUT && !variable->tunable;
-    if (fixed && state->mode == STEPPING && value != *place_of(state, variable)) {
+    if (fixed && is_running(state) && value != *place_of(state, variable)) {
         return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
     }
     return DONE;
@@ -100,7 +97,7 @@ static void set_value(Instance *instance, const Variable *variable, double value
     if (variable->kind == INPUT && !(state->held[variable->index] && value == *place_of(state, variable))) touch(state);
     *place_of(state, variable) = value;
     if (variable->kind == INPUT) state->held[variable->index] = 1;
-    if (state->mode != STEPPING && variable->kind != STEP_SIZE) state->initialized = 0;
+    if (!is_running(state) && variable->kind != STEP_SIZE) state->initialized = 0;
 }
 
 static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {
@@ -112,7 +109,7 @@ static Status set(Instance *instance, const unsigned *indices, size_t count, con
         if (check_value(instance, variable, values[k]) != DONE) return REFUSED;
         tuned |= variable->kind == PARAMETER && values[k] != *place_of(state, variable);
     }
-    tuned &= state->mode == STEPPING;
+    tuned &= is_running(state);
     if (tuned && !state->contradictory) shift_drift(instance, -1.0);
     for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
     if (!tuned) return DONE;

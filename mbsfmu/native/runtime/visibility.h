@@ -17,6 +17,8 @@
 /* A program that links several units from source gives each its prefix, by the word of the interface's version. */
 #ifdef FMI2_FUNCTION_PREFIX
 #define PREFIX FMI2_FUNCTION_PREFIX
+#elif defined(FMI3_FUNCTION_PREFIX) && !defined(FMI3_OVERRIDE_FUNCTION_PREFIX)
+#define PREFIX FMI3_FUNCTION_PREFIX
 #endif
 #ifdef PREFIX
 #define PASTED(a, b) a##b

@@ -1,0 +1,85 @@
+"""What descriptions of all versions of the FMI write in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from lxml import etree
+
+from mbsfmu.fmu.description import Described, UnitDescription
+from mbsfmu.fmu.log_categories import LOG_CATEGORIES
+from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
+from mbsfmu.variables import Causality, Variable
+
+
+def document(root: etree._Element) -> bytes:
+    """Return a file with an element."""
+    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
+
+
+def root_attributes(unit: UnitDescription) -> dict[str, str]:
+    """Return what stands at the root, but for the version and the identity."""
+    return {
+        "description": unit.description,
+        "generationTool": unit.tool,
+        "generationDateAndTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **{key: value for key, value in asdict(unit.origin).items() if value},
+        "variableNamingConvention": "structured",
+    }
+
+
+def add_units(root: etree._Element, units: Iterable[str]) -> None:
+    """Define units by base units, with those that people read."""
+    definitions = etree.SubElement(root, "UnitDefinitions")
+    for name in dict.fromkeys(units):
+        unit = etree.SubElement(definitions, "Unit", name=name)
+        etree.SubElement(unit, "BaseUnit", {base: str(exponent) for base, exponent in dimension(name).items()})
+        if display := DISPLAY_UNITS.get(name):
+            etree.SubElement(unit, "DisplayUnit", name=display.name, factor=as_text(display.factor))
+
+
+def add_log_categories(root: etree._Element) -> None:
+    """Declare what is logged."""
+    categories = etree.SubElement(root, "LogCategories")
+    for name, description in LOG_CATEGORIES.items():
+        etree.SubElement(categories, "Category", name=name, description=description)
+
+
+def add_experiment(root: etree._Element, unit: UnitDescription) -> None:
+    """Suggest an experiment."""
+    etree.SubElement(
+        root,
+        "DefaultExperiment",
+        startTime="0",
+        stopTime=as_text(unit.stop_time),
+        tolerance=as_text(unit.tolerance),
+        stepSize=as_text(unit.step_size),
+    )
+
+
+def initial(variable: Variable) -> str | None:
+    """Return how a variable gets its first value; None of inputs, of which nothing has to be said."""
+    if variable.causality is Causality.INPUT:
+        return None
+    return "exact" if variable.causality is Causality.PARAMETER else "calculated"
+
+
+def quantity_attributes(each: Described) -> dict[str, str]:
+    """Return unit, range and magnitude of a variable's values."""
+    variable = each.variable
+    attributes = {"unit": variable.unit}
+    if display := DISPLAY_UNITS.get(variable.unit):
+        attributes["displayUnit"] = display.name
+    for name, value in (("min", variable.minimum), ("max", variable.maximum), ("nominal", each.nominal)):
+        if value is not None:
+            attributes[name] = as_text(value)
+    return attributes
+
+
+def as_text(value: float | bool | int) -> str:
+    """Return a value as the schema has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(value)) if isinstance(value, float) else str(value)

@@ -1,0 +1,185 @@
+"""The files that describe a unit in FMI 3.0 for co-simulation: how the standard writes what a unit is.
+
+Components of vectors are arrays. The value reference of a variable is its index, that of an array the index of its
+first component; that of time comes behind the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lxml import etree
+
+from mbsfmu.fmu.description import Described, UnitDescription
+from mbsfmu.fmu.description_elements import (
+    add_experiment,
+    add_log_categories,
+    add_units,
+    as_text,
+    document,
+    initial,
+    quantity_attributes,
+    root_attributes,
+)
+from mbsfmu.fmu.vectors import Entry, entries
+from mbsfmu.variables import Causality, Variability
+
+_VERSION = "3.0"
+_TIME, _UNIT_OF_TIME = "time", "s"
+
+
+def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the files by their names in the archive.
+
+    Parameters
+    ----------
+    unit
+        What the unit is.
+    source_files
+        Files among the sources that importers compile.
+    """
+    files = {"modelDescription.xml": _model_description(unit)}
+    if source_files:
+        files["sources/buildDescription.xml"] = _build_description(unit, source_files)
+    return files
+
+
+def generated_sources(unit: UnitDescription) -> dict[str, str]:
+    """Return the C files, by name, of what the description says: sizes of arrays, and what can be reached in steps."""
+    sizes, reached = [0] * len(unit.variables), [0] * len(unit.variables)
+    for entry in _entries(unit):
+        sizes[entry.first] = entry.size
+        reached[entry.first] = int(_is_intermediate(unit.variables[entry.first]))
+    lines = [
+        "/* How many numbers begin at each variable: 1, or those of an array; 0 inside of arrays. */",
+        f"static const unsigned char array_sizes[] = {{{', '.join(map(str, sizes))}}};",
+        "/* Which variables can be reached during steps. */",
+        f"static const unsigned char is_intermediate[] = {{{', '.join(map(str, reached))}}};",
+    ]
+    return {"fmi3_variables.h": "\n".join(lines) + "\n"}
+
+
+def _entries(unit: UnitDescription) -> tuple[Entry, ...]:
+    return entries([each.variable for each in unit.variables], unit.apart)
+
+
+def _is_intermediate(each: Described) -> bool:
+    variable = each.variable
+    exchanged = variable.causality in (Causality.INPUT, Causality.OUTPUT)
+    return exchanged and variable.variability is Variability.CONTINUOUS
+
+
+def _model_description(unit: UnitDescription) -> bytes:
+    named = {"fmiVersion": _VERSION, "modelName": unit.name, "instantiationToken": unit.identity}
+    root = etree.Element("fmiModelDescription", named | root_attributes(unit))
+    etree.SubElement(root, "CoSimulation", {"modelIdentifier": unit.identifier, **_flags(unit)})
+    add_units(root, (*(each.variable.unit for each in unit.variables), _UNIT_OF_TIME))
+    add_log_categories(root)
+    add_experiment(root, unit)
+    _add_variables(root, unit)
+    _add_structure(root, unit)
+    return document(root)
+
+
+def _flags(unit: UnitDescription) -> dict[str, str]:
+    """Return the flags of the co-simulation interface; each must be true of the unit."""
+    capabilities = unit.capabilities
+    flags = {
+        "needsExecutionTool": capabilities.needs_tool,
+        "canBeInstantiatedOnlyOncePerProcess": False,
+        "canGetAndSetFMUState": capabilities.saves_state,
+        "canSerializeFMUState": capabilities.saves_state,
+        "providesDirectionalDerivatives": capabilities.gives_derivatives,
+        "providesAdjointDerivatives": capabilities.gives_derivatives,
+        "providesPerElementDependencies": False,
+        "canHandleVariableCommunicationStepSize": capabilities.takes_any_step,
+        "maxOutputDerivativeOrder": int(capabilities.gives_rates),
+        "providesIntermediateUpdate": capabilities.takes_slopes,
+        "mightReturnEarlyFromDoStep": capabilities.has_events,
+        "canReturnEarlyAfterIntermediateUpdate": capabilities.takes_slopes,
+        "hasEventMode": True,
+        "providesEvaluateDiscreteStates": False,
+    }
+    return {name: as_text(value) for name, value in flags.items()}
+
+
+def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
+    parent = etree.SubElement(root, "ModelVariables")
+    listed = _entries(unit)
+    for entry in listed:
+        _add_variable(parent, entry, unit.variables[entry.first : entry.first + entry.size])
+    names = {entry.name for entry in listed}
+    time = _TIME
+    while time in names:
+        time += "_"
+    attributes = {"name": time, "valueReference": str(len(unit.variables)), "description": "simulation time"}
+    etree.SubElement(
+        parent, "Float64", attributes, causality="independent", variability="continuous", unit=_UNIT_OF_TIME
+    )
+
+
+def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Described]) -> None:
+    first = components[0]
+    variable = first.variable
+    attributes = {
+        "name": entry.name,
+        "valueReference": str(entry.first),
+        "description": _described(components),
+        "causality": variable.causality.value,
+        "variability": variable.variability.value,
+    }
+    if how := initial(variable):
+        attributes["initial"] = how
+    if _is_intermediate(first):
+        attributes["intermediateUpdate"] = "true"
+    nominals = [each.nominal for each in components if each.nominal is not None]
+    attributes |= quantity_attributes(Described(variable, max(nominals, default=None)))
+    starts = [each.variable.start for each in components if variable.settable and each.variable.start is not None]
+    if starts:
+        attributes["start"] = " ".join(map(as_text, starts))
+    element = etree.SubElement(parent, "Float64", attributes)
+    if entry.size > 1:
+        etree.SubElement(element, "Dimension", start=str(entry.size))
+
+
+def _described(components: Sequence[Described]) -> str:
+    """Return what an array is: what all components are, with their order."""
+    texts = [each.variable.description for each in components]
+    if len(components) == 1:
+        return texts[0]
+    axes = [each.variable.name.rpartition(".")[2] for each in components]
+    common = {text.removesuffix(f", {axis}") for text, axis in zip(texts, axes, strict=True)}
+    told = common.pop() if len(common) == 1 else texts[0]
+    return f"{told}; elements {', '.join(axes)}"
+
+
+def _add_structure(root: etree._Element, unit: UnitDescription) -> None:
+    structure = etree.SubElement(root, "ModelStructure")
+    listed = _entries(unit)
+    references = {entry.first + index: entry.first for entry in listed for index in range(entry.size)}
+    for tag, unknowns in (("Output", unit.outputs), ("InitialUnknown", unit.initial_unknowns)):
+        for unknown, known in _by_reference(unknowns, references).items():
+            etree.SubElement(
+                structure,
+                tag,
+                valueReference=str(unknown),
+                dependencies=" ".join(map(str, known)),
+                dependenciesKind=" ".join("dependent" for _ in known),
+            )
+
+
+def _by_reference(unknowns: Mapping[int, Sequence[int]], references: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return what unknowns depend on by value references; an array depends on what any of its elements does."""
+    found: dict[int, set[int]] = {}
+    for unknown, known in unknowns.items():
+        found.setdefault(references[unknown], set()).update(references[each] for each in known)
+    return {unknown: sorted(known) for unknown, known in found.items()}
+
+
+def _build_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:
+    root = etree.Element("fmiBuildDescription", fmiVersion=_VERSION)
+    configuration = etree.SubElement(root, "BuildConfiguration", modelIdentifier=unit.identifier)
+    files = etree.SubElement(configuration, "SourceFileSet", language="C99")
+    for name in source_files:
+        etree.SubElement(files, "SourceFile", name=name)
+    return document(root)

@@ -1,0 +1,8 @@
+/* FMI 3.0 for co-simulation: its words for what a unit does. */
+#include "fmi3_component.h"
+
+#include "fmi3_values.c"
+#include "fmi3_functions.c"
+#include "fmi3_steps.c"
+#include "fmi3_states.c"
+#include "fmi3_unsupported.c"

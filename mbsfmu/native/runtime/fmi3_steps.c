@@ -1,0 +1,87 @@
+/* Steps, what the host is told during them, and events. */
+
+/* Before an internal step the host may give inputs values where it ends. */
+static void tell_begin(void *host, double end) {
+    Life *life = host;
+    fmi3Boolean early = false;
+    fmi3Float64 time = end;
+    life->update = BEFORE_INTERNAL_STEP;
+    life->internal_end = end;
+    life->intermediate_update(life->component.environment, end, true, false, false, false, &early, &time);
+    life->update = NO_UPDATE;
+}
+
+/* After an internal step the host may get values, and end the step early; gives the time up to which it goes on. */
+static double tell_end(void *host, double end) {
+    Life *life = host;
+    const fmi3Boolean can_return = life->takes_early_return;
+    fmi3Boolean early = false;
+    fmi3Float64 time = end;
+    life->update = AFTER_INTERNAL_STEP;
+    life->intermediate_update(life->component.environment, end, false, true, true, can_return, &early, &time);
+    life->update = NO_UPDATE;
+    if (!(can_return && early)) return HUGE_VAL;
+    return time >= end ? time : end;
+}
+
+EXPORT fmi3Status NAMED(fmi3DoStep)(
+    fmi3Instance handle, fmi3Float64 time, fmi3Float64 step, fmi3Boolean no_return, fmi3Boolean *event_handling_needed,
+    fmi3Boolean *terminate, fmi3Boolean *early_return, fmi3Float64 *last_time
+) {
+    WITH_INSTANCE;
+    (void)no_return;
+    NEED(event_handling_needed, "whether events are to be handled");
+    NEED(terminate, "whether the simulation is to end");
+    NEED(early_return, "whether the step ends early");
+    NEED(last_time, "the time that is reached");
+    Wishes wishes = {.ends_at_events = life->takes_early_return, .holds_events = life->uses_events};
+    if (life->intermediate_update) {
+        wishes.begins = tell_begin;
+        wishes.ended = tell_end;
+        wishes.host = life;
+    }
+    const Status status = unit_functions.step(component->instance, time, step, &wishes);
+    *last_time = unit_functions.time(component->instance);
+    *terminate = false; /* the unit never ends a simulation by itself */
+    *early_return = status == DONE && *last_time < time + step;
+    *event_handling_needed = status == DONE && life->uses_events && unit_functions.is_at_event(component->instance);
+    return status_of(status);
+}
+
+#define NEED_EVENTS \
+    if (!life->uses_events) return refuse(component, "the instance was made without event mode")
+
+EXPORT fmi3Status NAMED(fmi3EnterEventMode)(fmi3Instance handle) {
+    WITH_INSTANCE;
+    NEED_EVENTS;
+    return status_of(unit_functions.enter_events(component->instance));
+}
+
+EXPORT fmi3Status NAMED(fmi3EnterStepMode)(fmi3Instance handle) {
+    WITH_INSTANCE;
+    NEED_EVENTS;
+    return status_of(unit_functions.exit_events(component->instance));
+}
+
+/* Where events have happened another iteration is asked for: what this unit gives to others has jumped. */
+EXPORT fmi3Status NAMED(fmi3UpdateDiscreteStates)(
+    fmi3Instance handle, fmi3Boolean *again, fmi3Boolean *terminate, fmi3Boolean *nominals, fmi3Boolean *states,
+    fmi3Boolean *has_next, fmi3Float64 *next
+) {
+    WITH_INSTANCE;
+    int some = 0;
+    double time = 0.0;
+    NEED(again, "whether discrete states need another update");
+    NEED(terminate, "whether the simulation is to end");
+    NEED(nominals, "whether nominal values have changed");
+    NEED(states, "whether states have changed");
+    NEED(has_next, "whether there is a next event");
+    NEED(next, "the time of the next event");
+    const Status status = unit_functions.pass_events(component->instance, &some, &time);
+    if (status != DONE) return status_of(status);
+    *again = some != 0;
+    *terminate = *nominals = *states = false;
+    *has_next = time < DBL_MAX;
+    if (*has_next) *next = time;
+    return fmi3OK;
+}

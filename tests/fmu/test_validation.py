@@ -32,7 +32,7 @@ def damaged(source: Path, target: Path, change: Callable[[str], str]) -> Path:
             "no library named after the modelIdentifier other",
         ),
         ('name="oil.density" valueReference="', 'name="oil.density" valueReference="1', "value reference"),
-        ('Z" guid', '" guid', "must be in UTC and end in Z"),
+        ('Z" guid', '" guid', "should be in UTC and end in Z"),
         (' stepSize="0.001"', "", "DefaultExperiment has no stepSize"),
         ('<Unit name="kg/m3">', '<Unit name="kg/m4">', "unit kg/m3"),
         ('start="850.0"', 'start="-850.0"', "oil.density starts at -850.0, below its min"),
@@ -52,7 +52,7 @@ def test_damage_is_found(four_bar_fmus: dict[str, Path], tmp_path: Path, old: st
         return text.replace(old, new)
 
     problems = mbsfmu.validate(damaged(four_bar_fmus["circuit"], tmp_path / "damaged.fmu", change))
-    assert any(problem in each for each in problems)
+    assert any(problem in each.sentence for each in problems)
 
 
 def test_missing_initial_unknown_is_found(four_bar_fmus: dict[str, Path], tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_missing_initial_unknown_is_found(four_bar_fmus: dict[str, Path], tmp_pa
         return text[:begin] + text[end + len("</InitialUnknowns>") :]
 
     problems = mbsfmu.validate(damaged(four_bar_fmus["circuit"], tmp_path / "damaged.fmu", change))
-    assert any("cylinder.force is missing in ModelStructure/InitialUnknowns" in each for each in problems)
+    assert any("cylinder.force is missing in ModelStructure/InitialUnknowns" in each.sentence for each in problems)
 
 
 def test_what_is_no_fmu_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""What is found in a file, and the rules that say so, each with its place in the standard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad it is, the worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    HINT = "hint"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is found in a file.
+
+    Attributes
+    ----------
+    severity
+        How bad it is.
+    rule
+        Name of the rule.
+    place
+        Where the standard has it.
+    sentence
+        What is found.
+    """
+
+    severity: Severity
+    rule: str
+    place: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.sentence} ({self.rule}; {self.place})"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: how bad it is to break it, and its sections in FMI 2.0 and 3.0."""
+
+    severity: Severity
+    fmi2: str
+    fmi3: str
+
+    def place(self, version: str) -> str:
+        """Return where a version of the standard has it."""
+        if version.startswith("3."):
+            return f"FMI 3.0, section {self.fmi3}"
+        return f"FMI 2.0.4, section {self.fmi2}" if version == "2.0" else "FMI 1.0"
+
+
+_ERROR, _WARNING, _HINT = Severity
+RULES = {
+    # the file
+    "archive-path": Rule(_ERROR, "2.3", "2.5"),
+    "archive-compression": Rule(_ERROR, "2.3", "2.5"),
+    "archive-link": Rule(_WARNING, "2.3", "2.5"),
+    "implementation": Rule(_ERROR, "2.3", "2.5"),
+    "library-name": Rule(_ERROR, "2.3", "2.5.1.4"),
+    "platform-name": Rule(_WARNING, "2.3", "2.5.1.4.1"),
+    "build-description": Rule(_ERROR, "2.3", "2.4.10"),
+    "build-identifier": Rule(_WARNING, "2.3", "2.4.10"),
+    "terminals": Rule(_ERROR, "2.3", "2.4.9"),
+    "terminal-variable": Rule(_ERROR, "2.3", "2.4.9.2.3"),
+    # the description as a whole
+    "schema": Rule(_ERROR, "2.2", "2.4"),
+    "readable": Rule(_ERROR, "2.2", "2.4"),
+    "identity": Rule(_ERROR, "2.2.1", "2.4.1"),
+    "date": Rule(_WARNING, "2.2.1", "2.4.1"),
+    "default-experiment": Rule(_HINT, "2.2.5", "2.4.6"),
+    # units
+    "unit": Rule(_ERROR, "2.2.2", "2.4.3"),
+    "display-unit": Rule(_ERROR, "2.2.2", "2.4.3"),
+    # variables
+    "name": Rule(_ERROR, "2.2.9", "2.4.7.5.1"),
+    "unique-name": Rule(_ERROR, "2.2.7", "2.4.7.4"),
+    "unique-reference": Rule(_ERROR, "2.2.7", "2.4.7.4"),
+    "settable-alias": Rule(_ERROR, "2.2.7", "2.4.7.3"),
+    "declared-type": Rule(_ERROR, "2.2.7", "2.4.7.5"),
+    "variability": Rule(_ERROR, "2.2.7", "2.4.7.4"),
+    "start": Rule(_ERROR, "2.2.7", "2.4.7.5"),
+    "start-range": Rule(_ERROR, "2.2.7", "2.4.7.5"),
+    "start-item": Rule(_WARNING, "2.2.7", "2.4.7.5"),
+    "start-count": Rule(_ERROR, "2.2.7", "2.4.7.5"),
+    "range": Rule(_ERROR, "2.2.3", "2.4.4"),
+    "nominal": Rule(_ERROR, "2.2.3", "2.4.4"),
+    "dimension": Rule(_ERROR, "2.2.7", "2.4.7.2"),
+    "independent": Rule(_ERROR, "2.2.7", "2.4.7.4"),
+    "clock": Rule(_ERROR, "2.2.7", "2.4.7.5"),
+    # the structure
+    "structure": Rule(_ERROR, "2.2.8", "2.4.8"),
+    "outputs": Rule(_ERROR, "2.2.8", "2.4.8"),
+    "initial-unknowns": Rule(_ERROR, "2.2.8", "2.4.8"),
+    "dependencies": Rule(_ERROR, "2.2.8", "2.4.8"),
+    "no-dependencies": Rule(_HINT, "2.2.8", "2.4.8"),
+    # what importers have to do without
+    "execution-tool": Rule(_WARNING, "4.3.1", "2.4.2"),
+    "one-instance": Rule(_WARNING, "4.3.1", "2.4.2"),
+    "no-states": Rule(_HINT, "4.3.1", "2.4.2"),
+    "equal-steps": Rule(_HINT, "4.3.1", "4.4.1"),
+    "no-co-simulation": Rule(_HINT, "4.3.1", "4.4.1"),
+}
+
+
+def finding(rule: str, version: str, sentence: str) -> Finding:
+    """Return what is found by a rule in a file of a version of FMI."""
+    known = RULES[rule]
+    return Finding(known.severity, rule, known.place(version), sentence)

@@ -69,7 +69,7 @@ def described(folder: Path, model: CoupledModel, system: str | None = None) -> M
     """What a native unit says of itself; nothing is compiled."""
     simulation = model.simulation(compiled=False) if system is None else model.simulation_of(system)
     path = export_native(simulation, folder / "unit.fmu", platforms=[], sources=True, force=True)
-    assert mbsfmu.validate(path) == []
+    assert {each.rule for each in mbsfmu.validate(path)} <= {"execution-tool"}
     return fmpy.read_model_description(str(path))
 
 
@@ -85,7 +85,7 @@ def test_outputs_are_those_that_were_chosen_in_that_order(units: Callable[..., d
     assert names(files["controlled.fmu"], "local") == ["next_event"]
     assert names(files["mechanism.fmu"], "local") == []
     for name in ("controlled.fmu", "mechanism.fmu", "controller.fmu"):
-        assert mbsfmu.validate(files[name]) == []
+        assert {each.rule for each in mbsfmu.validate(files[name])} <= {"execution-tool"}
         assert validate_fmu(str(files[name])) == []
         for causality in ("input", "parameter", "calculatedParameter"):
             assert names(files[name], causality) == names(units(backend, chosen=False)[name], causality)

@@ -71,7 +71,7 @@ def unit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Importer]:
         if backend not in made:
             folder = tmp_path_factory.mktemp(backend)
             path = mbsfmu.export(arm(), folder, layout="monolithic", backend=backend)[0]
-            assert mbsfmu.validate(path) == []
+            assert {each.rule for each in mbsfmu.validate(path)} <= {"execution-tool"}
             made[backend] = Importer(path, folder / "unpacked")
         return made[backend]
 

@@ -22,7 +22,7 @@ from mbsfmu.cosim.fixed_course import FixedCourse
 from mbsfmu.cosim.graph import Connection, check_connections, connect_elements, undriven_inputs
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
 from mbsfmu.cosim.notes import tell_crossed, tell_notes, tell_undriven
-from mbsfmu.cosim.options import CouplingKeywords, CouplingOptions
+from mbsfmu.cosim.options import TIME_LIMIT, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.pacing import Pacer
 from mbsfmu.cosim.recording import Record, Thinning, all_columns, chosen_columns
 from mbsfmu.cosim.result import (
@@ -123,7 +123,7 @@ class Cosimulation:
         graph = replace(graph, connections=(*graph.connections, *self._connections))
         if chosen.start_time is not None:
             graph = replace(graph, start=chosen.start_time)
-        instances = stack.enter_context(instantiate(graph))
+        instances = stack.enter_context(instantiate(graph, chosen.isolate or (), chosen.time_limit or TIME_LIMIT))
         graph = connect_elements(graph, instances)
         check_connections(graph, instances)
         settings = chosen.settings(instances)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,14 @@ from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.isolation import IsolatedInstance, UnitProcess
 from mbsfmu.cosim.ssp import read_ssp
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import remove_folder
+
+ALL = "all"
+"""Means all units where some are named."""
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:
@@ -74,16 +78,45 @@ def make_instance(name: str, archive: Archive) -> Instance:
 
 
 @contextmanager
-def instantiate(graph: SystemGraph) -> Iterator[dict[str, Instance]]:
-    """Give the instances of all units by name; they are freed at the end."""
+def instantiate(
+    graph: SystemGraph, isolated: Collection[str] = (), limit: float | None = None
+) -> Iterator[dict[str, Instance]]:
+    """Give the instances of all units by name; they are freed at the end.
+
+    Parameters
+    ----------
+    graph
+        The units.
+    isolated
+        Names of those that have a process of their own; `all` means all.
+    limit
+        Time in s that each call of these may take; None for any.
+
+    Raises
+    ------
+    InputError
+        When an FMU cannot be run, or a name means no unit.
+    """
+    for name in isolated:
+        if name not in (ALL, *graph.units):
+            raise InputError(f"there is no unit '{name}' to be isolated; {meant(name, (ALL, *graph.units))}")
     with ExitStack() as stack:
         archives: dict[Path, Archive] = {}
         instances: dict[str, Instance] = {}
+        processes: dict[str, UnitProcess] = {}
+        for name in graph.units:  # all begin before one is waited for
+            if name in isolated or ALL in isolated:
+                processes[name] = UnitProcess(name, limit)
+                stack.callback(processes[name].close)
         for name, file in graph.units.items():
             if file not in archives:
                 archives[file] = Archive(file)
                 stack.callback(archives[file].close)
-            instances[name] = make_instance(name, archives[file])
+            process = processes.get(name)
+            if process is None:
+                instances[name] = make_instance(name, archives[file])
+            else:
+                instances[name] = IsolatedInstance(name, archives[file], process)
             stack.callback(instances[name].close)
         yield instances
 

@@ -15,8 +15,10 @@ from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Se
 
 TOLERANCE = 1e-4
 """Of step control, where nothing is said."""
-OF_COURSES = ("start_time", "record", "record_every", "record_interval", "pace")
+OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "record_interval", "pace")
 """Options that change nothing of how units are coupled."""
+TIME_LIMIT = 60.0
+"""Of a call of an isolated unit in s of the clock, where nothing is said."""
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
 
@@ -53,6 +55,8 @@ class CouplingKeywords(TypedDict, total=False):
     jacobian: Literal["differences", "directional"] | None
     energy_correction: bool | None
     threads: int | None
+    isolate: Sequence[str] | None
+    time_limit: float | None
     start_time: float | None
     record: Sequence[str] | None
     record_every: int | None
@@ -173,6 +177,19 @@ class CouplingOptions(Options):
             called="number of threads",
         ),
     ] = 1
+    isolate: Annotated[
+        tuple[str, ...] | None,
+        Several("Units in processes of their own: a,b, or all; none by default", each=Option("", called="unit")),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        Number(
+            "Time in s of the clock after which a call of an isolated unit counts as one that never comes back; "
+            f"{TIME_LIMIT:g} by default",
+            unit="s",
+            bounds=POSITIVE,
+        ),
+    ] = None
     start_time: Annotated[
         float | None, Number("Start of the run in s; what the package says by default, or 0", unit="s")
     ] = None
@@ -203,6 +220,8 @@ class CouplingOptions(Options):
                 raise option.without_effect(name, value, f"the algorithm '{self.algorithm}'", algorithms)
             if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":
                 raise option.without_effect(name, value, "the control 'fixed'", CONTROLS[1:])
+            if name == "time_limit" and self.isolate is None:
+                raise option.without_effect(name, value, "units in the process of the master", ["isolate"])
 
     def settings(self, instances: Mapping[str, Instance]) -> Settings:
         """Return how steps of units are made.

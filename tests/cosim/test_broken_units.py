@@ -12,7 +12,7 @@ import fmpy
 import pytest
 from foreign_units import compiler
 
-from mbsfmu import InputError, cosimulate
+from mbsfmu import InputError, SimulationError, cosimulate
 
 LIBRARY = f"binaries/{fmpy.platform}/dahlquist{fmpy.sharedLibraryExtension}"
 
@@ -38,13 +38,13 @@ def compiled(folder: Path, code: str, *options: str, name: str = "made") -> byte
     return library.read_bytes()
 
 
-def check(path: Path, sentence: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def check(path: Path, sentence: str, monkeypatch: pytest.MonkeyPatch, folder: Path, **options: list[str]) -> None:
     unpacked = folder / "unpacked"
     unpacked.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(unpacked))
     here = Path.cwd()
-    with pytest.raises(InputError, match=sentence) as caught:
-        cosimulate(path, step=0.1, stop=1.0)
+    with pytest.raises((InputError, SimulationError), match=sentence) as caught:
+        cosimulate(path, step=0.1, stop=1.0, **options)
     assert "\n" not in str(caught.value)
     assert str(unpacked) not in str(caught.value)
     assert list(unpacked.iterdir()) == []
@@ -91,6 +91,21 @@ def test_entry_that_leads_out(
 ) -> None:
     path = packed({**parts, name: b"text"}, tmp_path)
     check(path, r"has the entry .*outside\.txt, which leads out of it", monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("raise(SIGSEGV)", "broken at t = 0 s: its process was ended by SIGSEGV while it was loaded"),
+        ("exit(0)", "broken at t = 0 s: its process ended by itself with the status 0 while it was loaded"),
+    ],
+)
+def test_libraries_that_take_their_process_down(
+    parts: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
+) -> None:
+    begin = "#include <signal.h>\n#include <stdlib.h>\n__attribute__((constructor)) static void begin(void)"
+    path = packed({**parts, LIBRARY: compiled(tmp_path, f"{begin} {{ {code}; }}")}, tmp_path)
+    check(path, sentence, monkeypatch, tmp_path, isolate=["broken"])
 
 
 def test_no_unit_at_all() -> None:

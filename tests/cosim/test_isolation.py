@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS
-from cosim.test_broken_units import LIBRARY, compiled, packed, parts  # noqa: F401 - a fixture
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, SimulationError, cosimulate
 from mbsfmu.trajectory import Trajectory
@@ -108,29 +107,6 @@ def test_faults_in_reading(foreign: Foreign, phase: int, sentence: str) -> None:
     given = {"misbehaving.phase": phase, "misbehaving.fault": 1}
     with pytest.raises(SimulationError, match=sentence):
         cosimulate(foreign("misbehaving"), parameters=given, step=0.1, stop=1.0, isolate=["all"])
-
-
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
-        ("__attribute__((constructor)) static void crash(void) { raise(SIGSEGV); }", "ended by SIGSEGV while it was"),
-        (
-            "__attribute__((constructor)) static void leave(void) { exit(0); }",
-            "ended by itself with the status 0 while",
-        ),
-        ("", "the library dahlquist cannot be used: .*fmi2"),
-    ],
-)
-def test_libraries_that_do_not_load(
-    parts: dict[str, bytes],
-    tmp_path: Path,
-    code: str,
-    sentence: str,
-) -> None:
-    library = compiled(tmp_path, f"#include <signal.h>\n#include <stdlib.h>\n{code}")
-    path = packed({**parts, LIBRARY: library}, tmp_path)
-    with pytest.raises((SimulationError, InputError), match=sentence):
-        cosimulate(path, step=0.1, stop=1.0, isolate=["all"])
 
 
 def test_what_cannot_be_isolated(foreign: Foreign) -> None:

@@ -1,6 +1,6 @@
 // What the scene takes of three.js; benchmarks/vendor_three.py makes the file in mbsfmu/view/assets of it.
 export {
-  AmbientLight, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry,
+  AmbientLight, Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry,
   DirectionalLight, DoubleSide, EdgesGeometry, ExtrudeGeometry, GridHelper, Group, HemisphereLight, Line,
   LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshLambertMaterial, PerspectiveCamera, Quaternion, Scene, Shape,
   SphereGeometry, TubeGeometry, Curve, Vector2, Vector3, WebGLRenderer,

@@ -9,6 +9,8 @@ and lines are not in such sheets: they are chosen so that strokes and working ra
 
 from math import pi, radians
 
+from excavator_looks import LOOKS, SCENERY
+
 from hydraulics import (
     CheckValve,
     Circuit,
@@ -55,6 +57,7 @@ MACHINE = Mechanism(
             inertia=(9000.0, 22000.0, 20000.0),
             centre=(-1.0, 1.5, 0.0),
             points={"boom": (0.10, 1.90, 0.0), "boom_cylinder": (0.62, 1.28, 0.0)},
+            shapes=LOOKS["house"],
         ),
         RigidBody(
             name="boom",
@@ -63,6 +66,7 @@ MACHINE = Mechanism(
             centre=(2.6, 0.45, 0.0),
             length=5.7,
             points={"cylinder": (2.40, 0.62, 0.0), "stick_cylinder": (3.05, 1.00, 0.0), "stick": (5.7, 0.0, 0.0)},
+            shapes=LOOKS["boom"],
         ),
         RigidBody(
             name="stick",
@@ -76,6 +80,7 @@ MACHINE = Mechanism(
                 "rocker": (2.495, 0.03, 0.0),
                 "bucket": (2.925, 0.0, 0.0),
             },
+            shapes=LOOKS["stick"],
         ),
         RigidBody(
             name="bucket",
@@ -83,12 +88,23 @@ MACHINE = Mechanism(
             inertia=(150.0, 190.0, 190.0),
             centre=(0.70, 0.10, 0.0),
             points={"link": (-0.132, 0.461, 0.0), "load": (0.70, 0.10, 0.0), "teeth": (1.45, 0.0, 0.0)},
+            shapes=LOOKS["bucket"],
         ),
         RigidBody(
-            name="rocker", mass=40.0, inertia=(0.5, 1.5, 1.5), centre=(0.30, 0.0, 0.0), points={"end": (0.60, 0.0, 0.0)}
+            name="rocker",
+            mass=40.0,
+            inertia=(0.5, 1.5, 1.5),
+            centre=(0.30, 0.0, 0.0),
+            points={"end": (0.60, 0.0, 0.0)},
+            shapes=LOOKS["rocker"],
         ),
         RigidBody(
-            name="link", mass=60.0, inertia=(0.8, 2.4, 2.4), centre=(0.31, 0.0, 0.0), points={"end": (0.62, 0.0, 0.0)}
+            name="link",
+            mass=60.0,
+            inertia=(0.8, 2.4, 2.4),
+            centre=(0.31, 0.0, 0.0),
+            points={"end": (0.62, 0.0, 0.0)},
+            shapes=LOOKS["link"],
         ),
     ),
     joints=(
@@ -108,6 +124,7 @@ MACHINE = Mechanism(
         AppliedForce(name="soil", point="bucket.teeth"),
         AppliedForce(name="payload", point="bucket.load"),
     ),
+    scenery=SCENERY,
 )
 
 # -- its hydraulics -----------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
     from mbsfmu.model.schema import model_schema
     from mbsfmu.model.sensor import Sensor
+    from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
     from mbsfmu.motion import Animation, animate
     from mbsfmu.overview import overview
     from mbsfmu.part_files import Parts, load_parts
@@ -134,6 +135,7 @@ _HOMES = {
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
     "model.schema": "model_schema",
     "model.sensor": "Sensor",
+    "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "motion": "animate Animation",
     "overview": "overview",
     "part_files": "load_parts Parts",
@@ -185,6 +187,7 @@ __all__ = [
     "Beam",
     "Block",
     "BodyPoint",
+    "BoxShape",
     "Bushing",
     "Causality",
     "Comparison",
@@ -200,6 +203,7 @@ __all__ = [
     "CouplingKeywords",
     "CouplingOptions",
     "Cuboid",
+    "CylinderShape",
     "Cylindrical",
     "DataError",
     "DeadZone",
@@ -233,6 +237,7 @@ __all__ = [
     "LinearCoupling",
     "LinearSignal",
     "Mechanism",
+    "MeshShape",
     "Mimic",
     "NonNegative",
     "Numbers",
@@ -244,6 +249,7 @@ __all__ = [
     "PidController",
     "Planar",
     "PlaneContact",
+    "PlateShape",
     "Point",
     "PointAcceleration",
     "PointLoad",
@@ -263,6 +269,7 @@ __all__ = [
     "Result",
     "Revolute",
     "RigidBody",
+    "RodShape",
     "Rule",
     "Run",
     "RunKeywords",
@@ -275,6 +282,7 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "SineSignal",
+    "SphereShape",
     "Spherical",
     "SplineSignal",
     "SpringDamper",

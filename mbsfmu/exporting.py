@@ -16,6 +16,7 @@ from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
+from mbsfmu.model.shape import without_shapes
 from mbsfmu.model_simulation import unit_from_dict
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
@@ -117,7 +118,7 @@ def export(
     parts = Parts.of(model)
     files = parts.with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
     for system in wanted:
-        arguments = {"model": model.to_dict(), "system": system, "starts": starts.get(system)}
+        arguments = {"model": without_shapes(model.to_dict()), "system": system, "starts": starts.get(system)}
         arguments |= {"options": chosen.to_dict(), "parts": list(files), "locals": locals == "all"}
         with parts.given():
             units[system] = (unit_from_dict(arguments), arguments)

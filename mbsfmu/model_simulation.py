@@ -16,6 +16,7 @@ from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.shape import without_shapes
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, read_part_file
 from mbsfmu.registry import is_built_in
@@ -62,7 +63,7 @@ def _known(model: ModelData, options: RunOptions) -> bool:
 
 def _equations(model: ModelData) -> dict[str, Any]:
     """Return what the equations of a model follow from; signals are given to them."""
-    return {"name": model.name, **model.model_dump(mode="json", include={"systems", "connections"})}
+    return {"name": model.name, **without_shapes(model.model_dump(mode="json", include={"systems", "connections"}))}
 
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
@@ -112,7 +113,7 @@ def _described(model: ModelData, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "content": (
-            model.model_dump(mode="json", include={"systems", "connections", "signals"}),
+            without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals"})),
             name,
             Parts.of(model).texts,
         ),

@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema
 from mbsfmu.data import Data, FrozenMap, FrozenMapping
 from mbsfmu.model.inertia import ROUND_OFF, missing_in
 from mbsfmu.model.names import GROUND, Name, NonNegative, Positive, Vector
+from mbsfmu.model.shape import AnyShape
 
 QUANTITY = re.compile(
     "(mass|length|axial_inertia|inertia_[xyz]{2}|displacement|velocity|acceleration|angle|angular_velocity|"
@@ -60,10 +61,21 @@ def along(share: float) -> Point:
 
 
 class Body(Data, ABC):
-    """What all rigid bodies have; see the subclasses for those that can be made."""
+    """What all rigid bodies have; see the subclasses for those that can be made.
+
+    Attributes
+    ----------
+    name
+        Name of the body.
+    points
+        Places on it by name, beside those that its kind has.
+    shapes
+        What it looks like; by default as its points and its inertia suggest. No result depends on that.
+    """
 
     name: Name
     points: FrozenMap[Name, Point] = {}
+    shapes: tuple[AnyShape, ...] = ()
 
     built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping()
 

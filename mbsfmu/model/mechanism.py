@@ -19,6 +19,7 @@ from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
 from mbsfmu.model.sensor import AnySensor
+from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.topology import Topology, work_out
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
@@ -40,6 +41,8 @@ class Mechanism(Data):
         The parts; names are unique among bodies, forces, sensors and constraints, and among joints.
     constraints
         What holds between the coordinates of joints of the spanning tree, as gears make it.
+    scenery
+        Shapes that stand on the ground, in the inertial frame, for pictures alone.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class Mechanism(Data):
     forces: tuple[AnyForce, ...] = ()
     constraints: tuple[AnyConstraint, ...] = ()
     sensors: tuple[AnySensor, ...] = ()
+    scenery: tuple[AnyShape, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

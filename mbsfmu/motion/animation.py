@@ -47,7 +47,8 @@ class Animation:
     def _whole(self) -> Element:
         """Return what a page of its own shows."""
         scene = scene_element(self.payload, label=f"{self.title} in motion", plays=True)
-        return Element.around(Markup("<h1>{}</h1>{}").format(self.title, scene.markup), [scene])
+        markup = Markup('<h1>{}</h1><div class="mbsfmu-scene-alone">{}</div>').format(self.title, scene.markup)
+        return Element.around(markup, [scene])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page; it appears complete or not at all.

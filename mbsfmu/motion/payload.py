@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,11 @@ from mbsfmu.errors import InputError
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import GROUND, Reference, references
+from mbsfmu.motion.acting import Acting
 from mbsfmu.motion.body_shapes import numbers, shapes_of
+from mbsfmu.motion.given_shapes import given_shapes
 from mbsfmu.motion.lines import force_lines
+from mbsfmu.motion.packing import packed
 from mbsfmu.motion.poses import Placement, poses
 from mbsfmu.motion.recorded import Floats, Recorded, viewing_times
 from mbsfmu.motion.symbols import joint_symbols
@@ -25,8 +27,8 @@ FRAME_RATE = 30.0
 """Frames for each second of a run, between which a page turns and moves bodies evenly."""
 _FEWEST, _MOST = 120, 3600
 """Least and greatest number of intervals between frames, of very short and very long runs."""
-_ROUGH = 3.0
-"""By how many frames rows of a run may be apart before that is told."""
+_ROUGH = 0.1
+"""By how much rows of a run may be apart in s before that is told."""
 _AGREEMENT = 1e-3
 """Share of a mechanism's size by which a recorded length may differ from that between the points."""
 
@@ -66,12 +68,17 @@ def motion(
         raise InputError(f"{machine.name} has no mechanism; there is no motion to show")
     placements = [Placement(name, data, machine.values) for name, data in mechanisms.items()]
     times = viewing_times(run, frame_rate, _FEWEST, _MOST)
-    runs = {label or "run": run, **(beside or {})}
+    label = label or "run"
+    if label in (beside or {}):
+        raise InputError(f"two runs are called '{label}'; give the first one a label of its own")
+    runs = {label: run, **(beside or {})}
     shown = [_Run(name, each, times, placements, machine) for name, each in runs.items()]
     lowest, highest = shown[0].bounds
     size = float(np.max(highest - lowest)) or 1.0
     bodies = [0, *accumulate(len(each.bodies) for each in placements)]
     parts = list(zip(placements, bodies, strict=False))
+    looks = [_Looks(each, size) for each in placements]
+    acting = shown[0].acting
     return {
         "name": machine.name,
         "time": {"start": float(times[0]), "stop": float(times[-1]), "count": len(times)},
@@ -79,24 +86,38 @@ def motion(
         "across": numbers(_across(placements)),
         "lowest": numbers(lowest),
         "highest": numbers(highest),
-        "bodies": [body for each in placements for body in _bodies(each, size, several=len(placements) > 1)],
+        "bodies": [body for each in looks for body in each.bodies(several=len(placements) > 1)],
+        "scenery": [shape for each in looks for shape in each.scenery],
         "ground": {name: numbers(place) for each in placements for name, place in each.points_of(GROUND).items()},
         "joints": [symbol for each, first in parts for symbol in joint_symbols(each, first)],
         "lines": [line for each, first in parts for line in force_lines(each, machine, first, size)],
+        "arrows": [arrow for each, first in zip(acting, bodies, strict=False) for arrow in each.arrows(first)],
         "runs": [each.payload() for each in shown],
-        "notes": [note for each in shown for note in each.notes(size)],
+        "notes": [
+            *shown[0].missing,
+            *chain(*(each.notes for each in (*looks, *acting)), *(each.notes(size) for each in shown)),
+        ],
     }
 
 
-def _bodies(placement: Placement, size: float, *, several: bool) -> Iterator[dict[str, Any]]:
-    """Yield name, shapes and points of the bodies of a mechanism."""
-    for body, shapes in zip(placement.bodies, shapes_of(placement, size), strict=True):
-        points = {name: numbers(place) for name, place in placement.points_of(body.name).items()}
-        yield {
-            "name": f"{placement.system}.{body.name}" if several else body.name,
-            "shapes": shapes,
-            "points": points,
-        }
+class _Looks:
+    """What the bodies of a mechanism look like: as they were given, or as their data suggest."""
+
+    def __init__(self, placement: Placement, size: float) -> None:
+        self._placement = placement
+        self.scenery, self.notes = given_shapes(placement.mechanism.scenery, GROUND)
+        self._shapes = []
+        for body, suggested in zip(placement.bodies, shapes_of(placement, size), strict=True):
+            given, notes = given_shapes(body.shapes, body.name)
+            self._shapes.append(given or suggested)
+            self.notes += notes
+
+    def bodies(self, *, several: bool) -> Iterator[dict[str, Any]]:
+        """Yield name, shapes and points of the bodies."""
+        for body, shapes in zip(self._placement.bodies, self._shapes, strict=True):
+            name = f"{self._placement.system}.{body.name}" if several else body.name
+            points = {name: numbers(place) for name, place in self._placement.points_of(body.name).items()}
+            yield {"name": name, "shapes": shapes, "points": points}
 
 
 def _up(placements: list[Placement]) -> Floats:
@@ -130,10 +151,18 @@ class _Run:
         self._reached = int(np.searchsorted(times, float(run.time[-1]) + past))
         self._recorded = Recorded(run, times[: self._reached], machine.systems)
         frames = [placement.frames(self._recorded) for placement in placements]
+        self._frames, self._machine = frames, machine
         self._poses = np.concatenate([poses(each) for each in frames], axis=1)
         self._reached = _finite(self._poses)
         self._poses = self._poses[: self._reached]
+        self._colourless: dict[str, str] = {}
         self._pressures = dict(self._found_pressures(machine))
+
+    @property
+    def acting(self) -> list[Acting]:
+        """The forces of the mechanisms."""
+        pairs = zip(self._placements, self._frames, strict=True)
+        return [Acting(placement, self._machine, self._recorded, frames) for placement, frames in pairs]
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
@@ -165,6 +194,8 @@ class _Run:
                     found = self._recorded.find(name, f"{node}.pressure")
                     if found is not None:
                         yield f"{name}.{node}", found / 1e5
+                    else:
+                        self._colourless.setdefault(f"{name}.{component.name}", f"{name}.{node}.pressure")
 
     def payload(self) -> dict[str, Any]:
         """Return the run as data of the page: numbers are of four bytes, in base64."""
@@ -175,12 +206,23 @@ class _Run:
             "pressures": {name: packed(values) for name, values in self._pressures.items()},
         }
 
+    @property
+    def missing(self) -> list[str]:
+        """Sentences on cylinders that are drawn without colours."""
+        return [
+            f"{name} has no colours of pressures: the run has no signal '{signal}'; let it be an output"
+            for name, signal in self._colourless.items()
+        ]
+
     def notes(self, size: float) -> Iterator[str]:
         """Yield what the viewer of a page has to know."""
+        begin = float(self._trajectory.time[0])
+        if begin > float(self._times[0]):
+            yield f"{self._label}: the run begins at {begin:.6g} s; before, it is shown as it was then"
         if self._reached < len(self._times):
             yield f"{self._label}: the run ended at {self._trajectory.time[-1]:.6g} s"
         apart = float(np.max(np.diff(self._trajectory.time)))
-        if apart > _ROUGH * float(self._times[1] - self._times[0]):
+        if apart > _ROUGH:
             yield f"{self._label}: rows are up to {apart:.3g} s apart; coordinates in between are interpolated"
         first = 0
         for placement in self._placements:
@@ -207,8 +249,3 @@ def _finite(values: Floats) -> int:
     """Return how many rows there are before the first that has something else than numbers."""
     broken = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
     return int(broken[0]) if len(broken) else len(values)
-
-
-def packed(values: Floats) -> str:
-    """Return numbers of four bytes each, least significant byte first, in base64."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.forces import MechanismForces
 from mbsfmu.equations.kinematics import Frames, Kinematics, tree_joints
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import quaternion_conjugate, quaternion_from_rotation, quaternion_product
@@ -36,6 +37,8 @@ class Placement:
         As given.
     bodies
         In the order of the poses.
+    kinematics, forces, parameters
+        The equations that the run had, and their numbers.
     """
 
     def __init__(self, system: str, mechanism: Mechanism, values: Mapping[str, float]) -> None:
@@ -44,6 +47,7 @@ class Placement:
         properties = Properties()
         points = Points(mechanism, properties)
         self.kinematics = Kinematics(tree_joints(mechanism.topology, points))
+        self.forces = MechanismForces(mechanism, points, properties)
         self._slots: dict[str, tuple[int, PointSlot]] = {
             reference: body_and_point(mechanism, points, reference) for reference in _all_points(mechanism)
         }
@@ -72,10 +76,32 @@ class Placement:
         InputError
             When a joint coordinate was not recorded.
         """
-        coordinates, references = self._coordinates(recorded)
+        coordinates, references = self.coordinates(recorded)
         return [self.kinematics.frames(*each, self.parameters) for each in zip(coordinates, references, strict=True)]
 
-    def _coordinates(self, recorded: Recorded) -> tuple[Floats, Floats]:
+    def velocities(self, recorded: Recorded, frames: list[Frames]) -> Floats | None:
+        """Return the joint velocities at each time, shape (k, n); None where they were not recorded."""
+        topology = self.mechanism.topology
+        result = np.zeros((len(recorded.times), topology.coordinates))
+        for index, (body, joint) in enumerate(zip(topology.bodies, topology.tree, strict=True)):
+            for coordinate, name in _recorded_coordinates(joint):
+                rate = name.replace("displacement", "velocity").replace("angle", "angular_velocity")
+                found = recorded.find(self.system, f"{body.name}.{rate}")
+                if found is None:
+                    return None
+                result[:, coordinate] = found
+            if joint.reference is not None:
+                three = [recorded.find(self.system, f"{body.name}.angular_velocity.{axis}") for axis in "xyz"]
+                turning = [each for each in three if each is not None]
+                if len(turning) < 3:
+                    return None
+                hinges = [element.coordinate for element in self.kinematics.joints[index].hinges]
+                for row, frame, angular in zip(result, frames, np.stack(turning, axis=1), strict=True):
+                    axes = np.stack([frame.axis[hinge] for hinge in hinges], axis=1)
+                    row[hinges] = np.linalg.solve(axes, frame.orientation(joint.parent) @ angular)
+        return result
+
+    def coordinates(self, recorded: Recorded) -> tuple[Floats, Floats]:
         """Return joint coordinates, shape (k, n), and reference orientations, shape (k, 4 r)."""
         topology, count = self.mechanism.topology, len(recorded.times)
         coordinates = np.zeros((count, topology.coordinates))

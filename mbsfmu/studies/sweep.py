@@ -17,6 +17,7 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.executors import InlineExecutor, Shares
 from mbsfmu.exporting import BACKENDS, export
+from mbsfmu.model.shape import without_shapes
 from mbsfmu.part_files import Parts
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
@@ -111,7 +112,7 @@ def _content(model: CoupledModel, chosen: StudyOptions, parts: Parts) -> dict[st
     """Return what the outcome of all points follows from."""
     return {
         "version": version("mbsfmu"),
-        "model": model.to_dict(),
+        "model": without_shapes(model.to_dict()),
         "stop": _end(model, chosen),
         "errors": chosen.errors,
         "backend": chosen.backend or BACKENDS[0],

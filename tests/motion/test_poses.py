@@ -66,7 +66,7 @@ def test_pivot_of_the_four_bar_is_where_circles_meet() -> None:
 @pytest.mark.parametrize("formulation", ["double-step", "dca-alm"])
 def test_centres_of_mass_are_where_the_run_has_them(formulation: str) -> None:
     """Joints of all kinds, about half of them with the child nearer to the ground, some that turn freely."""
-    model = CoupledModel(name="tree", systems={"mechanism": random_tree(3)})
+    model = CoupledModel(name="tree", systems={"mechanism": random_tree(4, bodies=4)})
     result = model.simulation(formulation=formulation, step=1e-3, compiled=False).run(0.06)
     payload = result.animate().payload
     for body in payload["bodies"]:

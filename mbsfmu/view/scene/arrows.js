@@ -14,8 +14,9 @@
       this.values = values;
       this.object = new THREE.Group();
       const most = values.reduce((found, each) => Math.max(found, ...lengths(each)), 0);
+      this.most = most;
       this.scale = most > 0 ? (LONGEST_ARROW * size) / most : 0;
-      const material = new THREE.MeshLambertMaterial({ color: ARROW_COLOUR });
+      const material = new THREE.MeshLambertMaterial({ color: ARROW_COLOUR, depthTest: false, transparent: true });
       this.made = arrows.map(() => arrowOf(size, material));
       if (arrows.length) this.object.add(...this.made.map((each) => each.object));
     }
@@ -39,22 +40,23 @@
     return found;
   }
 
-  /** An arrow whose tip is at a point: it pushes there. */
+  /** An arrow from a point on, in front of all else. */
   function arrowOf(size, material) {
-    const width = 0.006 * size;
+    const width = 0.007 * size;
     const shaft = tube(width, material);
     const head = new THREE.Mesh(new THREE.ConeGeometry(2.6 * width, 6 * width, 16), material);
     const object = new THREE.Group();
+    for (const each of [shaft, head]) each.renderOrder = 1;
     object.add(shaft, head);
     const point = (force) => {
       const length = force.length();
-      object.visible = length > 6 * width * 0.2;
+      object.visible = length > width;
       if (!object.visible) return;
       object.quaternion.setFromUnitVectors(Y, force.divideScalar(length));
       const tip = Math.min(6 * width, 0.5 * length);
       head.scale.setScalar(tip / (6 * width));
-      head.position.y = -0.5 * tip;
-      shaft.position.y = -0.5 * (length + tip);
+      head.position.y = length - 0.5 * tip;
+      shaft.position.y = 0.5 * (length - tip);
       shaft.scale.y = Math.max(length - tip, 1e-9);
     };
     return { object, point };

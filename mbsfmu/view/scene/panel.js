@@ -24,8 +24,13 @@
     return `${(metres * factor).toPrecision(3)} ${unit}`;
   }
 
+  function forceText(newtons) {
+    const [unit, factor] = newtons < 1e3 ? ["N", 1] : newtons < 1e6 ? ["kN", 1e-3] : ["MN", 1e-6];
+    return `${(newtons * factor).toPrecision(3)} ${unit}`;
+  }
+
   class Panel {
-    constructor(payload, runs, points) {
+    constructor(payload, runs, points, mostForce) {
       const { start, stop, count } = payload.time;
       this.button = make("button", { type: "button", className: "play" });
       this.slider = make("input", { type: "range", min: 0, max: count - 1, step: 1, value: 0 });
@@ -41,7 +46,7 @@
       this.boxes = {};
       const boxes = runs.slice(1).map((run, index) => this.box(`run${index + 1}`, run.label, run.colour));
       if (payload.joints.length) boxes.push(this.box("joints", "joints"));
-      if (payload.arrows?.length) boxes.push(this.box("arrows", "forces"));
+      if (mostForce > 0) boxes.push(this.box("arrows", `forces up to ${forceText(mostForce)}`));
       const first = make("div", { className: "row" }, this.button, this.slider, this.clock);
       const labelled = [this.speed, this.point, this.view].map((each) => each.parentElement);
       const second = make("div", { className: "row choices" }, ...labelled, ...boxes);

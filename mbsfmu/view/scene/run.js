@@ -21,8 +21,14 @@
       this.object = new THREE.Group();
       this.bodies = payload.bodies.map((body, number) => this.makeBody(body, number));
       this.lines = payload.lines.map((line) => new ForceLine(line, size, this.look));
-      this.object.add(...this.bodies, ...this.lines.map((each) => each.object));
+      for (const each of this.bodies) this.object.add(each);
+      for (const each of this.lines) this.object.add(each.object);
       this.symbols = this.ghost ? [] : this.makeSymbols(payload, size);
+      if (!this.ghost) {
+        this.scenery = new THREE.Group();
+        for (const shape of payload.scenery) this.scenery.add(objectOf(shape, 0x8a949e, this.look));
+        this.object.add(this.scenery);
+      }
       this.longest = this.lines.map((line) => this.longestOf(line));
     }
 
@@ -30,7 +36,7 @@
       const group = new THREE.Group();
       group.name = body.name;
       const colour = BODY_COLOURS[number % BODY_COLOURS.length];
-      group.add(...body.shapes.map((shape) => objectOf(shape, colour, this.look)));
+      for (const shape of body.shapes) group.add(objectOf(shape, colour, this.look));
       return group;
     }
 

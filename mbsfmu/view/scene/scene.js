@@ -5,6 +5,7 @@
 (() => {
   const { Panel, Run, Trace, Y, arrowsOf, farthestPoint, legendOf, lengthText, make } = MotionParts;
 
+  const SEEN_FRAMES = 60; // of the path of a point, which a picture has room for
   const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
 
   class MotionScene {
@@ -14,13 +15,12 @@
       this.frame = 0;
       this.playing = false;
       const [low, high] = [payload.lowest, payload.highest].map((each) => new THREE.Vector3(...each));
-      this.centre = low.clone().add(high).multiplyScalar(0.5);
       this.size = Math.max(...high.clone().sub(low).toArray()) || 1;
-      this.radius = 0.5 * high.distanceTo(low) || 1;
       this.runs = payload.runs.map((run, index) => new Run(run, index, payload, this.size));
       this.points = pointsOf(payload);
       this.scale = scaleOf(this.runs[0]);
-      this.makePicture(low);
+      this.measure(low, high);
+      this.makePicture();
       this.makePage();
       this.listen();
       this.applyTheme();
@@ -33,7 +33,26 @@
 
     // -- making -----------------------------------------------------------------------------------------------
 
-    makePicture(low) {
+    /** Find the middle and the extent of all: of points over time, and of shapes where they are at first. */
+    measure(low, high) {
+      this.runs[0].place(0);
+      const shapes = new THREE.Box3().setFromObject(this.runs[0].object);
+      const all = shapes.clone().expandByPoint(low).expandByPoint(high);
+      this.all = all;
+      this.centre = all.getCenter(new THREE.Vector3());
+      this.radius = 0.5 * all.min.distanceTo(all.max) || 1;
+      const sides = [shapes.min, shapes.max];
+      this.corners = [0, 1, 2, 3, 4, 5, 6, 7].map((each) =>
+        new THREE.Vector3(sides[each & 1].x, sides[(each >> 1) & 1].y, sides[each >> 2].z),
+      );
+      for (const end of this.points.values()) {
+        const path = this.runs[0].path(end);
+        const apart = 3 * Math.ceil(path.length / 3 / SEEN_FRAMES);
+        for (let at = 0; at < path.length; at += apart) this.corners.push(new THREE.Vector3().fromArray(path, at));
+      }
+    }
+
+    makePicture() {
       this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
       this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
       this.canvas = this.renderer.domElement;
@@ -47,19 +66,24 @@
       this.sky.position.copy(this.up);
       this.trace = new Trace(this.runs);
       this.arrows = arrowsOf(this.payload, this.runs[0], this.size);
-      this.scene.add(this.sun, this.sky, this.trace.object, this.arrows.object, this.gridBelow(low));
+      this.scene.add(this.sun, this.sky, this.trace.object, this.arrows.object, this.makeGrid());
       this.scene.add(...this.runs.map((run) => run.object));
     }
 
-    gridBelow(low) {
-      const cell = 10 ** Math.floor(Math.log10(this.size)) * (this.size / 10 ** Math.floor(Math.log10(this.size)) > 4 ? 1 : 0.5);
+    /** Return the floor: what stands on it says where that is; elsewhere all is above it. */
+    makeGrid() {
+      const decade = 10 ** Math.floor(Math.log10(this.size));
+      const cell = this.size > 4 * decade ? decade : 0.5 * decade;
       const cells = 2 * Math.ceil((1.5 * this.size) / cell);
       this.grid = new THREE.GridHelper(cells * cell, cells);
       this.grid.material.transparent = true;
       this.grid.material.opacity = 0.35;
       this.grid.quaternion.setFromUnitVectors(Y, this.up);
-      const below = low.clone().sub(this.centre).dot(this.up) - 0.06 * this.size;
-      this.grid.position.copy(this.centre).addScaledVector(this.up, Math.min(below, -Math.abs(below)));
+      const standing = new THREE.Box3().setFromObject(this.runs[0].scenery);
+      const box = standing.isEmpty() ? this.all : standing;
+      const least = (axis) => Math.min(box.min[axis] * this.up[axis], box.max[axis] * this.up[axis]);
+      const floor = least("x") + least("y") + least("z") - (standing.isEmpty() ? 0.06 * this.size : 0);
+      this.grid.position.copy(this.centre).addScaledVector(this.up, floor - this.centre.dot(this.up));
       return this.grid;
     }
 
@@ -69,7 +93,7 @@
       this.canvas.setAttribute("role", "application");
       this.canvas.setAttribute("aria-roledescription", "moving picture");
       this.canvas.setAttribute("aria-label", `${name}: drag to orbit, space plays, arrow keys scrub, + and - zoom`);
-      this.panel = new Panel(this.payload, this.runs, this.points);
+      this.panel = new Panel(this.payload, this.runs, this.points, this.arrows.most);
       this.picture = make("div", { className: "picture" }, this.canvas);
       if (this.scale) this.picture.append(legendOf(this.scale));
       const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
@@ -155,10 +179,26 @@
 
     /** Move the camera to where all of it is seen. */
     fit() {
-      const half = (0.5 * this.camera.fov * Math.PI) / 180;
-      const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
-      this.camera.position.copy(this.centre).addScaledVector(this.way, (1.02 * this.radius) / Math.sin(narrow));
-      this.controls.target.copy(this.centre);
+      const high = Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
+      const wide = high * this.camera.aspect;
+      const across = new THREE.Vector3().crossVectors(this.up, this.way).normalize();
+      const upwards = new THREE.Vector3().crossVectors(this.way, across);
+      // The nearest place from which four planes through it have all corners inside: wide = tan(half angle across).
+      const [side, height] = [
+        [across, wide],
+        [upwards, high],
+      ].map(([axis, slope]) => {
+        const bound = (sign) =>
+          Math.max(...this.corners.map((corner) => sign * corner.dot(axis) + slope * corner.dot(this.way)));
+        const [right, left] = [bound(1), bound(-1)];
+        return { middle: (right - left) / 2, depth: (right + left) / (2 * slope) };
+      });
+      const depth = Math.max(side.depth, height.depth);
+      const seen = this.centre.dot(this.way);
+      this.controls.target.set(0, 0, 0).addScaledVector(across, side.middle).addScaledVector(upwards, height.middle);
+      this.controls.target.addScaledVector(this.way, seen);
+      const away = 1.06 * Math.max(depth - seen, 0.1 * this.radius);
+      this.camera.position.copy(this.controls.target).addScaledVector(this.way, away);
       this.controls.update();
       this.fitted = true;
       this.redraw();

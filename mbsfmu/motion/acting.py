@@ -1,0 +1,109 @@
+"""What acts on bodies at each frame, as arrows: the loads of the equations, from what a run has recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.equations.forces import ActingForce
+from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.located_part import Given
+from mbsfmu.model.force import PointLoad
+from mbsfmu.model.machine import Machine
+from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.motion.body_shapes import numbers
+from mbsfmu.motion.packing import packed
+from mbsfmu.motion.poses import Placement
+from mbsfmu.motion.recorded import Floats, Recorded
+
+
+class Acting:
+    """The forces of a mechanism in a run.
+
+    Parameters
+    ----------
+    placement, machine
+        The mechanism, and what it is part of.
+    recorded
+        The run.
+    frames
+        Where the bodies are at its times.
+
+    Attributes
+    ----------
+    notes
+        Sentences on forces that cannot be drawn.
+    """
+
+    def __init__(self, placement: Placement, machine: Machine, recorded: Recorded, frames: list[Frames]) -> None:
+        self._placement, self._machine, self._recorded, self._frames = placement, machine, recorded, frames
+        self.notes: list[str] = []
+        self._states = [self._signal(each.name) for each in placement.forces.states]
+        self._inputs = [self._signal(each.name) for each in placement.forces.inputs]
+        self._coordinates, _ = placement.coordinates(recorded)
+        self._velocities = placement.velocities(recorded, frames) if placement.forces.acting else None
+
+    def arrows(self, first_body: int) -> list[dict[str, Any]]:
+        """Return the arrows, each at a point of a body; `first_body` is the index of the mechanism's first one."""
+        drawable = [force for force in self._placement.forces.acting if self._is_known(force)]
+        if self._velocities is None or not drawable:
+            return []
+        found: dict[tuple[str, str], list[Floats]] = {}
+        for index, frames in enumerate(self._frames):
+            velocities = self._velocities[index]
+            moved = self._placement.kinematics.velocities(frames, velocities)
+            motion = Motion(self._coordinates[index], velocities, frames, moved)
+            given = Given(self._at(self._states, index), self._at(self._inputs, index), self._placement.parameters)
+            for force in drawable:
+                for field, vector in _at_points(force, motion, given):
+                    found.setdefault((force.force.name, getattr(force.force, field)), []).append(vector)
+        return [
+            self._arrow(*key, np.array(vectors), first_body) for key, vectors in found.items() if _is_on_body(key[1])
+        ]
+
+    def _arrow(self, name: str, reference: str, vectors: Floats, first_body: int) -> dict[str, Any]:
+        body, position = self._placement.point(reference)
+        return {"name": name, "body": first_body + body, "position": numbers(position), "values": packed(vectors)}
+
+    def _signal(self, name: str) -> Floats | None:
+        """Return a state or an input at the frames: as recorded, from what drives it, or as its signal says."""
+        system, times = self._placement.system, self._recorded.times
+        if (found := self._recorded.find(system, name)) is not None:
+            return found
+        full = f"{system}.{name}"
+        source = next((source for source, target in self._machine.connections if target == full), None)
+        if source is not None:
+            owner, _, variable = source.partition(".")
+            return self._recorded.find(owner, variable)
+        signal = self._machine.signals.get(full)
+        return None if signal is None else np.array([signal.before(float(time)) for time in times])
+
+    def _is_known(self, force: ActingForce) -> bool:
+        """Tell whether all that a force follows from is known; say what is missing."""
+        forces = self._placement.forces
+        own = f"{force.force.name}."
+        of_all = zip((*forces.states, *forces.inputs), (*self._states, *self._inputs), strict=True)
+        missing = [each.name for each, values in of_all if each.name.startswith(own) and values is None]
+        if self._velocities is None:
+            missing = ["velocities of the joints"]
+        if missing:
+            self.notes.append(f"{force.force.name} is not drawn as arrows: the run has no {missing[0]}")
+        return not missing
+
+    @staticmethod
+    def _at(signals: list[Floats | None], frame: int) -> Floats:
+        return np.array([0.0 if values is None else values[frame] for values in signals])
+
+
+def _at_points(force: ActingForce, motion: Motion, given: Given) -> Iterator[tuple[str, Floats]]:
+    """Yield the field of each point that a force pushes, and the vector in N."""
+    for load in force.force.loads(force.present(motion, given)):
+        if isinstance(load, PointLoad) and load.force is not None:
+            yield load.point, np.asarray(load.force, dtype=float)
+
+
+def _is_on_body(reference: str) -> bool:
+    return split_reference(reference)[0] != GROUND

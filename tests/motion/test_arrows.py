@@ -1,0 +1,136 @@
+"""Forces as arrows: what the equations exert, by closed forms and by the balance of a body at rest."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mbsfmu
+from mbsfmu import (
+    AppliedForce,
+    Beam,
+    Causality,
+    CoupledModel,
+    LinearSignal,
+    Mechanism,
+    Prismatic,
+    Revolute,
+    RigidBody,
+    SpringDamper,
+    Trajectory,
+)
+from mbsfmu.models import four_bar
+
+Floats = NDArray[np.float64]
+
+
+def values(arrow: dict[str, Any]) -> Floats:
+    return np.frombuffer(base64.b64decode(arrow["values"]), dtype="<f4").astype(float).reshape(-1, 3)
+
+
+def times(payload: dict[str, Any]) -> Floats:
+    return np.linspace(payload["time"]["start"], payload["time"]["stop"], payload["time"]["count"])
+
+
+def test_spring_and_damper_pull_as_their_law_says() -> None:
+    """Of a mass on a slide: −k (s − s₀) − d ṡ along the line, on the one body that is not the ground."""
+    mass = RigidBody(name="mass", mass=2.0, inertia=(1.0, 1.0, 1.0))
+    slide = Prismatic(name="slide", parent="ground.O", child="mass.origin", axis=(1.0, 0.0, 0.0), displacement=1.5)
+    spring = SpringDamper(
+        name="spring", start="ground.O", end="mass.origin", stiffness=80.0, damping=3.0, free_length=1.0
+    )
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0), ground={"O": (0.0, 0.0, 0.0)}, bodies=(mass,), joints=(slide,), forces=(spring,)
+    )
+    result = CoupledModel(name="mass", systems={"mechanism": mechanism}).simulation(compiled=False).run(1.2)
+    payload = result.animate(frame_rate=100.0).payload
+    (arrow,) = payload["arrows"]
+    at = times(payload)
+    place, speed = (np.interp(at, result.time, result[f"mass.{each}"]) for each in ("displacement", "velocity"))
+    np.testing.assert_allclose(values(arrow)[:, 0], -80.0 * (place - 1.0) - 3.0 * speed, atol=1e-4)
+    np.testing.assert_array_equal(values(arrow)[:, 1:], 0.0)
+
+
+def test_the_cylinder_holds_the_boom_at_first() -> None:
+    """At rest the moment of its force about the rocker's pin is what the run calls its static force there."""
+    result = four_bar().simulation().run(0.02)
+    payload = result.animate().payload
+    (arrow,) = payload["arrows"]
+    assert payload["bodies"][arrow["body"]]["name"] == "rocker"
+    first = values(arrow)[0]
+    assert np.linalg.norm(first) == pytest.approx(abs(result["cylinder.force"][0]), rel=1e-6)
+    # From G (0, −2) to the middle of the rocker at (1, −1): at 45°.
+    np.testing.assert_allclose(first / np.linalg.norm(first), (2**-0.5, 2**-0.5, 0.0), atol=1e-6)
+
+
+def driven() -> CoupledModel:
+    arm = Beam(name="arm", length=1.0, mass=1.0)
+    hinge = Revolute(name="hinge", parent="ground.O", child="arm.start")
+    push = AppliedForce(name="push", point="arm.end", frame="body")
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(arm,), joints=(hinge,), forces=(push,))
+    ramp = LinearSignal(times=(0.0, 1.0), values=(0.0, 50.0))
+    signals = {"mechanism.push.force.y": ramp, "mechanism.push.force.x": LinearSignal(times=(0.0,), values=(0.0,))}
+    signals["mechanism.push.force.z"] = signals["mechanism.push.force.x"]
+    return CoupledModel(name="driven", systems={"mechanism": mechanism}, signals=signals)
+
+
+def test_a_force_that_turns_with_its_body_and_follows_a_signal() -> None:
+    """Also where inputs were not recorded: a coupled run knows outputs alone."""
+    model = driven()
+    result = model.simulation(compiled=False).run(1.0)
+    kept = [name for name in result if name in ("arm.angle", "arm.angular_velocity")]
+    outputs = Trajectory(result.time, np.stack([result[name] for name in kept], axis=1), kept, ["rad", "rad/s"])
+    for run in (result, outputs):
+        payload = mbsfmu.animate(run, model).payload
+        (arrow,) = payload["arrows"]
+        at = times(payload)
+        angle = np.interp(at, result.time, result["arm.angle"])
+        expected = 50.0 * at[:, None] * np.stack([-np.sin(angle), np.cos(angle), np.zeros_like(at)], axis=1)
+        np.testing.assert_allclose(values(arrow), expected, atol=1e-4)
+
+
+def test_a_force_that_nobody_knows_is_told() -> None:
+    model = driven()
+    result = model.simulation(compiled=False).run(0.1)
+    kept = Trajectory(result.time, result["arm.angle"][:, None], ["arm.angle"], ["rad"])
+    payload = mbsfmu.animate(kept, model).payload
+    assert payload["arrows"] == []
+    assert payload["notes"] == ["push is not drawn as arrows: the run has no velocities of the joints"]
+
+
+def decoded(payload: dict[str, Any]) -> Floats:
+    return np.frombuffer(base64.b64decode(payload["runs"][0]["poses"]), "<f4")
+
+
+def test_a_unit_of_the_whole_moves_what_it_was_exported_from(tmp_path: Path) -> None:
+    """Its outputs have the unit's name before theirs, which is that of no system."""
+    model = driven()
+    (unit, *_) = mbsfmu.export(model, tmp_path, layout="monolithic", backend="python")
+    coupled, whole = mbsfmu.cosimulate([unit], step=2e-3, stop=0.5), model.simulation(compiled=False).run(0.5)
+    assert "driven.arm.angle" in coupled
+    one, other = coupled.animate(model).payload, whole.animate().payload
+    assert one["notes"] == []
+    np.testing.assert_allclose(decoded(one), decoded(other), atol=1e-4)
+    np.testing.assert_allclose(values(one["arrows"][0]), values(other["arrows"][0]), atol=1e-3)
+
+
+def test_units_of_systems_move_what_they_were_exported_from() -> None:
+    """Their outputs have the system's name before theirs; pressures without air are no outputs, and that is told."""
+    model = four_bar()
+    simulation = model.simulation()
+    whole = simulation.run(0.05)
+    shared = [each for each in simulation.variables if each.causality is Causality.OUTPUT and each.name in whole]
+    names = [simulation.shown.qualified[each.name] for each in shared]
+    columns = np.stack([whole[each.name] for each in shared], axis=1)
+    coupled = Trajectory(whole.time, columns, names, [each.unit for each in shared])
+    one, other = mbsfmu.animate(coupled, model).payload, whole.animate().payload
+    np.testing.assert_array_equal(decoded(one), decoded(other))
+    np.testing.assert_array_equal(values(one["arrows"][0]), values(other["arrows"][0]))
+    (note,) = one["notes"]
+    assert "the run has no signal 'circuit.V2.pressure'; let it be an output" in note
+    assert set(other["runs"][0]["pressures"]) == {"circuit.V2", "circuit.V3"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Self, Unpack
 
 from pydantic import model_validator
@@ -12,6 +12,7 @@ from mbsfmu.formulations.model_systems import check_variables, coupled_system
 from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
+from mbsfmu.model_equilibrium import Equilibrium, find_equilibrium
 from mbsfmu.model_simulation import chosen_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -78,6 +79,40 @@ class CoupledModel(ModelData):
         Options and errors as for `simulation`.
         """
         return starts_of(self, chosen_options(self, options, given))
+
+    @heeding_interruptions()
+    def equilibrium(
+        self,
+        hold: str | Iterable[str] | Mapping[str, float | None] = (),
+        find: Iterable[str] | Mapping[str, float] = (),
+        *,
+        horizon: float | None = None,
+    ) -> Equilibrium[Self]:
+        """Find where the model is at rest, or what holds it where it is.
+
+        All loads balance and no state changes, with inputs as they are at the start. The search begins where the model
+        starts; what the conditions leave open stays as near to that as it can.
+
+        Parameters
+        ----------
+        hold
+            What has to have a value: coordinates, states and outputs as `system.variable`, with `*`, `?` and `[]` as in
+            shells. Where none is given it is that of the start. `"position"` holds all coordinates of mechanisms.
+        find
+            Inputs and parameters that nothing drives, as `system.variable`, whose values are asked for; with values to
+            begin with, where those of the start are not near.
+        horizon
+            A time in s: what changes more slowly, as pressures by leakage, counts as standing. Without one nothing may
+            change at all.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, or the model cannot be assembled.
+        SimulationError
+            When nothing is found at rest; the sentence names what does not balance, and by how much.
+        """
+        return find_equilibrium(self, hold, find, horizon)
 
     @heeding_interruptions()
     def simulation_of(

@@ -47,7 +47,7 @@ def simulation_of_whole(
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     shown = Shown(model.outputs, local_variables=local_variables)
-    described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model)}
+    described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
         # The step is given to compiled code: it does not enter it.
@@ -63,7 +63,10 @@ def _known(model: ModelData, options: RunOptions) -> bool:
 
 def _equations(model: ModelData) -> dict[str, Any]:
     """Return what the equations of a model follow from; signals are given to them."""
-    return {"name": model.name, **without_shapes(model.model_dump(mode="json", include={"systems", "connections"}))}
+    return {
+        "name": model.name,
+        **without_shapes(model.model_dump(mode="json", include={"systems", "connections", "start"})),
+    }
 
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
@@ -89,6 +92,7 @@ def simulation_of_system(
     if name not in model.systems:
         raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
     values = starts_of(model, options)[name] if starts is None else starts
+    values = {**model.start_of(name), **values}
     system = system_of(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
     signals = {
         reference.removeprefix(f"{name}."): signal
@@ -113,7 +117,7 @@ def _described(model: ModelData, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "content": (
-            without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals"})),
+            without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals", "start"})),
             name,
             Parts.of(model).texts,
         ),

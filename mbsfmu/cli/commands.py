@@ -20,6 +20,7 @@ from mbsfmu.files import WriteError, reason
 COMMANDS = {
     "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",
     "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files as [name=]file.",
+    "equilibrium": "Find where MODEL is at rest, or what holds it where it is.",
     "export": "Export MODEL as co-simulation FMUs of FMI 2.0 or 3.0.",
     "models": "List the built-in models.",
     "schema": "Write the JSON Schema of model files.",

@@ -17,7 +17,7 @@ from mbsfmu.formulations.capabilities import SampledUpdates
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, Sampling, starting, starts
+from mbsfmu.formulations.system import Instant, Sampling, started, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.numbers import Numbers
@@ -34,7 +34,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
     name
         Name of the system.
     start_values
-        Start values of inputs and parameters by name, where they are not those of the block.
+        Start values of inputs, parameters and states by name, where they are not those of the block.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
     def __init__(
         self, block: Block, name: str = "block", start_values: Mapping[str, float] = MappingProxyType({})
     ) -> None:
-        self.name = name
+        self.name, self._given = name, start_values
         self._block = block = block.model_copy(update={"name": name})
         units = block.parameter_units()
         own = [replace(each, name=each.name.removeprefix(f"{name}.")) for each in parameters_of(block, name)]
@@ -85,7 +85,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start."""
-        return np.zeros(0) if self._sampled else self._initial(parameters)
+        return np.zeros(0) if self._sampled else started(self._initial(parameters), self.states, self._given)
 
     def initial_discrete(self, parameters: Array) -> Array:
         """Return the discrete states before the first update."""

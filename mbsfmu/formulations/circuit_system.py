@@ -16,7 +16,7 @@ from mbsfmu.formulations.circuit_checks import check_displacements, check_energy
 from mbsfmu.formulations.motionless_system import MotionlessSystem
 from mbsfmu.formulations.own_numbers import with_hidden_numbers
 from mbsfmu.formulations.part_variables import part_variable, trial_points
-from mbsfmu.formulations.system import Instant, starting, starts
+from mbsfmu.formulations.system import Instant, started, starting, starts
 from mbsfmu.formulations.traced_parts import check_part
 from mbsfmu.variables import Causality
 
@@ -34,13 +34,13 @@ class CircuitSystem(MotionlessSystem, StartLimits):
     name
         Name of the system.
     start_values
-        Start values of inputs and parameters by name, where they are not those of the circuit.
+        Start values of inputs, parameters and states by name, where they are not those of the circuit.
     """
 
     def __init__(
         self, circuit: Circuit, name: str = "circuit", start_values: Mapping[str, float] = MappingProxyType({})
     ) -> None:
-        self.name = name
+        self.name, self._given = name, start_values
         self._equations = CircuitEquations(circuit)
         self._energies = CircuitEnergies(self._equations)
         self.states = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.states)
@@ -97,4 +97,4 @@ class CircuitSystem(MotionlessSystem, StartLimits):
 
     def initial_states(self, parameters: Array) -> Array:
         """Return pressures in Pa and spool positions in V at the start."""
-        return self._equations.initial_states(parameters)
+        return started(self._equations.initial_states(parameters), self.states, self._given)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from hydraulics import Circuit
+from mbsfmu.data import DataError, meant
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.circuit_system import CircuitSystem
@@ -17,6 +19,7 @@ from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.model.block import Block
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.variables import with_unit
 
 
 def system_of(
@@ -35,7 +38,7 @@ def system_of(
     absolute
         Whether a mechanism is in absolute coordinates, as `dca-alm` takes it.
     start_values
-        Start values of inputs and parameters by name, where they are not those of the data.
+        Start values of inputs, parameters and states by name, where they are not those of the data.
 
     Raises
     ------
@@ -69,11 +72,34 @@ def check_variables(model: ModelData) -> None:
     DataError
         When one does not.
     """
-    if model.connections or model.signals:
-        wiring = Wiring(_parts(model, absolute=False), model.connections)
+    if model.connections or model.signals or model.start:
+        parts = _parts(model, absolute=False)
+        wiring = Wiring(parts, model.connections)
         for reference in model.signals:
             wiring.free_input(reference)
+        for reference in model.start:
+            _check_start(model, parts, reference)
+
+
+def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) -> None:
+    """Refuse a value at the start of what is not there, or driven, or beyond its limits."""
+    name, _, variable = reference.partition(".")
+    part, value = parts[name], model.start[reference]
+    known = {each.name: each for each in (*part.parameters, *part.inputs, *part.states)}
+    if variable not in known:
+        raise DataError(f"start: there is no '{variable}' in '{name}' that starts anywhere; {meant(variable, known)}")
+    if any(target == reference for _, target in model.connections):
+        raise DataError(f"start: '{reference}' is driven by a connection")
+    low, high = known[variable].minimum, known[variable].maximum
+    if not (-math.inf if low is None else low) <= value <= (math.inf if high is None else high):
+        allowed = " and ".join(
+            f"{word} {each:g}" for word, each in (("at least", low), ("at most", high)) if each is not None
+        )
+        raise DataError(f"start: {reference} is {with_unit(value, known[variable])}; it must be {allowed}")
 
 
 def _parts(model: ModelData, *, absolute: bool) -> dict[str, System]:
-    return {name: system_of(data, name, absolute=absolute) for name, data in model.systems.items()}
+    return {
+        name: system_of(data, name, absolute=absolute, start_values=model.start_of(name))
+        for name, data in model.systems.items()
+    }

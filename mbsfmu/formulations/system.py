@@ -268,3 +268,10 @@ def starts(variables: Sequence[Variable]) -> Array:
 def starting(variables: Iterable[Variable], values: Mapping[str, float]) -> tuple[Variable, ...]:
     """Return variables with other start values where such are given by name."""
     return tuple(replace(variable, start=values.get(variable.name, variable.start)) for variable in variables)
+
+
+def started(states: Array, variables: Sequence[Variable], values: Mapping[str, float]) -> Array:
+    """Return states at the start, with those that are given by name."""
+    if not any(each.name in values for each in variables):
+        return states
+    return np.stack([np.asarray(values.get(each.name, states[index])) for index, each in enumerate(variables)])

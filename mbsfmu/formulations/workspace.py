@@ -97,6 +97,10 @@ class Workspace:
         """Write the values of a part."""
         self._memory[part][:] = values
 
+    def values(self, part: str) -> Floats:
+        """Return the values of a part, as they are shared."""
+        return self._memory[part]
+
     def symbol(self, part: str) -> ca.SX:
         """Return the symbols of a part."""
         return self._symbol_by_part[part]

@@ -79,6 +79,9 @@ class ModelData(Data):
         `mechanism.cylinder.static_force`, which drives a parameter.
     signals
         Signals over time by the input that follows them, as `system.variable`.
+    start
+        Values at the start by `system.variable`, in the place of those that the parts say: of parameters, of inputs
+        that nothing drives, and of states, which take no notice then of parameters that say where they start.
     outputs
         Patterns of the variables that are outputs of its units, in their order, as `boom.angle`, `cylinder.*` or
         `mechanism.*`; none for those that the parts take for such. What is connected is an output in any case.
@@ -98,6 +101,7 @@ class ModelData(Data):
     systems: FrozenMap[Name, AnySystem]
     connections: tuple[tuple[str, str], ...] = ()
     signals: FrozenMap[str, AnySignal] = {}
+    start: FrozenMap[str, float] = {}
     outputs: tuple[OutputPattern, ...] = ()
     stop_time: Annotated[float, Field(gt=0)] = 10.0
     step: Annotated[float, Field(gt=0)] = 1e-3
@@ -113,10 +117,20 @@ class ModelData(Data):
         for reference in self.signals:
             if (name := reference.partition(".")[0]) not in self.systems:
                 raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
+        for reference in self.start:
+            if (name := reference.partition(".")[0]) not in self.systems:
+                raise DataError(f"start: '{reference}' is of no system '{name}'; {meant(name, self.systems)}")
+            if reference in self.signals:
+                raise DataError(f"start: '{reference}' follows a signal, which says where it starts")
         for pattern in self.outputs:
             if self.outputs.count(pattern) > 1:
                 raise DataError(f"the output '{pattern}' is given twice")
         return self
+
+    def start_of(self, name: str) -> dict[str, float]:
+        """Return the values at the start of one system, by the names of its variables."""
+        owned = ((reference.partition("."), value) for reference, value in self.start.items())
+        return {variable: value for (system, _, variable), value in owned if system == name}
 
     # -- files ----------------------------------------------------------------------------------------------
 

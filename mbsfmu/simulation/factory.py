@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -46,6 +46,7 @@ def make_simulation(
     traces: Traces | None = None,
     shown: Shown = Shown(),  # noqa: B008 - it is frozen
     machine: Machine | None = None,
+    start: Collection[str] = (),
     **given: Unpack[RunKeywords],
 ) -> Simulation:
     """Make a simulation of a system.
@@ -70,6 +71,8 @@ def make_simulation(
         Which variables are shown, and which are outputs.
     machine
         What the system was made of, for pictures of its results.
+    start
+        Inputs among others that were given a value to start with, as `system.variable`: nobody has forgotten them.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def make_simulation(
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
         _tell_round_off(chosen.solver, step)
     system = CoupledSystem.of(system)
-    inputs = InputValues(system.inputs, signals, system.connected)
+    inputs = InputValues(system.inputs, signals, (*system.connected, *start))
     initialization = Initialization(system, traces, starts(inputs.starting()))
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)

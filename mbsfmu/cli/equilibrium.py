@@ -1,0 +1,108 @@
+"""The command `mbsfmu equilibrium`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.options import assignment, output_file, refuse_same_files
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.coupled import CoupledModel
+from mbsfmu.errors import InputError
+from mbsfmu.model_equilibrium import Equilibrium
+
+
+@click.command("equilibrium")
+@model_argument
+@click.option(
+    "--hold",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="What has to have a value, as system.variable, by default that of the start; 'position' for all coordinates.",
+)
+@click.option(
+    "--find",
+    multiple=True,
+    metavar="NAME[=GUESS]",
+    help="An input or parameter that nothing drives, as system.variable, whose value is asked for.",
+)
+@click.option("--horizon", type=float, help="In s: what changes more slowly, as by leakage, counts as standing.")
+@click.option("-o", "--output", callback=output_file(".json"), help="JSON file for the model that starts there.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that was found.")
+@common_options
+def command(
+    model: str,
+    parts: tuple[str, ...],
+    hold: tuple[str, ...],
+    find: tuple[str, ...],
+    horizon: float | None,
+    output: str | None,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Find where MODEL is at rest, or what holds it where it is.
+
+    \b
+    Example: mbsfmu equilibrium crane.json --hold position --find crane.cylinder.force -o resting.json
+    """
+    log_to_stderr(quiet)
+    refuse_same_files(output, json_file, inputs=[model, *parts])
+    given = find_model(model, parts)
+    held = dict(map(_valued, hold))
+    sought = [_valued(each) for each in find]
+    valued = {name: _start(given, name) if value is None else value for name, value in sought}
+    with at_work("searching", quiet):
+        found = given.equilibrium("position" if held == {"position": None} else held, valued, horizon=horizon)
+    write_json(json_file, _content(found))
+    if output is not None:
+        found.model.to_file(output)
+    say(f"{given.name}: {found.stability}")
+    names = [*found.found, *(name for name in found.values if name.split(".")[-1] in _TOLD)]
+    print_table("at rest", ["name", "value", "unit"], [[name, shown(found[name]), found.units[name]] for name in names])
+    for name in found.kept:
+        say(f"open, as the guess has it: {name}")
+    for name, rate in found.moving.items():
+        say(f"moving: {name} by {rate:.3g} {found.units[name]}/s")
+
+
+_TOLD = ("angle", "displacement", "length", "pressure", "force", "torque", "command")
+"""Last words of the names of what is told; all the rest is in the JSON file."""
+
+
+def _valued(text: str) -> tuple[str, float | None]:
+    """Read `name` or `name=value`."""
+    if "=" not in text:
+        return text, None
+    name, value = assignment(text)
+    try:
+        return name, float(value)
+    except ValueError:
+        raise InputError(f"'{text}' is refused: '{value}' is no number") from None
+
+
+def _start(model: CoupledModel, name: str) -> float:
+    """Return the value that a search for a variable begins with; 0 of one that is not there, which is refused then."""
+    variable = model.system().settable().get(name)
+    return 0.0 if variable is None or variable.start is None else variable.start
+
+
+def _content(found: Equilibrium[CoupledModel]) -> dict[str, Any]:
+    """Return what `--json` writes."""
+    return {
+        "model": found.model.name,
+        "found": found.found,
+        "values": found.values,
+        "units": found.units,
+        "open": found.kept,
+        "moving": found.moving,
+        "unbalanced_load": found.unbalanced_load,
+        "stable": found.stable,
+        "eigenvalues": [[float(each.real), float(each.imag)] for each in found.eigenvalues],
+        "start": dict(found.model.start),
+    }

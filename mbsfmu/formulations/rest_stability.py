@@ -1,0 +1,44 @@
+"""How small motions about a position of rest go on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.equations.linear import null_space
+from mbsfmu.formulations.partition import RANK_TOLERANCE
+from mbsfmu.formulations.rest_equations import RestEquations
+
+
+def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
+    """Return the eigenvalues in 1/s of the motion about rest, those with the greatest real part first.
+
+    With directions N that the loops leave free (Φ_z N = 0), z = z₀ + N q: NᵀMN q̈ + NᵀDN q̇ + NᵀKN q + NᵀB x = 0 and
+    ẋ = R N q + V N q̇ + A x, where K has the curvature of the loops, λ Φ_zz. States without an equation stay.
+
+    Parameters
+    ----------
+    equations
+        The equations, whose functions are at rest.
+    """
+    mass, damping, driven = (each.copy() for each in equations.motion())
+    jacobian = equations.whole_jacobian()
+    n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
+    first = n + len(equations.functions.multipliers)
+    loops = jacobian[n:first, :n]
+    free = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(n)
+    balance, rates = jacobian[:n], -jacobian[first + states]
+    count, moving = free.shape[1], first + states
+    stiffness, by_states = free.T @ balance[:, :n] @ free, free.T @ balance[:, moving]
+    inertia = np.linalg.inv(free.T @ mass @ free)
+    scales = equations.scales[equations.unknowns("states")][states]
+    matrix = np.zeros((2 * count + len(states),) * 2)
+    matrix[:count, count : 2 * count] = np.eye(count)
+    matrix[count : 2 * count, :count] = -inertia @ stiffness
+    matrix[count : 2 * count, count : 2 * count] = -inertia @ (free.T @ damping @ free)
+    matrix[count : 2 * count, 2 * count :] = -inertia @ by_states * scales
+    matrix[2 * count :, :count] = rates[:, :n] @ free / scales[:, None]
+    matrix[2 * count :, count : 2 * count] = driven[states] @ free / scales[:, None]
+    matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
+    found = np.linalg.eigvals(matrix).astype(np.complex128)
+    return found[np.lexsort((found.imag, -found.real))]

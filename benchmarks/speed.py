@@ -34,6 +34,8 @@ MODEL, STOP, STEP = "four-bar-frictionless", 1.2 if QUICK else 10.0, 1e-3
 STEPS = round(STOP / STEP)
 SLOW_EVERY, HOST_RUNS = 6, 1 if QUICK else 9
 FORMULATIONS = ("double-step", "penalty")
+FASTER = {"double-step": 10, "penalty": 10, "dca-alm": 2}
+"""Formulations in the C host, and how many times as fast as Exudyn they are to be."""
 SLOW = ("Python FMU", "in process, interpreter")
 HERE = Path(__file__).parent
 
@@ -123,11 +125,11 @@ def ways(folder: Path) -> dict[str, Timed]:
             formulation=formulation,
             step=STEP,
         )[0]
-        for backend in ("native", "python")
-        for formulation in FORMULATIONS
+        for backend, formulations in (("native", FASTER), ("python", FORMULATIONS))
+        for formulation in formulations
     }
     made: dict[str, Timed] = {}
-    for formulation in FORMULATIONS:
+    for formulation in FASTER:
         unit = units["native", formulation]
         made[f"native FMU, C host, {formulation}"] = in_host(host, unit, folder / f"unpacked-{formulation}")
     for backend, title in (("native", "native"), ("python", "Python")):
@@ -261,11 +263,13 @@ def print_floors(times: dict[str, Times], deviations: dict[str, float], size: in
     """Print what was aimed at beside what was found."""
     close = [times[name] for name, deviation in deviations.items() if deviation <= CLOSE]
     print("\n| floor | found | |\n| --- | --- | --- |")
-    for formulation in FORMULATIONS:
+    for formulation, wanted in FASTER.items():
         steps = times[f"native FMU, C host, {formulation}"]
         low, faster, high = min((ratios(each, steps) for each in close), key=lambda found: found[1])
         found = f"{faster:.1f} times, quartiles {low:.1f} – {high:.1f}"
-        print(f"| 10 times as fast as Exudyn, {formulation} | {found} | {_verdict(faster >= 10)} |")
+        print(f"| {wanted} times as fast as Exudyn, {formulation} | {found} | {_verdict(faster >= wanted)} |")
+    for formulation in FORMULATIONS:
+        steps = times[f"native FMU, C host, {formulation}"]
         low, step, high = quartiles(steps.values())
         found = f"{step:.2f} µs, quartiles {low:.2f} – {high:.2f}"
         print(f"| at most 3 µs per step in the C host, {formulation} | {found} | {_verdict(step <= 3)} |")

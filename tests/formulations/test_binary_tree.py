@@ -16,12 +16,13 @@ from mbsfmu.formulations.binary_tree import GROUND, BinaryTree, Link
 Pools = dict[int, list[tuple[int, ...]]]
 
 
-def replay(bodies: int, links: list[Link]) -> list[int]:
+def replay(bodies: int, links: list[Link], *, ground_first: bool = False) -> list[int]:
     """Follow the handles, by the names of their bodies, through all levels; return how often each row is eliminated.
 
     Nothing is taken from the tree but positions: that the handles are those of the joints' bodies is checked here.
     """
-    tree = BinaryTree(bodies, links)
+    tree = BinaryTree(bodies, links, ground_first=ground_first)
+    alone = {0, len(tree.levels) - 1} if ground_first else {tree.joined}
     ends = {row: link.ends for link in links for row in link.rows}
     pools: Pools = {1: [(body,) for body in range(bodies)]}
     eliminated: Counter[int] = Counter()
@@ -35,13 +36,15 @@ def replay(bodies: int, links: list[Link]) -> list[int]:
                 taken += [(count, int(positions[member])) for count, positions in group.parts]
                 assert all(len(part) == count for part, (count, _) in zip(parts, group.parts, strict=True))
                 handles = [body for part in parts for body in part]
-                assert len(parts) == 2 or number == tree.joined, "only the ground's level has groups of one"
+                assert len(parts) == 2 or number in alone, "only the ground's level has groups of one"
                 for order, elimination in enumerate(group.eliminations):
                     slots = elimination.ends
                     acted = tuple(GROUND if slot is None else handles[slot] for slot in slots)
                     for row in elimination.rows[member]:
                         assert ends[row] == acted
                         eliminated[int(row)] += 1
+                        assert GROUND not in acted or len(parts) == 1
+                        assert GROUND not in acted or number == (0 if ground_first else tree.joined)
                     assert elimination.closes_loop == (order > 0)
                 made.setdefault(len(group.kept), []).append(tuple(handles[slot] for slot in group.kept))
         for count, positions in level.carried.items():
@@ -66,10 +69,21 @@ def test_levels_and_handles_of_chains(closed: bool) -> None:
         assert max(handles) <= 2
 
 
+@pytest.mark.parametrize("ground_first", [False, True])
 @pytest.mark.parametrize("bodies", [1, 2, 3, 7, 16, 33])
-def test_plan_of_chains(bodies: int) -> None:
-    assert replay(bodies, chain(bodies)) == [1] * 5 * bodies
-    assert replay(bodies, chain(bodies, closed=True)) == [1] * 5 * (bodies + 1)
+def test_plan_of_chains(bodies: int, ground_first: bool) -> None:
+    assert replay(bodies, chain(bodies), ground_first=ground_first) == [1] * 5 * bodies
+    assert replay(bodies, chain(bodies, closed=True), ground_first=ground_first) == [1] * 5 * (bodies + 1)
+
+
+@pytest.mark.parametrize("bodies", [2, 3, 8])
+def test_ground_first_leaves_fewer_handles(bodies: int) -> None:
+    """The outer bodies of a closed chain have one joint left then, instead of two; levels are as many."""
+    early, late = (BinaryTree(bodies, chain(bodies, closed=True), ground_first=each) for each in (True, False))
+    assert early.joined == late.joined
+    assert len(early.levels) == len(late.levels)
+    assert [group.kept for group in early.levels[-1].groups] == [()], "joined at once, none is left"
+    assert [len(group.kept) for group in late.levels[-2].groups] == [2]
 
 
 def test_chain_is_halved_in_batches() -> None:
@@ -81,10 +95,10 @@ def test_chain_is_halved_in_batches() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(graphs())
-def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]]) -> None:
+@given(graphs(), st.booleans())
+def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]], ground_first: bool) -> None:
     """For branched trees with loops, joints of any number of equations and several between the same bodies."""
-    assert set(replay(*graph)) <= {1}
+    assert set(replay(*graph, ground_first=ground_first)) <= {1}
 
 
 @settings(max_examples=50, deadline=None)

@@ -30,12 +30,13 @@ from mbsfmu.equations.kinematics import (
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import (
     Array,
+    cross,
     quaternion_about,
     quaternion_conjugate,
     quaternion_product,
     rotation_from_quaternion,
 )
-from mbsfmu.formulations.articulation import across, impulse
+from mbsfmu.formulations.articulation import about, across, impulse
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
@@ -218,40 +219,62 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     def residual(self, instant: Instant) -> Array:
         """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
         motion = self.motion(instant)
+        return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
+
+    def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
+        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do."""
+        motion = self.motion(instant)
         unbalanced = self._unbalanced(motion, instant, instant.accelerations)
-        return np.concatenate(
-            [
-                np.stack([self._absolute.transformation(motion.placed, element.coordinate) @ wrench])
-                for wrench, joint in zip(unbalanced, self._absolute.joints, strict=True)
-                for element in joint.elements
-            ]
-        )
+        pushing = self.bodies.constrained(motion.placed, instant.parameters, multipliers)
+        return self._in_coordinates(motion, [one + other for one, other in zip(unbalanced, pushing, strict=True)])
+
+    def _in_coordinates(self, motion: AbsoluteMotion, wrenches: list[Array]) -> Array:
+        """Return the generalized forces of wrenches about the centres of mass, each of shape (6,)."""
+        axes = [[motion.placed.axis[hinge.coordinate] for hinge in joint.hinges] for joint in self._absolute.joints]
+        forces = [
+            np.concatenate([wrench[:3], np.stack([axis @ wrench[3:] for axis in own])])
+            for own, wrench in zip(axes, wrenches, strict=True)
+        ]
+        return np.concatenate(forces)
 
     def _unbalanced(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
-        """Return M̄ Ż − Q̄ of each body, loads in joints being loads on bodies; each of shape (6,)."""
+        """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, loads in joints among F and N."""
         moved = self._body_accelerations(motion, instant, accelerations)
-        balance, loads = self.parts.balance(motion, moved, instant)
-        loaded = stack(loads.joint_loads)
+        centres = list(instant.coordinates.reshape(-1, 6)[:, :3])
+        result = []
+        for body, load in enumerate(self._loads(motion, instant)):
+            mass, rotation = self.parts.masses[body].mass.of(instant.parameters), motion.frames.rotation[body]
+            inertia = self.parts.masses[body].inertia(instant.parameters)
+            angular, turning = rotation.T @ motion.body_velocities[body][3:], rotation.T @ moved[body][3:]
+            moment = rotation @ (inertia @ turning + cross(angular, inertia @ angular))
+            force = mass * accelerations[6 * body : 6 * body + 3]
+            result.append(np.concatenate([force, moment]) - about(centres, body, load))
+        return result
+
+    def _loads(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
+        """Return what acts on each body about the inertial origin, each of shape (6,)."""
+        loads = self.parts.loads(motion, instant)
+        wrenches, loaded = list(loads.wrenches), stack(loads.joint_loads)
         for body, joint in enumerate(self._joints):
             if joint.reference is None:
                 load = impulse(motion.frames, joint, loaded)
-                balance[body] = balance[body] - load
+                wrenches[body] = wrenches[body] + load
                 if joint.parent >= 0:
-                    balance[joint.parent] = balance[joint.parent] + load
-        return balance
+                    wrenches[joint.parent] = wrenches[joint.parent] - load
+        return wrenches
 
     def free_accelerations(self, instant: Instant) -> Array:
         """Return q̈ without constraints, shape (6 bodies,)."""
         motion = self.motion(instant)
-        balance = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
-        return self.bodies.free(motion.placed, [-wrench for wrench in balance], instant.parameters)
+        unbalanced = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
+        return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
 
     def correction_numbers(self, instant: Instant, penalty: float) -> Array:
         """Return the matrices of the assembly of all joints."""
         return self.bodies.numbers(self._placed(instant), instant.parameters, penalty)
 
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
-        """Return Δq, Δq̇ or Δq̈ that takes a violation away, Δλ, and what is left of it, by divide and conquer."""
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by divide and conquer."""
         return self.bodies.correction(numbers, violation)
 
     # -- outputs --------------------------------------------------------------------------------------------

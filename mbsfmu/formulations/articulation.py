@@ -18,7 +18,7 @@ from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, bod
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
-from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, reciprocal
 
 
 class Articulation:
@@ -274,7 +274,7 @@ def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: A
     for body, each in enumerate(masses):
         rotation = frames.rotation[body]
         turning = rotation @ _inverse(each.regular_inertia(parameters)) @ rotation.T
-        upper = np.concatenate([np.eye(3) * (1.0 / each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
+        upper = np.concatenate([np.eye(3) * reciprocal(each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
         result.append(np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)]))
     return np.stack(result)
 
@@ -360,7 +360,7 @@ def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
         return axes
     first, second, third = (hinge.coordinate for hinge in hinges)
     sine = axes[first] @ axes[third]
-    scale = 1.0 / (1.0 - sine * sine)
+    scale = reciprocal(1.0 - sine * sine)
     return {
         first: (axes[first] - axes[third] * sine) * scale,
         second: axes[second],
@@ -375,4 +375,4 @@ def _inverse(inertia: Array) -> Array:
         cross(inertia[2], inertia[0]),
         cross(inertia[0], inertia[1]),
     ]
-    return np.stack(columns) * (1.0 / (inertia[0] @ columns[0]))
+    return np.stack(columns) * reciprocal(inertia[0] @ columns[0])

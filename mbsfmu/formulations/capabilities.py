@@ -140,6 +140,10 @@ class ConstraintCorrections(System):
         """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
 
     @abstractmethod
+    def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
+        """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
+
+    @abstractmethod
     def correction_numbers(self, instant: Instant, penalty: float) -> Array:
         """Return the matrices, which depend on positions only, that `correction` needs, shape (correction_count,).
 
@@ -152,8 +156,8 @@ class ConstraintCorrections(System):
         """
 
     @abstractmethod
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
-        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), and Δλ / α; (n,), (m,), (m,)."""
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,9 @@ class ConstrainedBodies:
             count += len(joint.names)
         self._kinematics, self._relations = kinematics, relations
         links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
-        self.tree = BinaryTree(len(masses), links)
-        self.count = 1 + 9 * len(masses) + Factors.count(self.tree, len(masses))
+        self._links = links
+        self.tree = BinaryTree(len(masses), links, ground_first=True)
+        self.count = 9 * len(masses) + Factors.count(self.tree, len(masses))
 
     def numbers(self, placed: Frames, parameters: Array, penalty: float) -> Array:
         """Return what the problem's matrices come to where the bodies are, shape (numbers,).
@@ -100,10 +101,10 @@ class ConstrainedBodies:
         softness = len(self._masses) / (penalty * total)
         factors = DivideAndConquer(self.tree).factorize(inverse, self._equations(placed, parameters), softness)
         turns = [dual for joint in self._floating for dual in dual_axes(placed, joint).values()]
-        return np.concatenate([np.reshape(softness, 1), *turns, factors.numbers()])
+        return np.concatenate([*turns, factors.numbers()])
 
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array, Array]:
-        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), Δλ and the violation that is left, Δλ / α, shapes (rows,).
+    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
+        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,).
 
         Parameters
         ----------
@@ -113,11 +114,11 @@ class ConstrainedBodies:
             Φ, Φ̇ or Φ̈, shape (rows,).
         """
         bodies = len(self._masses)
-        softness, turns, rest = np.split(numbers, [1, 1 + 9 * bodies])
+        turns, rest = np.split(numbers, [9 * bodies])
         factors = Factors.from_numbers(self.tree, bodies, rest)
         moved, pushing = factors.solve(np.zeros((bodies, 6)), violation)
         # M ΔV = −Dᵀ Δλ
-        return in_coordinates(turns.reshape(bodies, 3, 3), moved), -pushing, -softness * pushing
+        return in_coordinates(turns.reshape(bodies, 3, 3), moved), -pushing
 
     def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
         """Return q̈ of bodies that no constraint holds, less that of q̈ = 0; shape (6 bodies,).
@@ -127,13 +128,29 @@ class ConstrainedBodies:
         placed, parameters
             Where the bodies are.
         wrenches
-            What acts on each body, inertial forces at q̈ = 0 included, about the inertial origin; each of shape (6,).
+            What acts on each body, inertial forces at q̈ = 0 included, about its centre of mass; each of shape (6,).
         """
-        centres = centres_of_mass(self._masses, placed, parameters)
-        central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
         inverse = inverse_inertias(self._masses, placed, parameters)
         turns = np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
-        return in_coordinates(turns, (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0])
+        return in_coordinates(turns, (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
+
+    def constrained(self, placed: Frames, parameters: Array, multipliers: Array) -> list[Array]:
+        """Return Dᵀ λ: what multipliers exert on each body about its centre of mass, each of shape (6,).
+
+        Parameters
+        ----------
+        placed, parameters
+            Where the bodies are.
+        multipliers
+            One for each equation, shape (rows,).
+        """
+        wrenches = self._equations(placed, parameters).wrenches
+        result = [np.zeros(6)] * len(self._masses)
+        for link in self._links:
+            for end, body in enumerate(link.ends):
+                for row in link.rows if body >= 0 else ():
+                    result[body] = result[body] + wrenches[end][row] * multipliers[row]
+        return result
 
     def _equations(self, placed: Frames, parameters: Array) -> Equations:
         centres = centres_of_mass(self._masses, placed, parameters)

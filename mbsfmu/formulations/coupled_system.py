@@ -29,7 +29,7 @@ from mbsfmu.formulations.capabilities import (
 )
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.feedback import check_feedback
-from mbsfmu.formulations.joined import as_given, cut, joined, three_of_nothing, two_of_nothing
+from mbsfmu.formulations.joined import as_given, cut, joined, two_of_nothing
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.levels import At
 from mbsfmu.formulations.part_names import PartNames
@@ -327,12 +327,15 @@ class CoupledSystem(
     )
     momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
     free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
+    constrained_residual = joined(
+        ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
+    )
     correction_numbers = joined(ConstraintCorrections.correction_numbers, "instant", "same", concerns="coordinates")
     correction = joined(
         ConstraintCorrections.correction,
         *("correction_count", "constraints"),
         concerns="coordinates",
-        otherwise=three_of_nothing,
+        otherwise=two_of_nothing,
     )
 
     def start_advice(self, limited: int, parameters: Array) -> str:

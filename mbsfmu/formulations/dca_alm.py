@@ -98,7 +98,7 @@ class DcaAlm(Formulation):
         self.projects = options.projections
         self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0)
         self.iterations = self.projection.iterations
-        self.equations = AugmentedEquations(functions, rule)
+        self.equations = ConstrainedEquations(functions, rule)
 
     @classmethod
     def loops(cls, initialization: Initialization, system: System, options: FormulationOptions) -> LoopEquations:
@@ -186,6 +186,14 @@ class DcaAlm(Formulation):
         return ProjectedForm(self, state)
 
 
+class ConstrainedEquations(AugmentedEquations):
+    """The equations of a step with the joints' forces on bodies as the assembly has them, which is less than Φ_qᵀ λ."""
+
+    @property
+    def _balance(self) -> ca.SX:
+        return self._given.constrained_residual
+
+
 class ProjectedProblem(AugmentedProblem):
     """An implicit step in absolute coordinates, with projections instead of the penalty formulation's.
 
@@ -199,8 +207,17 @@ class ProjectedProblem(AugmentedProblem):
         super().__init__(formulation, state, step, formulation.equations)
         self._formulation = formulation
         formulation.functions.integrals[:] = state.integrals
-        formulation.functions.coordinates[:] = state.coordinates
-        formulation.step_penalty()
+
+    def jacobian(self) -> Floats:
+        """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
+        self._formulation.step_penalty()
+        return super().jacobian()
+
+    @property
+    def softness(self) -> Floats:
+        """1/α for the constraints, as the derivative has it."""
+        self._formulation.step_penalty()
+        return super().softness
 
     def finish(self) -> State:
         """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""

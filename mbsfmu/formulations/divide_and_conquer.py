@@ -5,7 +5,9 @@ outside exert on handle k. All handles of a body coincide in its centre of mass,
 its inverse inertia. V are accelerations [Featherstone1999] or velocities [Chadaj2017] alike.
 
 A joint's constraint equations are eliminated one by one: with d the wrench of a unit multiplier on the handles and
-e = dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and ξ − ξ d dᵀ ξ / e is what the subassembly is then.
+e = dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and ξ − ξ d dᵀ ξ / e is what the subassembly is then. What
+an equation feels of those before it in the same subassembly is kept as one number for each of them, so that solutions
+do not have to wait for ξ_0 to follow from one equation to the next.
 That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored into L and D as it is built up. With a softness
 1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists whatever the rank.
 
@@ -56,19 +58,27 @@ class Eliminated:
     wrench
         d, shape (members, 6 h) with the number h of the members' handles.
     response
-        ξ d, of the same shape.
+        ξ d at the handles that are left, of which there are k, shape (members, 6 k).
     weight
         1/e, shape (members,).
+    effects
+        For each equation that the group has eliminated before, dᵀ ξ d / e with its ξ d / e; each of shape (members,).
     """
 
     rows: Indices
     wrench: Array
     response: Array
     weight: Array
+    effects: tuple[Array, ...]
 
 
 History = list[list[list[Eliminated]]]
 """What was eliminated: by level, group and order."""
+
+
+def reciprocal(value: Array) -> Array:
+    """Return 1/x as a quotient that tracing leaves alone: it turns products with 1/x into as many divisions by x."""
+    return value / (value * value)
 
 
 class DivideAndConquer:
@@ -148,14 +158,17 @@ class Factors:
         for level in self._history:
             for group in level:
                 for one in group:
-                    yield from (one.wrench, one.response, one.weight)
+                    yield from (one.wrench, one.response, one.weight, *one.effects)
 
     @staticmethod
     def count(tree: BinaryTree, bodies: int) -> int:
         """Return how many numbers `numbers` gives."""
-        groups = [group for level in tree.levels for group in level.groups]
-        eliminations = [(12 * _handles(group) + 1, each.rows.size) for group in groups for each in group.eliminations]
-        return 36 * bodies + sum(width * count for width, count in eliminations)
+        count = 36 * bodies
+        for group in (group for level in tree.levels for group in level.groups):
+            widths = 6 * _handles(group) + 6 * len(group.kept) + 1
+            for order, rows in enumerate(_equations(group)):
+                count += (widths + order) * len(rows)
+        return count
 
     @classmethod
     def from_numbers(cls, tree: BinaryTree, bodies: int, numbers: Array) -> Factors:
@@ -172,12 +185,17 @@ class Factors:
         for level in tree.levels:
             history.append([])
             for group in level.groups:
-                size = 6 * _handles(group)
+                size, left = 6 * _handles(group), 6 * len(group.kept)
                 history[-1].append(
                     [
-                        Eliminated(rows, take(len(rows), size), take(len(rows), size), take(len(rows)))
-                        for elimination in group.eliminations
-                        for rows in elimination.rows.T
+                        Eliminated(
+                            rows,
+                            take(len(rows), size),
+                            take(len(rows), left),
+                            take(len(rows)),
+                            tuple(take(len(rows)) for _ in range(order)),
+                        )
+                        for order, rows in enumerate(_equations(group))
                     ]
                 )
         return cls(tree, inverse, history)
@@ -190,15 +208,9 @@ def _assemble(
     made: dict[int, list[Array]] = {}
     history = []
     for group in level.groups:
-        matrix = free = _side_by_side(group, pools)
-        eliminated = []
-        for elimination in group.eliminations:
-            for rows in elimination.rows.T:
-                matrix, one = _eliminate(matrix, free, elimination, rows, equations, softness)
-                eliminated.append(one)
+        eliminated, left = _eliminate(group, _side_by_side(group, pools), equations, softness)
         history.append(eliminated)
-        slots = _slots(group)
-        made.setdefault(len(group.kept), []).append(matrix[:, slots][:, :, slots])
+        made.setdefault(len(group.kept), []).append(left)
     return _joined(level, made, pools), history
 
 
@@ -210,13 +222,17 @@ def _gather(
     rests = []
     for group, eliminated in zip(level.groups, history, strict=True):
         vector = np.concatenate([pools[count][positions] for count, positions in group.parts], axis=1)
-        left = []
+        left: list[Array] = []
         for one in eliminated:
             rest = (one.wrench * vector).sum(axis=1) + bias[one.rows]
-            vector = vector - one.response * (one.weight * rest)[:, np.newaxis]
+            for effect, before in zip(one.effects, left, strict=True):
+                rest = rest - effect * before
             left.append(rest)
         rests.append(left)
-        made.setdefault(len(group.kept), []).append(vector[:, _slots(group)])
+        vector = vector[:, _slots(group)]
+        for one, rest in zip(eliminated, left, strict=True):
+            vector = vector - one.response * (one.weight * rest)[:, np.newaxis]
+        made.setdefault(len(group.kept), []).append(vector)
     return _joined(level, made, pools), rests
 
 
@@ -225,6 +241,11 @@ def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array])
     for count, positions in level.carried.items():
         made.setdefault(count, []).append(pools[count][positions])
     return {count: np.concatenate(pieces) for count, pieces in made.items()}
+
+
+def _equations(group: Group) -> list[Indices]:
+    """Return the rows of the equations that a group eliminates, in order, each of shape (members,)."""
+    return [rows for elimination in group.eliminations for rows in elimination.rows.T]
 
 
 def _handles(group: Group) -> int:
@@ -248,30 +269,57 @@ def _side_by_side(group: Group, pools: dict[int, Array]) -> Array:
 
 
 def _eliminate(
-    matrix: Array, free: Array, elimination: Elimination, rows: Indices, equations: Equations, softness: Array | None
-) -> tuple[Array, Eliminated]:
-    size = matrix.shape[1]
+    group: Group, free: Array, equations: Equations, softness: Array | None
+) -> tuple[list[Eliminated], Array]:
+    """Eliminate the equations of a group from its ξ; return them and the ξ of the handles that are left.
+
+    What an equation does to ξ is seen where the next ones act: in between, ξ itself is not needed.
+    """
+    slots = _slots(group)
+    eliminated: list[Eliminated] = []
+    responses: list[Array] = []
+    left = free[:, slots][:, :, slots]
+    for elimination in group.eliminations:
+        for rows in elimination.rows.T:
+            wrench = _wrench(elimination, rows, equations, free.shape[1])
+            response = of_free = _times(free, wrench)
+            effects = []
+            for one, before in zip(eliminated, responses, strict=True):
+                felt = (before * wrench).sum(axis=1)
+                effects.append(one.weight * felt)
+                response = response - before * effects[-1][:, np.newaxis]
+            pivot = (wrench * response).sum(axis=1)
+            if softness is not None:
+                weight = reciprocal(pivot + softness)
+            elif elimination.closes_loop:
+                # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
+                small = SINGULAR * (wrench * of_free).sum(axis=1)
+                weight = pivot / (pivot * pivot + small * small)
+            else:
+                weight = reciprocal(pivot)
+            if equations.active is not None:
+                weight = weight * equations.active[rows]
+            responses.append(response)
+            eliminated.append(Eliminated(rows, wrench, response[:, slots], weight, tuple(effects)))
+            left = _without(left, eliminated[-1])
+    return eliminated, left
+
+
+def _wrench(elimination: Elimination, rows: Indices, equations: Equations, size: int) -> Array:
+    """Return d of one equation of each member on all handles, shape (members, size)."""
     wrench = np.zeros((len(rows), size))
     for end, slot in enumerate(elimination.ends):
         if slot is not None:
-            before, after = np.zeros((len(rows), 6 * slot)), np.zeros((len(rows), size - 6 * slot - 6))
-            wrench = wrench + np.concatenate([before, equations.wrenches[end][rows], after], axis=1)
-    response = _times(matrix, wrench)
-    pivot = (wrench * response).sum(axis=1)
-    if softness is not None:
-        weight = 1.0 / (pivot + softness)
-    elif elimination.closes_loop:
-        # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
-        small = SINGULAR * (wrench * _times(free, wrench)).sum(axis=1)
-        weight = pivot / (pivot * pivot + small * small)
-    else:
-        weight = 1.0 / pivot
-    if equations.active is not None:
-        weight = weight * equations.active[rows]
-    scaled = response * weight[:, np.newaxis]
-    one, other, mirrored = _triangle(size)
-    left = (matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
-    return left, Eliminated(rows, wrench, response, weight)
+            ahead, behind = np.zeros((len(rows), 6 * slot)), np.zeros((len(rows), size - 6 * slot - 6))
+            wrench = wrench + np.concatenate([ahead, equations.wrenches[end][rows], behind], axis=1)
+    return wrench
+
+
+def _without(matrix: Array, eliminated: Eliminated) -> Array:
+    """Return ξ − ξ d dᵀ ξ / e."""
+    scaled = eliminated.response * eliminated.weight[:, np.newaxis]
+    one, other, mirrored = _triangle(matrix.shape[1])
+    return (matrix[:, one, other] - scaled[:, one] * eliminated.response[:, other])[:, mirrored]
 
 
 @cache
@@ -297,11 +345,17 @@ def _disassemble(
         members, kept = len(group.parts[0][1]), len(group.kept)
         first = given.get(kept, 0)
         given[kept] = first + members
-        acting = _spread(group, forces[kept][first : first + members])
-        for one, rest in reversed(list(zip(eliminated, left, strict=True))):
-            multiplier = -one.weight * ((one.response * acting).sum(axis=1) + rest)
-            acting = acting + one.wrench * multiplier[:, np.newaxis]
+        outside = forces[kept][first : first + members]
+        found: list[tuple[Eliminated, Array]] = []  # from the last to the first
+        for order, (one, rest) in reversed(list(enumerate(zip(eliminated, left, strict=True)))):
+            multiplier = -one.weight * ((one.response * outside).sum(axis=1) + rest)
+            for behind, pushing in found:
+                multiplier = multiplier - behind.effects[order] * pushing
+            found.append((one, multiplier))
             multipliers.append((one.rows, multiplier))
+        acting = _spread(group, outside)
+        for one, multiplier in reversed(found):
+            acting = acting + one.wrench * multiplier[:, np.newaxis]
         begin = 0
         for count, positions in group.parts:
             placed.setdefault(count, []).append((positions, acting[:, begin : begin + 6 * count]))

@@ -338,15 +338,21 @@ class SystemExpressions:
         placed = system.place(symbolic_array(coordinates), symbolic_array(velocities), self._instant)
         return expression(placed[0]), expression(placed[1])
 
+    @cached_property
+    def constrained_residual(self) -> ca.SX:
+        """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
+        system = capable(self.system, ConstraintCorrections)
+        return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers)))
+
     def correction_numbers(self, penalty: float) -> ca.SX:
         """Return the matrices that `correction` needs, constants among them."""
         return expression(capable(self.system, ConstraintCorrections).correction_numbers(self._instant, penalty))
 
-    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return Δz and Δλ that take a violation away, and what Δz leaves of it."""
+    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return Δz and Δλ that take a violation away."""
         system = capable(self.system, ConstraintCorrections)
-        increments, multipliers, left = system.correction(symbolic_array(numbers), symbolic_array(violation))
-        return expression(increments), expression(multipliers), expression(left)
+        increments, multipliers = system.correction(symbolic_array(numbers), symbolic_array(violation))
+        return expression(increments), expression(multipliers)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
         """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""

@@ -35,11 +35,6 @@ def two_of_nothing(*_: object) -> tuple[Array, Array]:
     return np.zeros(0), np.zeros(0)
 
 
-def three_of_nothing(*_: object) -> tuple[Array, Array, Array]:
-    """Return three empty vectors."""
-    return np.zeros(0), np.zeros(0), np.zeros(0)
-
-
 def as_given(coordinates: Array, velocities: Array, _: Instant) -> tuple[Array, Array]:
     """Return z and ż as they are given."""
     return coordinates, velocities

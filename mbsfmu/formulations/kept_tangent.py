@@ -25,7 +25,7 @@ class KeptTangent:
     Attributes
     ----------
     inverse
-        Shape (u, u), row by row.
+        Shape (u, u).
     step, before
         The step in s that it was made for, and the step before that one, 0 where nothing was remembered.
     steps
@@ -49,12 +49,13 @@ class KeptTangent:
         if not use.size or use[0] == 0.0:
             return None
         unknowns = math.isqrt(numbers.size)
-        return cls(numbers.reshape(unknowns, unknowns), float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())
+        inverse = numbers.reshape(unknowns, unknowns, order="F")
+        return cls(inverse, float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())
 
     @property
     def numbers(self) -> Floats:
-        """The inverse as a state keeps it, shape (u²,)."""
-        return self.inverse.ravel()
+        """The inverse as a state keeps it, column by column, shape (u²,)."""
+        return self.inverse.ravel(order="F")
 
     @property
     def use(self) -> Floats:

@@ -72,6 +72,11 @@ class AugmentedEquations:
         self._penalty, self.penalty = functions.add_part("penalty", 1)
         self.end = StepRates(functions, rule, len(functions.coordinates), len(functions.states))
 
+    @property
+    def _balance(self) -> ca.SX:
+        """M z̈ − Q + Φ_zᵀ λ."""
+        return self._given.balance
+
     def _at_end(self) -> dict[str, ca.SX]:
         """Return z, ż, z̈ and x at the end of a step."""
         end = self.end
@@ -89,7 +94,7 @@ class AugmentedEquations:
         The tangent has α, by which λ follows Φ [eq. 19].
         """
         given, end, at_end = self._given, self.end, self._at_end()
-        balance, rates, closure = given.at([given.balance, given.rates, given.closure], at_end)
+        balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
         written = {**at_end, "rates": end.rates}
         results = [ca.vertcat(balance, end.rates - rates, closure), *written.values()]
         return self._functions.traced("augmented_residual", results, into=written)
@@ -109,11 +114,11 @@ class AugmentedEquations:
         bodies have turned since is what they answer with.
         """
         given, end = self._given, self.end
-        by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
+        by_z, by_v, by_a = (given.derivative(self._balance, part) for part in MOTION)
         balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
         by_z, by_v, by_a = (given.derivative(given.rates, part) for part in MOTION)
         rates = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
-        by_states, own = (given.derivative(value, "states") for value in (given.balance, given.rates))
+        by_states, own = (given.derivative(value, "states") for value in (self._balance, given.rates))
         without = end.square(balance, by_states, rates, own)
         constraints = len(self._functions.rows)
         jacobian = ca.horzcat(given.closure_jacobian, ca.SX(constraints, by_states.shape[1]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.expressions import MOTION
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.workspace import Floats, TracedFunction
@@ -61,14 +62,19 @@ class Projection:
         self._functions = functions
         self._stabilisation = stabilisation
         self.iterations = {level: IterationCount() for level in TOLERANCES}
-        numbers = functions.expressions.correction_numbers(penalty)
+        given = functions.expressions
+        matrices, jacobian = given.correction_numbers(penalty), given.closure_jacobian
+        numbers = ca.vertcat(matrices, jacobian.nz[:])
         varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
         self._varying = numbers[varying]
         self._symbols, _ = functions.add_part("correction_numbers", len(varying))
         self.size = len(varying)
-        self._numbers = ca.SX(numbers)
-        self._numbers[varying] = self._symbols
+        known = ca.SX(numbers)
+        known[varying] = self._symbols
+        self._numbers = known[: matrices.numel()]
+        self._jacobian = ca.SX(jacobian.sparsity(), known[matrices.numel() :])
         self._violation, _ = functions.add_part("violation", len(functions.rows))
+        self._turning, _ = functions.add_part("turning", len(functions.rows))
 
     @cached_property
     def factorize(self) -> TracedFunction:
@@ -77,9 +83,8 @@ class Projection:
 
     @cached_property
     def correction(self) -> TracedFunction:
-        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`; writes what Δq leaves of that, Δλ / α."""
-        results = self._functions.expressions.correction(*self._right)
-        return self._functions.traced("correction", list(results), into=["violation"])
+        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
+        return self._functions.traced("correction", list(self._functions.expressions.correction(*self._right)))
 
     @property
     def _right(self) -> tuple[ca.SX, ca.SX]:
@@ -87,16 +92,26 @@ class Projection:
 
     @cached_property
     def free_motion(self) -> TracedFunction:
-        """Nothing but what it writes: q̈ without constraints."""
-        free = self._functions.expressions.free_accelerations
-        return self._functions.traced("free_motion", [free], into=["accelerations"])
+        """Nothing but what it writes: q̈ without constraints, and Φ̈ without q̈; an iteration begins with them."""
+        given, a = self._functions.expressions, self._stabilisation
+        place, motion = (given.symbol_by_part[part] for part in MOTION[:2])
+        # Along the motion, twice: half as long as by derivatives of all elements of Φ_q, none of which is needed here.
+        rate = ca.jtimes(given.closure, place, motion)
+        turning = ca.jtimes(rate, place, motion) + given.drift_rates
+        stabilised = turning + 2.0 * a * (rate + given.drifts) + a**2 * given.closure
+        results = [given.free_accelerations, stabilised]
+        return self._functions.traced("free_motion", results, into=["accelerations", "turning"])
 
     @cached_property
     def violations(self) -> dict[str, TracedFunction]:
-        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈."""
-        given, a = self._functions.expressions, self._stabilisation
-        stabilised = given.closure_acceleration + 2.0 * a * given.closure_rate + a**2 * given.closure
-        values = {"position": given.closure, "velocity": given.closure_rate, "acceleration": stabilised}
+        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈; these are linear with the matrices."""
+        given, jacobian = self._functions.expressions, self._jacobian
+        moving, turned = (given.symbol_by_part[part] for part in MOTION[1:])
+        values = {
+            "position": given.closure,
+            "velocity": ca.mtimes(jacobian, moving) + given.drifts,
+            "acceleration": ca.mtimes(jacobian, turned) + self._turning,
+        }
         return {
             level: self._functions.traced(f"{level}_violation", [value], into=["violation"])
             for level, value in values.items()
@@ -180,7 +195,7 @@ class Projection:
                 break
             before = size
             violation()
-            increments, multipliers, _ = self.correction()
+            increments, multipliers = self.correction()
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers

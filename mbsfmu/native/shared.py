@@ -173,6 +173,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "penalty": (),
     "correction_numbers": ("CORRECTION_NUMBERS",),
     "violation": ("CONSTRAINTS",),
+    "turning": ("CONSTRAINTS",),
     # of the start system
     "start_coordinates": ("START_COORDINATES",),
     "start_velocities": ("START_COORDINATES",),

@@ -30,7 +30,6 @@ static void begin(Instance *instance, Problem *problem, double step) {
     COPY(problem->guess + UNKNOWNS, state->multipliers, STEP_MULTIPLIERS);
     COPY(parts->begin_history, state->history, STEP_HISTORY);
     *parts->step = step;
-    set_penalty(instance);
 }
 
 static void take(const Parts *parts, const double *unknowns) {
@@ -46,7 +45,10 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-static void tangent(Instance *instance, double *matrix) { augmented_tangent(&instance->parts, matrix); }
+static void tangent(Instance *instance, double *matrix) {
+    set_penalty(&instance->parts);
+    augmented_tangent(&instance->parts, matrix);
+}
 
 /* Bring positions, rates and multipliers to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {

@@ -22,7 +22,7 @@ static int try_step(Instance *instance, double step) {
     state->unconverged[0] = iteration.unconverged;
     state->unconverged[1] = larger(iteration.unconverged, state->unconverged[1]);
 #endif
-    if (MOST_INCREMENTS == 0) keep_tangent(state, step, &iteration);
+    if (MOST_INCREMENTS == 0) keep_tangent(instance, step, &iteration);
     if (memcmp(problem.dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);

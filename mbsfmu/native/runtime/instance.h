@@ -77,6 +77,8 @@ struct Instance {
     const Signal *signals;              /* that inputs follow until they are set */
     int signal_count;
     Wanted *wanted;                     /* NULL where nothing is */
+    double replaced[ROOM(TANGENT)];     /* the state's tangent where the communication step began … */
+    int has_replaced;                   /* … where another one has taken its place since */
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
@@ -88,6 +90,13 @@ struct Instance {
 };
 
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+
+/* A state without its tangent, which is large and rarely another one after a step. */
+static inline void copy_but_tangent(State *to, const State *from) {
+    const size_t behind = offsetof(State, tangent) + sizeof from->tangent;
+    memcpy(to, from, offsetof(State, tangent));
+    memcpy((char *)to + behind, (const char *)from + behind, sizeof *from - behind);
+}
 
 /* Give every argument of the traced functions its place. */
 static inline void connect_memory(Instance *instance) {

@@ -40,6 +40,7 @@ static FLAT int factorize(int n, double *a, int *pivots) {
         for (int i = k + 1; i < n; i++) a[i + n * k] /= a[k + n * k];
         for (int j = k + 1; j < n; j++) {
             const double factor = a[k + n * j];
+            if (factor == 0.0) continue;
             for (int i = k + 1; i < n; i++) a[i + n * j] -= a[i + n * k] * factor;
         }
     }
@@ -62,10 +63,11 @@ static FLAT void substitute(int n, const double *factors, const int *pivots, dou
     }
 }
 
-/* The inverse, row by row, of a matrix that is overwritten. Returns 0 where a pivot is zero. */
-static FLAT int invert(int n, double *a, double *inverse, double *column, int *pivots) {
+/* The inverse of a matrix that is overwritten. Returns 0 where a pivot is zero. */
+static FLAT int invert(int n, double *a, double *inverse, int *pivots) {
     if (!factorize(n, a, pivots)) return 0;
     for (int k = 0; k < n; k++) {
+        double *column = inverse + n * k;
         int place = k;
         for (int i = 0; i < n; i++) { /* where the one of the unit vector comes to */
             if (pivots[i] == place) place = i;
@@ -73,37 +75,46 @@ static FLAT int invert(int n, double *a, double *inverse, double *column, int *p
         }
         for (int i = 0; i < n; i++) column[i] = i == place ? 1.0 : 0.0;
         for (int j = place; j < n; j++) {
+            if (column[j] == 0.0) continue;
             for (int i = j + 1; i < n; i++) column[i] -= a[i + n * j] * column[j];
         }
         for (int j = n - 1; j >= 0; j--) {
+            if (column[j] == 0.0) continue;
             column[j] /= a[j + n * j];
             for (int i = 0; i < j; i++) column[i] -= a[i + n * j] * column[j];
         }
-        for (int i = 0; i < n; i++) inverse[n * i + k] = column[i];
     }
     return 1;
 }
 
-/* The product of a square matrix, row by row, and a vector; four rows at a time, whose sums do not wait for each other. */
-static FLAT void multiply(int n, const double *rows, const double *vector, double *product) {
+/* The product of a square matrix and a vector; eight rows at a time, whose sums do not wait for each other. */
+static FLAT void multiply(int n, const double *matrix, const double *vector, double *product) {
     int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const double *row = rows + n * i;
-        double first = 0.0, second = 0.0, third = 0.0, fourth = 0.0;
+    for (; i + 8 <= n; i += 8) {
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0, e = 0.0, f = 0.0, g = 0.0, h = 0.0;
         for (int j = 0; j < n; j++) {
-            first += row[j] * vector[j];
-            second += row[j + n] * vector[j];
-            third += row[j + 2 * n] * vector[j];
-            fourth += row[j + 3 * n] * vector[j];
+            const double *column = matrix + i + n * j, factor = vector[j];
+            a += column[0] * factor;
+            b += column[1] * factor;
+            c += column[2] * factor;
+            d += column[3] * factor;
+            e += column[4] * factor;
+            f += column[5] * factor;
+            g += column[6] * factor;
+            h += column[7] * factor;
         }
-        product[i] = first;
-        product[i + 1] = second;
-        product[i + 2] = third;
-        product[i + 3] = fourth;
+        product[i] = a;
+        product[i + 1] = b;
+        product[i + 2] = c;
+        product[i + 3] = d;
+        product[i + 4] = e;
+        product[i + 5] = f;
+        product[i + 6] = g;
+        product[i + 7] = h;
     }
     for (; i < n; i++) {
         double sum = 0.0;
-        for (int j = 0; j < n; j++) sum += rows[n * i + j] * vector[j];
+        for (int j = 0; j < n; j++) sum += matrix[i + n * j] * vector[j];
         product[i] = sum;
     }
 }

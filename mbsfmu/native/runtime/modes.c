@@ -137,13 +137,16 @@ static int simulate_in_company(Instance *instance, double end, const Wishes *wis
 
 /* Make a step as a host wants it; on failure the state is as it was. */
 static int simulate_as(Instance *instance, double end, const Wishes *wishes) {
-    const State before = instance->state;
+    State before;
     int event;
+    copy_but_tangent(&before, &instance->state);
+    instance->has_replaced = 0;
     const int made = wishes->begins
         ? simulate_in_company(instance, end, wishes)
         : simulate(instance, end, wishes->ends_at_events, wishes->holds_events, &event);
     if (made) return 1;
-    instance->state = before;
+    copy_but_tangent(&instance->state, &before);
+    if (instance->has_replaced) COPY(instance->state.tangent, instance->replaced, TANGENT);
     instance->watch.follows = 0;
     instance->known = NOTHING;
     return 0;

@@ -4,7 +4,7 @@
 typedef struct {
     double unknowns[ROOM(ALL_UNKNOWNS)], residual[ROOM(ALL_UNKNOWNS)], increment[ROOM(ALL_UNKNOWNS)];
     double made[ROOM(TANGENT)];
-    const double *inverse;              /* of the tangent that was used last, row by row */
+    const double *inverse;              /* of the tangent that was used last */
     int count, tangents, evaluations;   /* increments, tangents and evaluations of the residual until now */
     double rate;                        /* by which increments by it shrink; 0 where that is not known yet */
     double spent;                       /* on all of it, in evaluations */
@@ -61,10 +61,10 @@ static int evaluate_here(Instance *instance, Problem *problem, Iteration *iterat
 
 /* Make the tangent where the iteration is, and its inverse. */
 static int renew(Instance *instance, Iteration *iteration) {
-    double matrix[ROOM(TANGENT)], column[ROOM(ALL_UNKNOWNS)];
+    double matrix[ROOM(TANGENT)];
     int pivots[ROOM(ALL_UNKNOWNS)];
     tangent(instance, matrix);
-    if (!invert(ALL_UNKNOWNS, matrix, iteration->made, column, pivots)) {
+    if (!invert(ALL_UNKNOWNS, matrix, iteration->made, pivots)) {
         return fail(instance, "the equations of the step are singular in iteration %d", iteration->count + 1);
     }
     iteration->inverse = iteration->made;
@@ -154,10 +154,13 @@ static void take_tangent(const State *state, double step, Iteration *iteration) 
 }
 
 /* Keep the tangent that was used last; none where a new one is due. */
-static void keep_tangent(State *state, double step, const Iteration *iteration) {
+static void keep_tangent(Instance *instance, double step, const Iteration *iteration) {
+    State *state = &instance->state;
     double *const use = state->tangent_use;
     const double spent = iteration->spent;
     if (iteration->tangents > 0) {
+        if (!instance->has_replaced) COPY(instance->replaced, state->tangent, TANGENT);
+        instance->has_replaced = 1;
         COPY(state->tangent, iteration->made, TANGENT);
         use[0] = step;
         use[1] = HISTORY > 0 ? state->history[0] : 0.0;

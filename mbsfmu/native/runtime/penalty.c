@@ -1,7 +1,7 @@
 /* The formulation by penalty forces: all coordinates are unknowns. */
 
 /* The factor is a constant. */
-static void set_penalty(Instance *instance) { (void)instance; }
+static void set_penalty(const Parts *parts) { (void)parts; }
 
 #include "augmented.c"
 

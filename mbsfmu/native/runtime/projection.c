@@ -4,11 +4,8 @@
 
 #if SOLVER == IMPLICIT
 
-/* The factor follows from the masses at the beginning of the step. */
-static void set_penalty(Instance *instance) {
-    COPY(instance->parts.coordinates, instance->state.coordinates, COORDINATES);
-    step_penalty(&instance->parts);
-}
+/* The factor follows from the masses where the tangent is made. */
+static void set_penalty(const Parts *parts) { step_penalty(parts); }
 
 #include "augmented.c"
 

@@ -1,4 +1,4 @@
-"""What docs/hydraulics.md shows of components."""
+"""Pages of the documents, and what docs/hydraulics.md shows of components."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any
 import hydraulics
 from hydraulics import Component
 
-PAGE = (Path(__file__).parents[1] / "docs" / "hydraulics.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+MADE = {f"{name}.md" for name in ("api", "gallery", "architecture", "changelog", "contributing", "licences")}
+"""What the site makes of the code, where it was made here."""
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
+    *sorted((ROOT / "examples").glob("*.md")),
+]
+"""Pages that are written by hand."""
+PAGE = (ROOT / "docs" / "hydraulics.md").read_text(encoding="utf-8")
 
 
 def documented_components() -> list[Component]:

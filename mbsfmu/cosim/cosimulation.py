@@ -47,14 +47,14 @@ _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 class Cosimulation:
     """A run of coupled units, which are loaded and at their start inside `with`.
 
-    ```
-    with Cosimulation("four-bar.ssp", step=1e-3, stop=2.0) as run:
-        while not run.done:
-            run.step()
-            if run["mechanism.cylinder.length"] > 1.7:
-                run["circuit.valve.command"] = 0.0
-        result = run.result()
-    ```
+    ::
+
+        with Cosimulation("four-bar.ssp", step=1e-3, stop=2.0) as run:
+            while not run.done:
+                run.step()
+                if run["mechanism.cylinder.length"] > 1.7:
+                    run["circuit.valve.command"] = 0.0
+            result = run.result()
 
     Parameters
     ----------

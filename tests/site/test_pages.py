@@ -1,0 +1,85 @@
+"""What pages say can be typed: commands have these options, files are there, code that no other test runs is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from documented import PAGES, ROOT
+
+from mbsfmu.cli.commands import cli
+
+ELSEWHERE = {
+    "blocks.md": "tests/blocks/test_documented_blocks.py",
+    "hydraulics.md": "tests/extending/test_hydraulics_page.py",
+    "mechanics.md": "tests/parts/test_documented_mechanics.py",
+    "parts.md": "tests/extending/test_documented_parts.py",
+    "plots.md": "tests/view/test_plots.py",
+    "rules.md": "tests/extending/test_own_rules.py",
+    "tutorial.md": "tests/site/test_tutorial.py",
+    "urdf.md": "tests/urdf/test_urdf.py",
+}
+"""Pages whose Python is run by a test of its own."""
+NOT_RUN = {"studies.md": "a cluster", "system-description.md": "units of others"}
+"""Pages whose Python needs what is not here."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def lines(page: Path) -> Iterator[list[str]]:
+    """Yield the commands of a page as words; several in a line count as several."""
+    for block in blocks(page, "sh"):
+        for line in block.replace("\\\n", " ").splitlines():
+            for call in line.split("&&"):
+                if words := shlex.split(call, comments=True):
+                    yield words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_have_these_options(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for program, *arguments in lines(page):
+        if not program.endswith("mbsfmu"):
+            continue
+        command = cli.get_command(click.Context(cli), arguments[0])
+        assert command is not None, arguments
+        try:
+            command.make_context(arguments[0], arguments[1:])
+        except click.ClickException as error:
+            raise AssertionError(f"mbsfmu {' '.join(arguments)}: {error.format_message()}") from error
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_programs_of_a_page_are_there(page: Path) -> None:
+    made = {"importer.py"} if page.name == "tutorial.md" else set()
+    for program, *arguments in lines(page):
+        scripts = [each for each in arguments if program.endswith("python") and each.endswith(".py")]
+        assert [each for each in scripts if each not in made and not (ROOT / each).exists()] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_of_a_page_is_run_somewhere(page: Path) -> None:
+    for block in blocks(page, "python"):
+        compile(block, str(page), "exec")
+    if page.name in ELSEWHERE:
+        test = (ROOT / ELSEWHERE[page.name]).read_text(encoding="utf-8")
+        assert page.name in test or "documented_components" in test
+    else:
+        assert page.name in {*NOT_RUN, "README.md"}
+
+
+def test_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its two lines of output are the cylinder's length at 3 s, monolithic and coupled."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(ROOT / "README.md", "python")
+    exec(code, {})  # the page is ours
+    whole, coupled = (float(line.split()[0]) for line in capsys.readouterr().out.splitlines())
+    assert coupled == pytest.approx(whole, rel=2e-3)

@@ -1,0 +1,68 @@
+"""The site is made without a warning: links between pages lead somewhere, docstrings read, notebooks run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+from hydraulics.kinds import FAMILIES, is_built_in
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-j",
+        "2",
+        "-d",
+        str(folder / "kept"),
+        "docs",
+    ]
+    environment = {**os.environ, "MBSFMU_SITE_ANIMATIONS": "0", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "-d", str(folder / "kept"), "docs", str(folder / "site")],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.mark.slow
+def test_site_has_all_there_is(site: Path) -> None:
+    read = {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    for family in FAMILIES:
+        for word, kind in family.known():
+            if is_built_in(kind):
+                assert re.search(rf">{word}</span>.*{kind.__name__}", read[f"reference/{family.family}.html"]), word
+    for name in ("CoupledModel", "Result", "cosimulate"):
+        assert f'id="mbsfmu.{name}"' in read["api.html"]
+    assert mbsfmu.__version__ in read["index.html"]
+    assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
+
+
+@pytest.mark.slow
+def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
+    """But for links that are followed by hand, and formulas, which a script of MathJax draws where there are any."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        asked = re.findall(r'<(?:script|img|iframe|link)[^>]*?(?:src|href)="(https?://[^"]+)"', text)
+        assert [each for each in asked if "mathjax" not in each] == [], page.name

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Unpack
 
 from mbsfmu.comparison.choices import parted
-from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted, gather_curves
+from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
+from mbsfmu.comparison.curves import monolithic_curves
 from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.reference import Reference
@@ -93,7 +94,7 @@ def compare(
         units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},
-        gather_curves(result, units, runs),
+        monolithic_curves(result, units),
         chosen.accuracy,
         limits,
         tight,

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.comparison.cost import cheapest_run, step_verdict, verdict
 from mbsfmu.comparison.options import ACCURACY
-from mbsfmu.comparison.run import Run, curve_times
+from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.data import html_table, meant
@@ -18,6 +18,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.model.machine import Machine
 from mbsfmu.tabular import Columns, Tabular, optional
 from mbsfmu.trajectory import Trajectory
+from mbsfmu.view.curve import Curve
 
 if TYPE_CHECKING:
     import xarray
@@ -28,6 +29,7 @@ _TOLD = ("algorithm", "step", "layout", "status", "message")
 _COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cpu_seconds")
 _UNITS = {"step": "s", "energy_residual": "J", "wall_seconds": "s", "cpu_seconds": "s"}
 _ERRORS = ("error", "error_total")
+_DRAWN = 1000  # times of a motion
 
 
 @dataclass(repr=False)
@@ -48,7 +50,7 @@ class Comparison(Tabular):
     order
         Observed order of each algorithm over its converged steps; None where there are fewer than two.
     curves
-        What the report draws.
+        What is drawn of the monolithic run: each output over time in s. Each coupled run has its own.
     accuracy
         Largest error wanted, relative to the range of an output.
     stability
@@ -66,7 +68,7 @@ class Comparison(Tabular):
     outputs: dict[str, str]
     runs: list[Run]
     order: dict[str, float | None]
-    curves: dict[str, Any]
+    curves: Mapping[str, Curve]
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
     tight: TightRun = field(default_factory=TightRun)
@@ -147,15 +149,15 @@ class Comparison(Tabular):
         if missing := next((label for label in labels or () if label not in known), None):
             raise InputError(f"there is no coupled run '{missing}'; {meant(missing, known)}")
         wanted = coarsest.values() if labels is None else labels
-        ghosts = {label: self._drawn(label) for label in wanted}
-        return animate(self._drawn("monolithic"), self.machine, ghosts, **{"label": "monolithic", **chosen})
+        ghosts = {label: self._drawn(known[label].curves.outputs) for label in wanted}
+        return animate(self._drawn(self.curves), self.machine, ghosts, **{"label": "monolithic", **chosen})
 
-    def _drawn(self, label: str) -> Trajectory:
-        """Return a run as far as it came, at the times of the curves."""
-        signals = {name: curves[label] for name, curves in self.curves["signals"].items()}
-        times = np.array(self.curves["time"])[: min(len(values) for values in signals.values())]
-        values = np.stack([np.array(values) for values in signals.values()], axis=1)
-        return Trajectory(times, values, list(signals), [self.outputs[name] for name in signals])
+    def _drawn(self, curves: Mapping[str, Curve]) -> Trajectory:
+        """Return a run as far as it came, at equal distances of time."""
+        first = next(iter(curves.values()))
+        times = np.linspace(first.x[0], first.x[-1], min(_DRAWN, first.whole))
+        values = np.stack([np.interp(times, curve.x, curve.y) for curve in curves.values()], axis=1)
+        return Trajectory(times, values, list(curves), [self.outputs[name] for name in curves])
 
     @property
     def cheapest(self) -> Run | None:
@@ -172,10 +174,10 @@ class Comparison(Tabular):
         """What the step costs, in one sentence or two."""
         return step_verdict(self.reference, self.tight)
 
-    def to_dict(self, curves: bool = False) -> dict[str, Any]:
-        """Return what `compare --json` writes; with the curves for the report."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `compare --json` writes."""
         cheapest = self.cheapest
-        result: dict[str, Any] = {
+        return {
             "model": self.model,
             "description": self.description,
             "formulation": self.formulation,
@@ -190,7 +192,6 @@ class Comparison(Tabular):
             "tight": self.tight.to_dict(),
             "stability": {name: asdict(limit) for name, limit in self.stability.items()},
         }
-        return {**result, "curves": self.curves} if curves else result
 
 
 def _number(value: float | None) -> float:
@@ -208,22 +209,3 @@ class ComparisonInterrupted(KeyboardInterrupt):
         super().__init__()
         self.comparison, self.wanted = comparison, wanted
 
-
-def gather_curves(reference: Trajectory, outputs: Mapping[str, str], runs: list[Run]) -> dict[str, Any]:
-    """Return what the report draws, all signals at the same times."""
-    times = curve_times(reference.time)
-    signals = {
-        output: {
-            "monolithic": np.interp(times, reference.time, reference[output]).tolist(),
-            **{run.label: run.curves[output] for run in runs},
-        }
-        for output in outputs
-    }
-    residual = {
-        run.label: np.sum(
-            [values for name, values in run.curves.items() if name.startswith("energy_residual.")], axis=0
-        ).tolist()
-        for run in runs
-        if run.energy_residual is not None
-    }
-    return {"time": times.tolist(), "signals": signals, "energy_residual": residual}

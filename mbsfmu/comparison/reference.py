@@ -66,16 +66,23 @@ class Reference:
             name: run[reference if names is None else names[reference]] for name, reference in self.references.items()
         }
 
-    def errors(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, float]:
-        """Return for each output the largest deviation of a run over time, as a share of its scale.
+    def deviations(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return how far each output of a run is off at the run's times, each of shape (number of its times,).
 
         Between its times the reference runs straight. Arguments as for `same_of`.
         """
-        result = {}
-        for name, values in self.same_of(run, names).items():
-            expected = np.interp(run.time, self.time, self.outputs[name])
-            result[name] = float(np.max(np.abs(values - expected)) / self.scales[name])
-        return result
+        return {
+            name: values - np.interp(run.time, self.time, self.outputs[name])
+            for name, values in self.same_of(run, names).items()
+        }
+
+    def errors(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, float]:
+        """Return for each output the largest deviation of a run over time, as a share of its scale.
+
+        Arguments as for `same_of`.
+        """
+        deviations = self.deviations(run, names)
+        return {name: float(np.max(np.abs(values)) / self.scales[name]) for name, values in deviations.items()}
 
 
 def _scale(values: NDArray[np.float64], nominal: float) -> float:

@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mbsfmu.comparison.choices import parted
-from mbsfmu.comparison.reference import Reference, load_reference
-from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+from mbsfmu.comparison.curves import RunCurves, curves_of
+from mbsfmu.comparison.reference import load_reference
+from mbsfmu.cosim import CosimulationError, cosimulate
 
 LOST = 1.0
 """A run whose error exceeds the whole range of the reference counts as diverged."""
-_CURVE_POINTS = 1000
 
 
 @dataclass
@@ -46,7 +43,7 @@ class Run:
         Time that the stepping took, and processor time of the whole run with loading its units; the latter says what
         it cost, the former also how busy the machine was.
     curves
-        Outputs and residual energies at the times of `curve_times`, as far as the run came.
+        What is drawn of it.
     """
 
     algorithm: str
@@ -62,12 +59,12 @@ class Run:
     cpu_seconds: float = 0.0
     energy_residual_share: float | None = None
     error_total: Mapping[str, float | None] = field(default_factory=dict)
-    curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
+    curves: RunCurves = field(default_factory=RunCurves, repr=False)
 
     @property
     def label(self) -> str:
         """What curves call it: algorithm and step."""
-        return f"{self.algorithm} {self.step:g} s"
+        return _label(self.algorithm, self.step)
 
     @property
     def worst_error(self) -> float | None:
@@ -142,7 +139,7 @@ def make_run(task: Task) -> Run:
         cpu_seconds=spent,
         energy_residual_share=_finite(result.energy_residual_share),
         error_total=totals,
-        curves=_curves(result, reference),
+        curves=curves_of(result, reference, _label(task.algorithm, task.step)),
     )
 
 
@@ -152,17 +149,8 @@ def lost_output(errors: Mapping[str, float]) -> str:
     return f"{lost[0]} is off by {100 * errors[lost[0]]:.0f} % of its range" if lost else ""
 
 
-def curve_times(time: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the times in s at which curves are kept for the report."""
-    return np.linspace(time[0], time[-1], min(_CURVE_POINTS, len(time)))
-
-
-def _curves(result: CosimulationResult, reference: Reference) -> dict[str, list[float]]:
-    times = curve_times(reference.time)
-    reached = times[times <= result.time[-1] + 1e-9]
-    residuals = {name: result[name] for name in result.names if name.startswith("energy_residual.")}
-    curves = reference.same_of(result) | residuals
-    return {name: np.interp(reached, result.time, values).tolist() for name, values in curves.items()}
+def _label(algorithm: str, step: float) -> str:
+    return f"{algorithm} {step:g} s"
 
 
 def _finite(value: float | None) -> float | None:

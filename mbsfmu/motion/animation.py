@@ -14,7 +14,7 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.motion.payload import FRAME_RATE, motion
 from mbsfmu.trajectory import Trajectory
 from mbsfmu.view.element import Element
-from mbsfmu.view.page import page, write_page
+from mbsfmu.view.page import framed, write_page
 from mbsfmu.view.scene_element import scene_element
 
 _HEIGHT = 620  # pixels of a frame in a notebook
@@ -64,9 +64,7 @@ class Animation:
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, where scripts of a notebook do not meet its own."""
-        style = f"width:100%;height:{_HEIGHT}px;border:0"
-        frame = Markup('<iframe title="{}" style="{}" srcdoc="{}"></iframe>')
-        return str(frame.format(self.title, style, page(self.title, self._whole())))
+        return framed(self.title, self._whole(), _HEIGHT)
 
 
 def animate(

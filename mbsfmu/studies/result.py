@@ -47,7 +47,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     def _told(self) -> str:
         varied = ", ".join(name for name, values in self.axes.items() if len(values) > 1)
-        return f"{self._facts()['model']}, {self._table.num_rows} points over {varied or 'nothing'}"
+        return f"{self.model}, {self._table.num_rows} points over {varied or 'nothing'}"
 
     def _repr_html_(self) -> str:
         names = [name for name in self if name in self.axes or name in ("status", "error", "wall_seconds")]
@@ -68,6 +68,11 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return self._table.num_columns - 1
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._facts()["model"]
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 (() => {
   "use strict";
   const { written, scaling, number, withUnit, titled } = window.mbsfmuQuantities;
+  const { save } = window.mbsfmuDownload;
   const HEIGHT = 220, SMALLEST = 1e-7, DECADES = 8, COLOURS = 8, NEAR = "300px";
 
   // -- data ------------------------------------------------------------------------------------------------
@@ -351,16 +352,6 @@
     return [header.map(cell), ...rows.filter(([place]) => place >= low && place <= high)].map((row) => row.join(",")).join("\r\n");
   }
 
-  function save(text, name, type) {
-    const link = element("a");
-    link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
-
-  const fileName = (title) => title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 80) || "plot";
-
   function start(section) {
     const data = JSON.parse(section.querySelector("script.data").textContent);
     const grids = data.grids.map(places);
@@ -373,7 +364,7 @@
     section.querySelector(".plot-panels").append(...own.map((panel) => panel.root));
     section.querySelector(".plot-tools").addEventListener("click", (event) => {
       const what = event.target.closest("button")?.dataset.do;
-      if (what === "csv") save(csv(data, own), `${fileName(data.title)}.csv`, "text/csv");
+      if (what === "csv") save(csv(data, own), `${data.title}.csv`, "text/csv");
       else if (what) group.do(what);
     });
     const seen = new IntersectionObserver((entries) => {
@@ -387,5 +378,5 @@
 
   document.querySelectorAll("section.plot").forEach(start);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels.forEach((panel) => panel.plot?.redraw(false, true)));
-  window.mbsfmuPlots = { panels, save, fileName };
+  window.mbsfmuPlots = { panels };
 })();

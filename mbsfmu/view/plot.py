@@ -20,7 +20,7 @@ COLOURS = 8
 """How many curves of one panel have colours of their own."""
 _FEWEST = 200  # points of one curve, whatever number there are
 _STYLES = ("assets/uplot/uPlot.min.css", "plot.css")
-_SCRIPTS = ("assets/uplot/uPlot.iife.min.js", "quantities.js", "plot.js")
+_SCRIPTS = ("assets/uplot/uPlot.iife.min.js", "quantities.js", "download.js", "plot.js")
 
 
 @dataclass(frozen=True)

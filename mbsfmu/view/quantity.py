@@ -1,0 +1,50 @@
+"""Numbers with units as readers want them; `quantities.js` writes them so in pages that are looked into."""
+
+from __future__ import annotations
+
+import math
+import re
+
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+PREFIXED = frozenset({"A", "J", "N", "N.m", "Pa", "V", "W", "m", "m/s", "m/s2", "s"})
+"""Units that take a prefix by writing it before them: in mm³ it would count three times."""
+NOTHING = "–"
+"""What stands where there is no number."""
+_POWERS = str.maketrans("234", "²³⁴")
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e6
+
+
+def written(unit: str) -> str:
+    """Return a unit as it is written: m3/s as m³/s, N.m as N·m, nothing for pure numbers."""
+    if unit == "1":
+        return ""
+    powers = re.sub(r"([a-zA-Z])([234])(?![0-9])", lambda found: found[1] + found[2].translate(_POWERS), unit)
+    return powers.replace(".", "·")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number in so many digits, as powers of ten where it is very small or large; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    rounded = float(f"{value:.{digits}g}")
+    if rounded == 0.0 or _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+        text = f"{rounded:f}".rstrip("0").rstrip(".") if abs(rounded) < _MOST_PLAIN else f"{rounded:.0f}"
+    else:
+        mantissa, _, exponent = f"{rounded:e}".partition("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return text.replace("-", "−")
+
+
+def quantity(value: float | None, unit: str, digits: int = 3) -> str:
+    """Return a number with its unit and a prefix that suits it: 0.0015 s as 1.5 ms."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    factor, prefix = next(((factor, prefix) for factor, prefix in PREFIXES if abs(value) >= factor), (1.0, ""))
+    if unit not in PREFIXED:
+        factor, prefix = 1.0, ""
+    return f"{number(value / factor, digits)} {prefix}{written(unit)}".rstrip()
+
+
+def percent(share: float | None, digits: int = 3) -> str:
+    """Return a share in percent."""
+    return NOTHING if share is None or not math.isfinite(share) else f"{number(100.0 * share, digits)} %"

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         TransferFunction,
         Universal,
     )
+    from mbsfmu.report import Circumstances, write_report
     from mbsfmu.rules import Rule
     from mbsfmu.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.simulation.options import RunKeywords, RunOptions
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from mbsfmu.trajectory import Trajectory
     from mbsfmu.urdf import mechanism_from_urdf
     from mbsfmu.variables import Causality, Variability, Variable
+    from mbsfmu.view.plot import Plot
 
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
@@ -145,6 +147,7 @@ _HOMES = {
     "PlaneContact PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
     "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction "
     "Universal",
+    "report": "Circumstances write_report",
     "rules": "Rule",
     "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunKeywords RunOptions",
@@ -156,6 +159,7 @@ _HOMES = {
     "studies.options": "StudyKeywords",
     "trajectory": "Trajectory",
     "urdf": "mechanism_from_urdf",
+    "view.plot": "Plot",
     "variables": "Causality Variability Variable",
 }
 _PACKAGES = ("cosim", "models", "rules")
@@ -190,6 +194,7 @@ __all__ = [
     "BoxShape",
     "Bushing",
     "Causality",
+    "Circumstances",
     "Comparison",
     "ComparisonKeywords",
     "ComparisonOptions",
@@ -250,6 +255,7 @@ __all__ = [
     "Planar",
     "PlaneContact",
     "PlateShape",
+    "Plot",
     "Point",
     "PointAcceleration",
     "PointLoad",
@@ -323,4 +329,5 @@ __all__ = [
     "turned_back",
     "turns",
     "validate",
+    "write_report",
 ]

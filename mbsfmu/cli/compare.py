@@ -12,6 +12,7 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, to_the_end, told, write_json
+from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
@@ -22,7 +23,7 @@ from mbsfmu.errors import SimulationError
 @click.command("compare")
 @model_argument
 @options_of(ComparisonOptions, *ComparisonOptions.known())
-@click.option("--report", callback=output_file(".html", ".htm"), help="HTML file for the report page.")
+@report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
@@ -41,34 +42,33 @@ def command(
     """
     log_to_stderr(quiet)
     refuse_same_files(report, json_file, inputs=[model, *parts])
-    with progress_bar("comparing", quiet) as progress, _keep_runs(report, json_file):
+    reporter = Reporter(report)
+    with progress_bar("comparing", quiet) as progress, _keep_runs(reporter, json_file):
         comparison = compare(find_model(model, parts), progress=progress, **given)
-    _write(comparison, report, json_file)
+    _write(comparison, reporter, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):
         raise SimulationError("every coupled run diverged; take smaller steps")
 
 
 @contextmanager
-def _keep_runs(report: str | None, json_file: str | None) -> Iterator[None]:
+def _keep_runs(reporter: Reporter, json_file: str | None) -> Iterator[None]:
     """Write the runs that were done until a comparison was interrupted, and say so."""
     try:
         yield
     except ComparisonInterrupted as ended:
-        files = " and ".join(filter(None, (report, json_file)))
+        files = " and ".join(filter(None, (reporter.path, json_file)))
         if files and ended.comparison.runs:
-            _write(ended.comparison, report, json_file)
-            told(f"{files}: {len(ended.comparison.runs)} of {ended.wanted} runs are there")
+            there = f"{len(ended.comparison.runs)} of {ended.wanted} runs are there"
+            _write(ended.comparison, reporter, json_file, f"The comparison was interrupted: {there}.")
+            told(f"{files}: {there}")
         raise
 
 
-def _write(comparison: Comparison, report: str | None, json_file: str | None) -> None:
+def _write(comparison: Comparison, reporter: Reporter, json_file: str | None, ended: str = "") -> None:
     with to_the_end():
         write_json(json_file, comparison.to_dict())
-        if report:
-            from mbsfmu.report import write_report  # noqa: PLC0415 - its plots take longest to load, and few need them
-
-            write_report(comparison.to_dict(curves=True), report)
+        reporter.write(comparison, ended)
 
 
 def _print_comparison(comparison: Comparison) -> None:

@@ -9,7 +9,8 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
-from mbsfmu.cli.output import log_to_stderr, told, write_json
+from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
+from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling import AITKEN
@@ -54,6 +55,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--bond", "bonds", multiple=True, help="a.effort,b.flow: outputs whose product is a power.")
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file that the rows go to.")
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
+@report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
@@ -64,6 +66,7 @@ def command(
     tables: tuple[str, ...],
     scenario: str | None,
     output: str | None,
+    report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -81,12 +84,13 @@ def command(
     """
     log_to_stderr(quiet)
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
-    refuse_same_files(output, json_file, inputs=[*source, *read, *([scenario] if scenario else [])])
+    refuse_same_files(output, report, json_file, inputs=[*source, *read, *([scenario] if scenario else [])])
     values = [assignment(text) for text in (*parameters, *starts)]
     for name in {name for name, _ in values}:
         if sum(name == other for other, _ in values) > 1:
             raise InputError(f"{name} is given twice; a variable has one start value")
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
+    reporter = Reporter(report)
     with progress_bar("stepping", quiet) as progress:
         result = _run(
             lambda: cosimulate(
@@ -98,7 +102,8 @@ def command(
                 output=output,
                 progress=progress,
                 **options,
-            )
+            ),
+            reporter,
         )
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
@@ -109,12 +114,14 @@ def command(
     print_table(title, ["output", "value", "unit"], rows)
 
 
-def _run(run: Callable[[], CosimulationResult]) -> CosimulationResult:
-    """Make a run; where it fails or is interrupted, say which file has what was recorded until then."""
+def _run(run: Callable[[], CosimulationResult], reporter: Reporter) -> CosimulationResult:
+    """Make a run and report on it; where it ends early, say which files have what was recorded until then."""
     try:
-        return run()
+        result = run()
     except (CosimulationError, CosimulationInterrupted) as ended:
-        if ended.result.recorded is not None:
-            file, end = ended.result.recorded
-            told(f"{file} has what was recorded until {end:.9g} s")
+        files = [] if ended.result.recorded is None else [str(ended.result.recorded[0])]
+        files += reporter.write_until(ended)
+        tell_kept(files, ended.result.end)
         raise
+    reporter.write(result)
+    return result

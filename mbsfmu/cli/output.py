@@ -8,16 +8,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
 
-from mbsfmu.ended import RunError, RunInterrupted
 from mbsfmu.files import complete_file
 from mbsfmu.plain import plain
-from mbsfmu.trajectory import Trajectory
-
-Recorded = TypeVar("Recorded", bound=Trajectory)
 
 
 def log_to_stderr(quiet: bool) -> None:
@@ -52,25 +48,15 @@ def _once() -> Callable[[logging.LogRecord], bool]:
     return is_new
 
 
-def recorded(run: Callable[[], Recorded], output: str | None) -> Recorded:
-    """Make a run and write its rows; what was recorded until it failed or was interrupted is written too, and told."""
-    try:
-        result = run()
-    except (RunError, RunInterrupted) as ended:
-        if output:
-            with to_the_end():
-                ended.result.to_file(output)
-            told(f"{output} has what was recorded until {ended.result.time[-1]:.9g} s")
-        raise
-    if output:
-        with to_the_end():
-            result.to_file(output)
-    return result
-
-
 def told(sentence: str) -> None:
     """Say on stderr what a command has to say whether it is quiet or not."""
     click.echo(f"mbsfmu: {sentence}", err=True)
+
+
+def tell_kept(files: list[str], end: float) -> None:
+    """Say which files have what was recorded until a time in s; nothing where there are none."""
+    if files:
+        told(f"{' and '.join(files)} {'has' if len(files) == 1 else 'have'} what was recorded until {end:.9g} s")
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import click
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import RUN, options_of, output_file, refuse_same_files
-from mbsfmu.cli.output import log_to_stderr, recorded, write_json
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.simulation.options import RunOptions
 from mbsfmu.trajectory import SUFFIXES
@@ -20,6 +21,7 @@ from mbsfmu.trajectory import SUFFIXES
 @options_of(RunOptions, *RUN)
 @click.option("--stop", type=float, help="End in s; the model's by default.")
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
+@report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
@@ -27,6 +29,7 @@ def command(
     parts: tuple[str, ...],
     stop: float | None,
     output: str | None,
+    report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -36,13 +39,15 @@ def command(
 
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
+    Example: mbsfmu simulate four-bar --report four-bar.html
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model, *parts])
+    refuse_same_files(output, report, json_file, inputs=[model, *parts])
+    reporter = Reporter(report)
     with at_work("preparing", quiet):
         simulation = find_model(model, parts).simulation(**options)
     with progress_bar("simulating", quiet) as progress:
-        result = recorded(lambda: simulation.run(stop, progress=progress), output)
+        result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)
     summary = result.summary()
     write_json(json_file, summary)
     facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}

@@ -14,6 +14,7 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import assignment, numbers, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
@@ -35,6 +36,7 @@ from mbsfmu.studies.points import parse_values
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
 @click.option("--force", is_flag=True, help="Replace the file of another study.")
 @click.option("-o", "--output", required=True, callback=output_file(".parquet"), help="Parquet file, one row a point.")
+@report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all rows.")
 @common_options
 def command(
@@ -50,6 +52,7 @@ def command(
     fresh: bool,
     force: bool,
     output: str,
+    report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -64,7 +67,7 @@ def command(
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model, *parts])
+    refuse_same_files(output, report, json_file, inputs=[model, *parts])
     if scheduler is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
@@ -83,6 +86,7 @@ def command(
     if not parameters and not settings:
         raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
     given["settings"] = settings
+    reporter = Reporter(report)
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         result = sweep(
             find_model(model, parts),
@@ -96,6 +100,7 @@ def command(
             **given,
         )
     write_json(json_file, {"rows": result.rows})
+    reporter.write(result)
     counts = Counter(result["status"])
     rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
     say(f"{len(result.rows)} points in {output}")

@@ -14,8 +14,8 @@ from typing import Unpack
 
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
-from mbsfmu.comparison.curves import monolithic_curves
 from mbsfmu.comparison.cost import observed_order
+from mbsfmu.comparison.curves import monolithic_curves
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import Run, Task, make_run

@@ -208,4 +208,3 @@ class ComparisonInterrupted(KeyboardInterrupt):
     def __init__(self, comparison: Comparison, wanted: int) -> None:
         super().__init__()
         self.comparison, self.wanted = comparison, wanted
-

@@ -9,7 +9,7 @@ from mbsfmu.view.blocks import answer, beside, heading, paragraph, section, stac
 from mbsfmu.view.download import download
 from mbsfmu.view.element import Element
 from mbsfmu.view.plot import grouped
-from mbsfmu.view.quantity import number, percent, quantity
+from mbsfmu.view.quantity import number, percent, quantity, step_length
 from mbsfmu.view.table import Cell, facts, table
 
 
@@ -31,7 +31,9 @@ def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tu
             "Numbers",
             table_of_signals(result),
             beside(download("Facts and final values, JSON", "coupled-run.json", result.summary())),
-            paragraph("Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"),
+            paragraph(
+                "Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"
+            ),
         ),
         kept.provenance(),
     )
@@ -55,8 +57,8 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
     if told.undriven:
         sentences.append((f"Nothing drives {', '.join(told.undriven)}.", "warn"))
     unknown = (
-        "Not known from a coupled run alone: how far it is from the machine as one system. Half the step shows how much "
-        "changes; mbsfmu compare measures it where the model is at hand."
+        "Not known from a coupled run alone: how far it is from the machine as one system. Half the step shows how "
+        "much changes; mbsfmu compare measures it where the model is at hand."
     )
     return [*sentences, (unknown, "soft")]
 
@@ -64,18 +66,21 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
 def _steps(result: CosimulationResult) -> str:
     told = result.facts
     if told.control == "fixed":
-        return quantity(told.step, "s")
-    return f"{quantity(told.smallest_step, 's')} to {quantity(told.largest_step, 's')}"
+        return step_length(told.step)
+    return f"{step_length(told.smallest_step)} to {step_length(told.largest_step)}"
 
 
 def _energy(result: CosimulationResult) -> tuple[str, str]:
     residual, share = result.energy_residual_max, result.energy_residual_share
     if residual is None:
-        return "No pair of connections carries power, so that what the coupling does to the energy is not known.", "soft"
+        return (
+            "No pair of connections carries power, so that what the coupling does to the energy is not known.",
+            "soft",
+        )
     large = share is not None and share > LARGE_RESIDUAL
     return (
-        f"The coupling itself brought in or took out {quantity(residual, 'J')} at most, {percent(share, 2)} of the energy "
-        "that was exchanged.",
+        f"The coupling itself brought in or took out {quantity(residual, 'J')} at most, {percent(share, 2)} of the "
+        "energy that was exchanged.",
         "warn" if large else "",
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mbsfmu.report.circumstances import Circumstances
+from mbsfmu.report.moving import moving
 from mbsfmu.report.signals import points_told, signals_over_time, table_of_signals
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.solvers import makes_equal_steps
@@ -13,7 +14,7 @@ from mbsfmu.view.blocks import answer, beside, heading, paragraph, section, stac
 from mbsfmu.view.download import csv_text, download
 from mbsfmu.view.element import Element
 from mbsfmu.view.plot import grouped
-from mbsfmu.view.quantity import number, percent, quantity
+from mbsfmu.view.quantity import number, percent, quantity, step_length
 from mbsfmu.view.table import facts
 
 
@@ -26,6 +27,7 @@ def run_page(result: Result, circumstances: Circumstances) -> tuple[str, Element
         paragraph(f"formulation {result.formulation}, solver {result.solver}; {points_told(result)}", "soft"),
         answer(_sentences(result, summary, circumstances.ended)),
         *circumstances.told(),
+        *moving(result.animate),
         signals_over_time(result),
         section("The run", facts(_facts(result, summary))),
         section("Numbers", table_of_signals(result), *_downloads(result, summary)),
@@ -72,8 +74,8 @@ def _unknown(result: Result) -> str:
     """Say what one run cannot tell."""
     if makes_equal_steps(result.solver):
         return (
-            f"Not known from one run: what its step of {quantity(result.step, 's')} costs. A run with half of it shows how "
-            "much changes; mbsfmu compare measures it, for machines of several systems."
+            f"Not known from one run: what its step of {step_length(result.step)} costs. A run with half of it shows "
+            "how much changes; mbsfmu compare measures it, for machines of several systems."
         )
     return (
         "Not known from one run: how far it is from the exact solution. One with a tenth of the tolerances shows "
@@ -86,7 +88,7 @@ def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
     told = {
         "formulation": result.formulation,
         "solver": result.solver,
-        "step": quantity(result.step, "s"),
+        "step": step_length(result.step),
         "simulated time": quantity(summary["stop"], "s", 6),
         "computing time": quantity(result.wall_seconds, "s"),
         "internal steps": grouped(summary["steps"]),
@@ -114,5 +116,7 @@ def _downloads(result: Result, summary: Mapping[str, Any]) -> list[Element]:
             download("Facts and final values, JSON", f"{result.model}.json", summary),
             download("Table of signals, CSV", f"{result.model}-signals.csv", csv_text(columns, rows)),
         ),
-        paragraph("Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"),
+        paragraph(
+            "Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"
+        ),
     ]

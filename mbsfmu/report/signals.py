@@ -41,7 +41,7 @@ def table_of_signals(run: Trajectory) -> Element:
 
 
 def _parts(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return names by the part of the machine that they belong to: their first word, or two where that says too little."""
+    """Return names by the part of the machine that they belong to: by their first word, or two if one tells few."""
     for depth in (1, 2):
         found: dict[str, list[str]] = {}
         for name in names:

@@ -16,7 +16,7 @@ from mbsfmu.view.curve import Curve, Kind
 from mbsfmu.view.download import csv_text, download
 from mbsfmu.view.element import Element
 from mbsfmu.view.plot import COLOURS, Axis, Panel, Plot, grouped
-from mbsfmu.view.quantity import number, percent, quantity
+from mbsfmu.view.quantity import number, percent, quantity, step_length
 from mbsfmu.view.table import Cell, table
 
 _FINAL, _KINDS = "final.", {"ok": "good", "diverged": "bad", "failed": "bad"}
@@ -62,8 +62,9 @@ def _sentences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Seque
         best, worst = (pick(errors, key=lambda row: row["error"]) for pick in (min, max))
         sentences.append(
             (
-                f"Coupling costs {percent(best['error'])} of the range of an output at least ({_where(study, best, varied)}) "
-                f"and {percent(worst['error'])} at most ({_where(study, worst, varied)}).",
+                f"Coupling costs {percent(best['error'])} of the range of an output at least "
+                f"({_where(study, best, varied)}) and {percent(worst['error'])} at most "
+                f"({_where(study, worst, varied)}).",
                 "",
             )
         )
@@ -72,8 +73,8 @@ def _sentences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Seque
         unit = study.unit(name)
         sentences.append(
             (
-                f"At the end {name.removeprefix(_FINAL)} is between {quantity(low[name], unit)} ({_where(study, low, varied)}) "
-                f"and {quantity(high[name], unit)} ({_where(study, high, varied)}).",
+                f"At the end {name.removeprefix(_FINAL)} is between {quantity(low[name], unit)} "
+                f"({_where(study, low, varied)}) and {quantity(high[name], unit)} ({_where(study, high, varied)}).",
                 "",
             )
         )
@@ -89,7 +90,7 @@ def _where(study: StudyResult, row: dict[str, Any], varied: Sequence[str]) -> st
 
 def _shown(value: Any, unit: str) -> str:
     if isinstance(value, float):
-        return quantity(value, unit, 5)
+        return step_length(value) if unit == "s" else quantity(value, unit, 5)
     return "–" if value is None else str(value)
 
 
@@ -102,7 +103,7 @@ def _most_varied(
     for name in (name for name in study if name.startswith(_FINAL)):
         told = [row for row in good if isinstance(row.get(name), float) and np.isfinite(row[name])]
         if len({row[name] for row in told}) > 1:
-            low, high = (pick(told, key=lambda row: row[name]) for pick in (min, max))  # noqa: B023 - used at once
+            low, high = (pick(told, key=lambda row: row[name]) for pick in (min, max))
             found.append((name, low, high))
     return sorted(found, key=lambda each: -_spread(*each))
 
@@ -148,11 +149,13 @@ def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[
             told = sorted(
                 (row[axis], factor * row[name])
                 for row in rows
-                if row["status"] == "ok" and row.get(name) is not None and [row[each] for each in others] == list(family)
+                if row["status"] == "ok"
+                and row.get(name) is not None
+                and [row[each] for each in others] == list(family)
             )
             if told:
                 label = ", ".join(_labelled(study, each, value) for each, value in zip(others, family, strict=True))
-                curves.append(Curve.of(label or name.removeprefix(_FINAL), *zip(*told, strict=True), Kind.MARKED))
+                curves.append(Curve.through(label or name.removeprefix(_FINAL), told, Kind.MARKED))
         called = "largest error of the coupling" if name == "error" else f"{name.removeprefix(_FINAL)} at the end"
         panels.append(Panel(called, unit, tuple(curves), name == "error"))
     panels = [panel for panel in panels if panel.curves]
@@ -162,7 +165,9 @@ def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[
     ticks = tuple(map(float, values)) if len(values) <= 12 else ()
     over = Axis(axis, study.unit(axis), axis == "step" and len(values) > 2, ticks)
     left = len(families) - COLOURS
-    told = [paragraph(f"{left} more combinations of the other values are in the table alone.", "soft")] if left > 0 else []
+    told = (
+        [paragraph(f"{left} more combinations of the other values are in the table alone.", "soft")] if left > 0 else []
+    )
     return [section(f"Over {axis}", Plot(f"{axis} varied", tuple(panels), over).element(), *told)]
 
 
@@ -185,8 +190,12 @@ def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence
     names = {"error": "largest error", "cpu_seconds": "processor time", "energy_drift_max": "largest energy drift"}
     names["energy_residual_max"] = "largest residual energy"
     heads = [*varied, "status", *([names[name] for name in told] or ["why"])]
-    caption = "Those that failed first." if len(lines) == len(rows) else (
-        f"{number(len(lines))} of {grouped(len(rows))} points, those that failed first; the files below have all."
+    caption = (
+        "Those that failed first."
+        if len(lines) == len(rows)
+        else (
+            f"{number(len(lines))} of {grouped(len(rows))} points, those that failed first; the files below have all."
+        )
     )
     made = table(heads, lines, caption, texts=range(len(varied) + 1))
     return section("Points", unfolded(f"All {len(rows)} points", made, opened=len(rows) <= 40))

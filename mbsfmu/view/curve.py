@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -67,6 +68,12 @@ class Curve:
         if len(abscissas) != len(ordinates):
             raise InputError(f"the curve '{label}' has {len(ordinates)} values at {len(abscissas)} places")
         return cls(label, abscissas, ordinates, kind, len(abscissas))
+
+    @classmethod
+    def through(cls, label: str, points: Iterable[tuple[float, float]], kind: Kind) -> Curve:
+        """Return a curve through points, their x ascending."""
+        table = np.array(list(points), dtype=float).reshape(-1, 2)
+        return cls.of(label, table[:, 0], table[:, 1], kind)
 
     def thinned(self, most: int) -> Curve:
         """Return the curve with about `most` points: the least and the greatest of each of equal stretches."""

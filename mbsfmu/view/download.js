@@ -5,7 +5,11 @@
   function save(text, name, type) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+/, "").slice(-100) || "data";
+    link.download =
+      name
+        .replace(/[^\p{L}\p{N}._-]+/gu, "-")
+        .replace(/^[-.]+/, "")
+        .slice(-100) || "data";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }

@@ -19,8 +19,13 @@ MOST = 600_000
 COLOURS = 8
 """How many curves of one panel have colours of their own."""
 _FEWEST = 200  # points of one curve, whatever number there are
-_STYLES = ("assets/uplot/uPlot.min.css", "plot.css")
-_SCRIPTS = ("assets/uplot/uPlot.iife.min.js", "quantities.js", "download.js", "plot.js")
+_STYLES = ("assets/uplot/uPlot.min.css", "plotting/plot.css")
+_SCRIPTS = (
+    "assets/uplot/uPlot.iife.min.js",
+    "quantities.js",
+    "download.js",
+    *(f"plotting/{name}.js" for name in ("data", "group", "panel", "plot")),
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class Plot:
             panels.append(told)
         axis = {name: getattr(self.axis, name) for name in ("label", "unit", "logarithmic", "ticks")}
         data = {"title": self.title, "axis": axis, "group": self.group, "grids": places, "panels": panels}
-        markup = filled("plot.html", title=self.title, data=data_block(data), thinning=thin.thinning)
+        markup = filled("plotting/plot.html", title=self.title, data=data_block(data), thinning=thin.thinning)
         return Element(markup, _STYLES, _SCRIPTS)
 
     @property

@@ -1,14 +1,23 @@
 // Numbers and units as readers want them: prefixes, powers, five digits. Part of every page that shows values.
 (() => {
   "use strict";
-  const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]];
+  const PREFIXES = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+    [1, ""],
+    [1e-3, "m"],
+    [1e-6, "µ"],
+  ];
   // Units that take a prefix by writing it before them: in mm³ it would count three times.
   const PREFIXED = new Set(["A", "J", "N", "N.m", "Pa", "V", "W", "m", "m/s", "m/s2", "s"]);
   const POWERS = { 2: "²", 3: "³", 4: "⁴" };
 
   // The unit as it is written: m3/s as m³/s, N.m as N·m, nothing for pure numbers.
   const written = (unit) =>
-    unit === "1" ? "" : unit.replace(/([a-zA-Z])([234])(?![0-9])/g, (_, base, power) => base + POWERS[power]).replace(/\./g, "·");
+    unit === "1"
+      ? ""
+      : unit.replace(/([a-zA-Z])([234])(?![0-9])/g, (_, base, power) => base + POWERS[power]).replace(/\./g, "·");
 
   // A factor and a unit with a prefix in which a magnitude is between 1 and 1000, where the unit takes one.
   function scaling(unit, magnitude) {

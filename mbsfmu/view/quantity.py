@@ -8,6 +8,8 @@ import re
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 PREFIXED = frozenset({"A", "J", "N", "N.m", "Pa", "V", "W", "m", "m/s", "m/s2", "s"})
 """Units that take a prefix by writing it before them: in mm³ it would count three times."""
+BETWEEN = "\N{NO-BREAK SPACE}"
+"""What stands between a number and its unit."""
 NOTHING = "–"
 """What stands where there is no number."""
 _POWERS = str.maketrans("234", "²³⁴")
@@ -23,7 +25,7 @@ def written(unit: str) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number in so many digits, as powers of ten where it is very small or large; a dash where there is none."""
+    """Return a number in so many digits, with a power of ten where it is very small or large; a dash for none."""
     if value is None or not math.isfinite(value):
         return NOTHING
     rounded = float(f"{value:.{digits}g}")
@@ -42,9 +44,14 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     factor, prefix = next(((factor, prefix) for factor, prefix in PREFIXES if abs(value) >= factor), (1.0, ""))
     if unit not in PREFIXED:
         factor, prefix = 1.0, ""
-    return f"{number(value / factor, digits)} {prefix}{written(unit)}".rstrip()
+    return f"{number(value / factor, digits)}{BETWEEN}{prefix}{written(unit)}".rstrip()
 
 
 def percent(share: float | None, digits: int = 3) -> str:
     """Return a share in percent."""
-    return NOTHING if share is None or not math.isfinite(share) else f"{number(100.0 * share, digits)} %"
+    return NOTHING if share is None or not math.isfinite(share) else f"{number(100.0 * share, digits)}{BETWEEN}%"
+
+
+def step_length(step: float | None) -> str:
+    """Return a step in s as it is typed, without a prefix."""
+    return NOTHING if step is None else f"{number(step)}{BETWEEN}s"

@@ -1,0 +1,73 @@
+"""Reports of commands: the option, what writes them, and what is kept of runs that end before their time."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from mbsfmu.cli.options import output_file
+from mbsfmu.cli.output import tell_kept, to_the_end
+from mbsfmu.ended import RunError, RunInterrupted
+from mbsfmu.trajectory import Trajectory
+
+Recorded = TypeVar("Recorded", bound=Trajectory)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def report_option(command: Command) -> Command:
+    """Add `--report`."""
+    return click.option("--report", callback=output_file(".html", ".htm"), help="HTML file for the report page.")(
+        command
+    )
+
+
+class Reporter(logging.Handler):
+    """Writes the report of a command where one is wanted; from when it is made on it keeps warnings for it."""
+
+    def __init__(self, path: str | None) -> None:
+        super().__init__(logging.WARNING)
+        self.path = path
+        self._warnings: dict[str, None] = {}
+        if path is not None:
+            logging.getLogger("mbsfmu").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a warning, once."""
+        self._warnings[record.getMessage()] = None
+
+    def write(self, result: Any, ended: str = "") -> None:
+        """Write the report of a result where one is wanted; `ended` says why it is not all of it."""
+        if self.path is None:
+            return
+        from mbsfmu.report import Circumstances, write_report  # noqa: PLC0415 - few commands are reported on
+        from mbsfmu.report.circumstances import command_line  # noqa: PLC0415
+
+        with to_the_end():
+            write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), list(self._warnings), ended))
+
+    def write_until(self, ended: RunError | RunInterrupted) -> list[str]:
+        """Write the report of a run that ended before its time where one is wanted; return the files it is in."""
+        self.write(ended.result, str(ended) if isinstance(ended, RunError) else "it was interrupted")
+        return [] if self.path is None else [self.path]
+
+
+def recorded(run: Callable[[], Recorded], output: str | None, reporter: Reporter) -> Recorded:
+    """Make a run and write its rows and its report; where it ends early, of what was recorded until then, and say so."""
+    try:
+        result = run()
+    except (RunError, RunInterrupted) as ended:
+        if output:
+            with to_the_end():
+                ended.result.to_file(output)
+        files = [*([output] if output else []), *reporter.write_until(ended)]
+        tell_kept(files, float(ended.result.time[-1]))
+        raise
+    if output:
+        with to_the_end():
+            result.to_file(output)
+    reporter.write(result)
+    return result

@@ -1,0 +1,50 @@
+"""The report of a comparison: what coupling and the step cost, and where."""
+
+from __future__ import annotations
+
+from mbsfmu.comparison import Comparison
+from mbsfmu.report import comparison_plots as plots
+from mbsfmu.report import comparison_words as words
+from mbsfmu.report.circumstances import Circumstances
+from mbsfmu.report.moving import moving
+from mbsfmu.view.blocks import answer, beside, heading, paragraph, section, stack
+from mbsfmu.view.download import csv_text, download
+from mbsfmu.view.element import Element
+
+
+def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tuple[str, Element]:
+    """Return title and content of the report of a comparison."""
+    title = f"{comparison.model}: what coupling costs"
+    about = ", ".join(filter(None, (comparison.description, f"formulation {comparison.formulation}")))
+    content = stack(
+        heading(title),
+        paragraph(f"{about}; coupled units beside the same model as one system", "soft"),
+        answer(words.sentences(comparison, circumstances.ended)),
+        *circumstances.told(),
+        *moving(comparison.animate, "Monolithic, with coupled runs of the largest step as ghosts."),
+        section("Algorithms", words.algorithms(comparison)),
+        *plots.error_over_step(comparison),
+        *plots.outputs_over_time(comparison),
+        *plots.energy_over_time(comparison),
+        *plots.error_over_cost(comparison),
+        words.errors_of_outputs(comparison),
+        section("All coupled runs", words.all_runs(comparison)),
+        *words.stability(comparison),
+        words.reference(comparison),
+        _downloads(comparison),
+        circumstances.provenance(),
+    )
+    return title, content
+
+
+def _downloads(comparison: Comparison) -> Element:
+    table = comparison.to_arrow()
+    return section(
+        "Numbers",
+        beside(
+            download("All numbers, JSON", f"{comparison.model}.json", comparison.to_dict()),
+            download(
+                "Coupled runs, CSV", f"{comparison.model}-runs.csv", csv_text(table.column_names, table.to_pylist())
+            ),
+        ),
+    )

@@ -1,0 +1,113 @@
+"""The plots of a comparison: errors over steps and over cost, outputs and their errors over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mbsfmu.comparison import Comparison, Run
+from mbsfmu.view.blocks import paragraph, section, unfolded
+from mbsfmu.view.curve import Curve, Kind
+from mbsfmu.view.element import Element
+from mbsfmu.view.plot import Axis, Panel, Plot
+from mbsfmu.view.quantity import percent
+
+_POINTS = 200_000  # of all curves over time, so that a report stays small
+_OPENED = 2  # outputs that are open at first
+
+
+def error_over_step(comparison: Comparison) -> list[Element]:
+    """Return the largest error over the communication step, marked at the steps that were run."""
+    steps = sorted({run.step for run in comparison.runs})
+    curves = [
+        Curve.through(_ordered(comparison, name), points, Kind.MARKED)
+        for name in comparison.order
+        if (points := sorted((run.step, 100.0 * run.worst_error) for run in _of(comparison, name) if run.worst_error))
+    ]
+    if not curves:
+        return []
+    curves += _bounds(comparison, steps, "cost of the step alone")
+    axis = Axis("communication step", "s", logarithmic=True, ticks=tuple(steps))
+    plot = Plot(
+        "Error over communication step", (Panel("largest error of the coupling", "%", tuple(curves), True),), axis
+    )
+    return [section("Error over communication step", plot.element())]
+
+
+def error_over_cost(comparison: Comparison) -> list[Element]:
+    """Return the largest error over the processor time of a run."""
+    curves = [
+        Curve.through(name, points, Kind.MARKED)
+        for name in comparison.order
+        if (points := sorted((run.cpu_seconds, 100.0 * run.judged) for run in _of(comparison, name) if run.judged))
+    ]
+    if not curves:
+        return []
+    times = sorted(float(x) for curve in curves for x in curve.x)
+    wanted = Curve.of("wanted", (times[0], times[-1]), [100.0 * comparison.accuracy] * 2, Kind.BOUND)
+    judged = "error of coupling and step" if comparison.tight.solver else "error of the coupling"
+    panel = Panel(f"largest {judged}", "%", (*curves, wanted), True)
+    plot = Plot("Error over cost", (panel,), Axis("processor time", "s", logarithmic=True))
+    told = paragraph("Processor time of a run, with loading its units.", "soft")
+    return [section("Error over cost", plot.element(), told)]
+
+
+def _bounds(comparison: Comparison, steps: Sequence[float], label: str) -> list[Curve]:
+    """Return a line at what the step costs by itself, where that is known."""
+    known = [error for error in comparison.reference.get("error", {}).values() if error]
+    ends = (steps[0], steps[-1])
+    return [Curve.of(label, ends, [100.0 * max(known)] * 2, Kind.BOUND)] if known and len(steps) > 1 else []
+
+
+def _of(comparison: Comparison, algorithm: str) -> list[Run]:
+    return [run for run in comparison.runs if run.algorithm == algorithm and run.status == "ok"]
+
+
+def _ordered(comparison: Comparison, algorithm: str) -> str:
+    order = comparison.order[algorithm]
+    return algorithm if order is None else f"{algorithm}: order {order:.2f}"
+
+
+def outputs_over_time(comparison: Comparison) -> list[Element]:
+    """Return each output over time, monolithic and coupled, and how far these are off, the largest errors first."""
+    shown = _finest(comparison.runs)
+    if not shown:
+        return []
+    share = _POINTS // max(len(comparison.outputs), 1)
+
+    def largest(name: str) -> float:
+        return max((run.error.get(name) or 0.0 for run in shown), default=0.0)
+
+    parts = []
+    for place, name in enumerate(sorted(comparison.outputs, key=largest, reverse=True)):
+        unit = comparison.outputs[name]
+        runs = [run for run in shown if name in run.curves.outputs]
+        panels = (
+            Panel(name, unit, (comparison.curves[name], *(run.curves.outputs[name] for run in runs))),
+            Panel("coupled − monolithic", unit, tuple(run.curves.deviations[name] for run in runs)),
+        )
+        off = f": off by {percent(largest(name), 2)} at most" if largest(name) else ""
+        made = Plot(name, panels, group="time", most=share).element()
+        parts.append(unfolded(f"{name}{off}", made, opened=place < _OPENED))
+    told = paragraph("The smallest step of each algorithm; runs that broke off are drawn as far as they came.", "soft")
+    return [section("Outputs over time", told, *parts)]
+
+
+def energy_over_time(comparison: Comparison) -> list[Element]:
+    """Return the residual energy of the coupling over time; nothing without power bonds."""
+    curves = [run.curves.energy_residual for run in _finest(comparison.runs)]
+    drawn = tuple(replace(curve) for curve in curves if curve is not None)
+    if not drawn:
+        return []
+    plot = Plot("Residual energy", (Panel("residual energy", "J", drawn),), group="time", most=_POINTS // 10)
+    told = paragraph(
+        "Energy that the exchange of held values brings in (positive) or takes out; smallest step of each algorithm.",
+        "soft",
+    )
+    return [section("Energy at the coupling", plot.element(), told)]
+
+
+def _finest(runs: Sequence[Run]) -> list[Run]:
+    """Return the run of each algorithm with the smallest step: more lines would hide each other."""
+    finest = min((run.step for run in runs), default=0.0)
+    return [run for run in runs if run.step == finest]

@@ -1,0 +1,27 @@
+"""The moving machine in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mbsfmu.errors import InputError
+from mbsfmu.motion import Animation
+from mbsfmu.view.blocks import paragraph, section
+from mbsfmu.view.element import Element
+
+
+def moving(animate: Callable[[], Animation], told: str = "") -> list[Element]:
+    """Return the machine in motion; where it cannot be shown, a sentence says why, or nothing where nothing moves.
+
+    Parameters
+    ----------
+    animate
+        Gives the motion.
+    told
+        What it shows.
+    """
+    try:
+        made = animate()
+    except InputError as error:
+        return [paragraph(f"No moving picture: {error}.", "soft")]
+    return [section("The machine in motion", made.element, *([paragraph(told, "soft")] if told else []))]

@@ -1,0 +1,321 @@
+// One panel of a plot: its legend with the values where the pointer is, its curves, and what hands do with it.
+(() => {
+  "use strict";
+  const { written, scaling, number, withUnit, titled } = window.mbsfmuQuantities;
+  const { values, joined, nearest } = window.mbsfmuPlotData;
+  const HEIGHT = 220,
+    DECADES = 8,
+    COLOURS = 8;
+
+  const element = (tag, name, text) => {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  class Panel {
+    constructor(data, axis, group, grids) {
+      Object.assign(this, { axis, group, label: data.label, unit: data.unit, plain: written(data.unit) });
+      let series = 0;
+      this.curves = data.curves.map((curve) => {
+        const grey = curve.kind === "reference" || curve.kind === "bound";
+        const name = grey ? "--reference" : `--series-${1 + (series++ % COLOURS)}`;
+        return { ...curve, x: grids[curve.grid], y: values(curve.values), colour: name, on: true };
+      });
+      this.logarithmic = data.logarithmic === true;
+      const magnitudes = this.curves.flatMap((curve) =>
+        curve.y.reduce((most, each) => Math.max(most, Math.abs(each ?? 0)), 0),
+      );
+      this.scaling = scaling(this.unit, Math.max(0, ...magnitudes));
+      this.make(data.logarithmic !== null && data.logarithmic !== undefined);
+    }
+
+    make(switchable) {
+      this.root = element("div", "plot-panel");
+      const head = element("div", "plot-head");
+      this.legend = element("ul", "plot-legend");
+      this.legend.append(...this.curves.map((curve) => this.entry(curve)));
+      head.append(element("span", "plot-name", titled(this.label, this.scaling.unit)), this.legend);
+      if (switchable) head.append(this.logarithmSwitch());
+      this.field = element("div", "plot-field");
+      this.field.tabIndex = 0;
+      this.field.setAttribute("role", "group");
+      const said = [this.label || this.curves.map((curve) => curve.label).join(", "), this.scaling.unit].filter(
+        Boolean,
+      );
+      this.field.setAttribute(
+        "aria-label",
+        `${said.join(" in ")} over ${titled(this.axis.label, written(this.axis.unit))}`,
+      );
+      this.root.append(head, this.field);
+    }
+
+    logarithmSwitch() {
+      const button = element("button", "plot-log", "log");
+      button.title = "Magnitudes on a logarithmic scale";
+      button.type = "button";
+      button.dataset.do = "log";
+      button.setAttribute("aria-pressed", String(this.logarithmic));
+      button.addEventListener("click", () => {
+        this.logarithmic = !this.logarithmic;
+        button.setAttribute("aria-pressed", String(this.logarithmic));
+        this.draw();
+      });
+      return button;
+    }
+
+    entry(curve) {
+      const item = element("li"),
+        button = element("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.title = "Show or hide";
+      const form = { bound: " dashed", points: " round" }[curve.kind] ?? "";
+      const swatch = element("span", `plot-swatch${form}`);
+      swatch.style.color = `var(${curve.colour})`;
+      curve.told = element("span", "plot-value");
+      button.append(swatch, element("span", "", curve.label), " ", curve.told);
+      button.addEventListener("click", () => {
+        curve.on = !curve.on;
+        button.setAttribute("aria-pressed", String(curve.on));
+        this.plot?.setSeries(1 + this.curves.indexOf(curve), { show: curve.on });
+      });
+      item.append(button);
+      return item;
+    }
+
+    transformed(value) {
+      if (value === null || value === undefined) return value;
+      const scaled = value / this.scaling.factor;
+      if (!this.logarithmic) return scaled;
+      return scaled === 0 ? null : Math.abs(scaled);
+    }
+
+    tell(place) {
+      for (const curve of this.curves) {
+        const value = place === null || curve.kind === "bound" ? undefined : this.valueAt(curve, place);
+        curve.told.textContent = value === undefined ? "" : withUnit(number(value), this.scaling.unit);
+      }
+      if (this.plot && place !== null && !this.pointed) {
+        this.plot.setCursor({ left: this.plot.valToPos(place, "x"), top: 0 }, false);
+      } else if (this.plot && place === null) this.plot.setCursor({ left: -10, top: -10 }, false);
+    }
+
+    valueAt(curve, place) {
+      const { x, y } = curve,
+        index = nearest(x, place);
+      const step = x.length > 1 ? Math.abs(x[Math.min(index + 1, x.length - 1)] - x[Math.max(index - 1, 0)]) : Infinity;
+      if (Math.abs(x[index] - place) > step) return undefined;
+      return y[index] === null ? undefined : y[index] / this.scaling.factor;
+    }
+
+    // -- drawing -------------------------------------------------------------------------------------------
+    series(curve) {
+      const grey = curve.kind === "reference",
+        bound = curve.kind === "bound";
+      const stroke = () => colour(curve.colour);
+      const marks = {
+        marked: { show: true, size: 8, fill: stroke },
+        points: { show: true, size: 7, fill: stroke },
+        bound: { show: false },
+      };
+      return {
+        label: curve.label,
+        show: curve.on,
+        stroke,
+        width: grey ? 3.5 : bound ? 1.3 : 1.5,
+        dash: bound ? [6, 4] : undefined,
+        points: marks[curve.kind] ?? { size: 4, fill: stroke },
+        paths: curve.kind === "points" ? () => null : undefined,
+      };
+    }
+
+    axes() {
+      const style = {
+        stroke: () => colour("--soft"),
+        grid: { stroke: () => colour("--line"), width: 1 },
+        font: "12px system-ui, sans-serif",
+      };
+      style.ticks = { ...style.grid, size: 5 };
+      const labels = (_, splits) => splits.map((each) => (each === null ? "" : number(each)));
+      const horizontal = { ...style, size: 34, space: 70, values: labels };
+      if (this.last)
+        Object.assign(horizontal, {
+          label: titled(this.axis.label, written(this.axis.unit)),
+          labelSize: 18,
+          labelFont: style.font,
+        });
+      if (this.axis.ticks.length) {
+        horizontal.splits = () =>
+          this.axis.ticks.filter((each) => each >= this.group.shown[0] && each <= this.group.shown[1]);
+        horizontal.filter = (_, splits) => splits;
+      }
+      const size = (_, texts) => 14 + 7 * Math.max(6, ...(texts ?? []).map((each) => (each ?? "").length));
+      return [horizontal, { ...style, size, values: labels }];
+    }
+
+    heightScale() {
+      if (!this.logarithmic) return {};
+      const range = (_, low, high) => {
+        if (low === null || !(high > 0)) return [1e-12, 1];
+        const least = Math.max(low, high * 10 ** -DECADES);
+        return uPlot.rangeLog(least, least === high ? 10 * high : high, 10, false);
+      };
+      return { distr: 3, range };
+    }
+
+    draw() {
+      this.plot?.destroy();
+      const scales = {
+        x: { time: false, distr: this.axis.logarithmic ? 3 : 1, range: () => this.group.shown },
+        y: this.heightScale(),
+      };
+      const whole = () => {
+        this.group.show(...this.group.whole);
+        return null;
+      };
+      const options = {
+        width: this.field.clientWidth,
+        height: HEIGHT,
+        padding: [8, 12, 0, 0],
+        scales,
+        axes: this.axes(),
+        legend: { show: false },
+        series: [{}, ...this.curves.map((curve) => this.series(curve))],
+        cursor: {
+          y: false,
+          drag: { x: true, y: false, setScale: false },
+          bind: { dblclick: () => whole, mousedown: (plot, _, handler) => (event) => this.grab(event, handler) },
+        },
+        hooks: { setCursor: [(plot) => this.pointedAt(plot)], setSelect: [(plot) => this.selected(plot)] },
+      };
+      this.plot = new uPlot(
+        options,
+        joined(this.curves, (value) => this.transformed(value)),
+        this.field,
+      );
+      if (!this.watched) this.watch();
+    }
+
+    // The pointer is over this panel: what follows in the others comes from the group.
+    pointedAt(plot) {
+      if (!this.field.matches(":hover") && document.activeElement !== this.field && !this.touched) return;
+      this.pointed = true;
+      const left = plot.cursor.left;
+      this.group.point(left === null || left === undefined || left < 0 ? null : plot.posToVal(left, "x"));
+      this.pointed = false;
+    }
+
+    selected(plot) {
+      const { left, width } = plot.select;
+      if (width < 3) return;
+      const [low, high] = [left, left + width].map((each) => this.group.forward(plot.posToVal(each, "x")));
+      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+      this.group.show(low, high);
+    }
+
+    grab(event, handler) {
+      if (!event.shiftKey) return handler(event);
+      let last = event.clientX;
+      const move = (moved) => {
+        this.group.move((last - moved.clientX) / this.plot.over.clientWidth);
+        last = moved.clientX;
+      };
+      const end = () => {
+        removeEventListener("mousemove", move);
+        removeEventListener("mouseup", end);
+      };
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", end);
+      return null;
+    }
+
+    watch() {
+      this.watched = true;
+      new ResizeObserver(() => this.plot.setSize({ width: this.field.clientWidth, height: HEIGHT })).observe(
+        this.field,
+      );
+      this.field.addEventListener("keydown", (event) => this.key(event));
+      this.field.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+      this.field.addEventListener("mouseleave", () => this.group.point(null));
+      this.watchFingers();
+    }
+
+    wheel(event) {
+      const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+      if (event.ctrlKey) {
+        const { left, width } = this.plot.over.getBoundingClientRect();
+        this.group.zoom(Math.exp(event.deltaY / 300), (event.clientX - left) / width);
+      } else if (Math.abs(sideways) > (event.shiftKey ? 0 : Math.abs(event.deltaY)))
+        this.group.move(sideways / this.plot.over.clientWidth);
+      else return;
+      event.preventDefault();
+    }
+
+    key(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const whats = { "+": "in", "=": "in", "-": "out", "−": "out", 0: "whole" };
+      if (sign && event.shiftKey) this.group.do(sign < 0 ? "left" : "right");
+      else if (sign) this.step(sign);
+      else if (event.key === "Escape") this.group.point(null);
+      else if (whats[event.key]) this.group.do(whats[event.key]);
+      else return;
+      event.preventDefault();
+    }
+
+    step(sign) {
+      const width = this.plot.over.clientWidth;
+      const before =
+        this.group.place === undefined || this.group.place === null
+          ? 0.5 * width
+          : this.plot.valToPos(this.group.place, "x");
+      const left = Math.min(Math.max(before + sign * Math.max(1, width / 200), 0), width);
+      this.plot.setCursor({ left, top: 0 }, false);
+      this.group.point(this.plot.posToVal(left, "x"));
+    }
+
+    // Two fingers zoom, one moves what is zoomed, or reads values where the whole is shown.
+    watchFingers() {
+      const fingers = new Map(),
+        over = () => this.plot.over.getBoundingClientRect();
+      const spread = () => {
+        const [a, b] = [...fingers.values()];
+        return Math.max(Math.abs(a - b), 10);
+      };
+      const touching = (event) => event.pointerType === "touch";
+      this.field.addEventListener("pointerdown", (event) => {
+        if (touching(event)) {
+          fingers.set(event.pointerId, event.clientX);
+          this.read(event);
+        }
+      });
+      this.field.addEventListener("pointermove", (event) => {
+        if (!fingers.has(event.pointerId)) return;
+        const last = fingers.get(event.pointerId),
+          before = fingers.size === 2 ? spread() : 0;
+        fingers.set(event.pointerId, event.clientX);
+        if (fingers.size === 2)
+          this.group.zoom(
+            before / spread(),
+            ([...fingers.values()].reduce((a, b) => a + b) / 2 - over().left) / over().width,
+          );
+        else if (this.group.range[1] - this.group.range[0] < 0.999 * (this.group.whole[1] - this.group.whole[0]))
+          this.group.move((last - event.clientX) / over().width);
+        else this.read(event);
+      });
+      for (const ending of ["pointerup", "pointercancel"])
+        this.field.addEventListener(ending, (event) => fingers.delete(event.pointerId));
+    }
+
+    read(event) {
+      const { left, width } = this.plot.over.getBoundingClientRect();
+      const place = this.plot.posToVal(Math.min(Math.max(event.clientX - left, 0), width), "x");
+      this.group.point(place);
+    }
+  }
+
+  window.mbsfmuPlotPanel = Panel;
+})();

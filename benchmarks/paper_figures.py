@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from drawing import COLOURS, INK, REFERENCE, new_figure, series_colour, svg
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import mbsfmu
 from mbsfmu.models import CIRCUITS
-from mbsfmu.report import plots
 from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.result import Result
 
@@ -130,16 +130,16 @@ def save(figure: Figure, axes: list[Axes], file: Path) -> None:
     """Write a figure; every panel with a legend of its own."""
     for axis in axes[1:]:
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=8, frameon=False, ncols=2, labelcolor=plots._INK)
-    file.write_text(plots._svg(figure, axes), encoding="utf-8")
+            axis.legend(fontsize=8, frameon=False, ncols=2, labelcolor=INK)
+    file.write_text(svg(figure, axes), encoding="utf-8")
 
 
 def over_time(case: Case, rows: int, height: float) -> tuple[Figure, list[Axes]]:
     """Return panels over time, on which the time of the open valve is shaded."""
-    figure, axes = plots._figure(rows, height)
+    figure, axes = new_figure(rows, height)
     for axis in axes:
         for begin, end in opened(case.make()):
-            axis.axvspan(begin, end, color=plots.COLOURS[3], alpha=0.08, linewidth=0.0)
+            axis.axvspan(begin, end, color=COLOURS[3], alpha=0.08, linewidth=0.0)
     axes[-1].set_xlabel("time [s]")
     return figure, axes
 
@@ -150,16 +150,16 @@ def draw_motion(case: Case, runs: dict[str, Result], folder: Path) -> None:
     for formulation, result in runs.items():
         for index, name in enumerate(case.angles):
             label = f"z{index + 1}, {name.partition('.')[0]}" if formulation == FORMULATIONS[0] else None
-            options = {"color": plots._colour(index), "label": label}
+            options = {"color": series_colour(index), "label": label}
             draw(axes[0], result, np.degrees(result[name]), STYLES[formulation], **options)
         for index, volume in enumerate(VOLUMES):
             label = f"p{index + 1}" if formulation == FORMULATIONS[0] else None
             values = 1e-6 * result[f"{volume}.pressure"]
-            draw(axes[1], result, values, STYLES[formulation], color=plots._colour(index), label=label)
+            draw(axes[1], result, values, STYLES[formulation], color=series_colour(index), label=label)
     one, other = (runs[formulation] for formulation in FORMULATIONS)
     for index, name in enumerate(case.angles):
         difference = np.maximum(np.abs(one[name] - other[name]), 1e-16)
-        draw(axes[2], one, difference, "-", color=plots._colour(index))
+        draw(axes[2], one, difference, "-", color=series_colour(index))
     axes[2].set_yscale("log")
     for axis, label in zip(axes, ("joint coordinates [°]", "pressures [MPa]", "difference [rad]"), strict=True):
         axis.set_ylabel(label)
@@ -174,14 +174,14 @@ def draw_energies(case: Case, runs: dict[str, Result], folder: Path) -> None:
     for index, kind in enumerate(names):
         values = result[f"energy.{kind}"] - result[f"energy.{kind}"][0]
         label = "work of the actuator" if kind == "work" else f"{kind} energy"
-        draw(axes[0], result, values, "-", color=plots._colour(index), label=label)
+        draw(axes[0], result, values, "-", color=series_colour(index), label=label)
     axes[0].set_ylabel("change [J]")
     for formulation, run in runs.items():
         label = f"drift, {formulation}"
         values = np.maximum(np.abs(run["energy.drift"]), 1e-9)
-        draw(axes[1], run, values, STYLES[formulation], peaks=True, color=plots._colour(0), label=label)
+        draw(axes[1], run, values, STYLES[formulation], peaks=True, color=series_colour(0), label=label)
     values = np.maximum(np.abs(rectangle_drift(result)), 1e-9)
-    draw(axes[1], result, values, "-", peaks=True, color=plots._colour(1), label="with work by rectangles")
+    draw(axes[1], result, values, "-", peaks=True, color=series_colour(1), label="with work by rectangles")
     axes[1].set_yscale("log")
     axes[1].set_ylim(1e-6, 1e2)
     axes[1].set_ylabel("magnitude [J]")
@@ -190,11 +190,11 @@ def draw_energies(case: Case, runs: dict[str, Result], folder: Path) -> None:
 
 def draw_violations(runs: dict[str, dict[str, Result]], folder: Path) -> None:
     """Draw the magnitude of the loop equations' violation."""
-    figure, axes = plots._figure(len(CASES), 6.0)
+    figure, axes = new_figure(len(CASES), 6.0)
     for axis, case in zip(axes, CASES, strict=True):
         for index, (formulation, result) in enumerate(runs[case.name].items()):
             values = np.maximum(result["constraint.position"], 1e-16)
-            draw(axis, result, values, "-", peaks=True, color=plots._colour(index), label=formulation)
+            draw(axis, result, values, "-", peaks=True, color=series_colour(index), label=formulation)
         axis.set_yscale("log")
         axis.set_ylabel(f"{case.name} [m, rad]")
     axes[-1].set_xlabel("time [s]")
@@ -203,14 +203,14 @@ def draw_violations(runs: dict[str, dict[str, Result]], folder: Path) -> None:
 
 def draw_positions(case: Case, result: Result, folder: Path) -> None:
     """Draw the mechanism at every second, later ones darker."""
-    figure, axes = plots._figure(1, case.height)
+    figure, axes = new_figure(1, case.height)
     instants = [index for index, at in enumerate(result.time) if abs(at - round(at)) < 0.5 * STEP]
     for index in instants:
         shade = 0.25 + 0.75 * result.time[index] / max(result.time[-1], 1.0)
         *bodies, cylinder = case.place(np.array([result[name][index] for name in case.angles]))
         for number, line in enumerate(bodies):
-            axes[0].plot(*line, "o-", color=plots._colour(number), alpha=shade, linewidth=1.2, markersize=2.5)
-        axes[0].plot(*cylinder, color=plots.REFERENCE, alpha=shade, linewidth=3.0)
+            axes[0].plot(*line, "o-", color=series_colour(number), alpha=shade, linewidth=1.2, markersize=2.5)
+        axes[0].plot(*cylinder, color=REFERENCE, alpha=shade, linewidth=3.0)
     axes[0].set_aspect("equal")
     axes[0].set_xlabel("x [m]")
     axes[0].set_ylabel("y [m]")

@@ -7,7 +7,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mbsfmu.report import plots
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from drawing import COLOURS, new_figure, svg
 
 DOCS = Path(tempfile.mkdtemp()) if "--quick" in sys.argv else Path(__file__).parents[2] / "docs"
 STYLES = {"dca": "--", "hdca": "-"}
@@ -32,13 +34,13 @@ def curves(
     styles
         Colour and style of the line by label.
     """
-    figure, axes = plots._figure(1, 4.2)
+    figure, axes = new_figure(1, 4.2)
     for label, (abscissas, ordinates) in points.items():
         colour, style = styles[label]
         axes[0].loglog(abscissas, ordinates, style, color=colour, linewidth=1.4, markersize=4, label=label)
     axes[0].set_xlabel(labels[0])
     axes[0].set_ylabel(labels[1])
-    (DOCS / file).write_text(plots._svg(figure, axes), encoding="utf-8")
+    (DOCS / file).write_text(svg(figure, axes), encoding="utf-8")
 
 
 def panels(
@@ -55,9 +57,9 @@ def panels(
     kappas
         κ by case, solver, and `ours` or `published`.
     """
-    figure, axes = plots._figure(len(kappas), 7.0)
+    figure, axes = new_figure(len(kappas), 7.0)
     for axis, (case, by_solver) in zip(axes, kappas.items(), strict=True):
-        for colour, (solver, sources) in zip(plots.COLOURS, by_solver.items(), strict=False):
+        for colour, (solver, sources) in zip(COLOURS, by_solver.items(), strict=False):
             for source, values in sources.items():
                 style = "o-" if source == "ours" else "s--"
                 axis.loglog(
@@ -67,4 +69,4 @@ def panels(
         axis.set_yticks([0.5, 1.0, 2.0, 5.0], ["0.5", "1", "2", "5"])
         axis.minorticks_off()
     axes[-1].set_xlabel("tolerance")
-    (DOCS / file).write_text(plots._svg(figure, axes), encoding="utf-8")
+    (DOCS / file).write_text(svg(figure, axes), encoding="utf-8")

@@ -6,6 +6,7 @@ Run: python benchmarks/divide_and_conquer/loops.py [--quick]
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from figures import STYLES, curves
@@ -13,7 +14,9 @@ from flow import Flow, integrate
 from matlab import Ode45
 from scipy.integrate import RK45
 
-from mbsfmu.report.plots import COLOURS
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from drawing import COLOURS
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 CASES = ("loop-4",) if QUICK else ("loop-4", "loop-8", "double-loop-8")

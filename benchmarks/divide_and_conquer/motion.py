@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 import mbsfmu
-from mbsfmu.report import plots
 from mbsfmu.simulation.result import Result
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from drawing import COLOURS, new_figure, svg
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +91,7 @@ def draw(file: str, time: Floats, panels: Mapping[str, Mapping[str, Floats]], co
     colours
         Of the curves.
     """
-    figure, axes = plots._figure(len(panels), 1.9 * len(panels))
+    figure, axes = new_figure(len(panels), 1.9 * len(panels))
     for axis, (name, curves) in zip(axes, panels.items(), strict=True):
         error = "error" in name
         for label, values in curves.items():
@@ -101,7 +105,7 @@ def draw(file: str, time: Floats, panels: Mapping[str, Mapping[str, Floats]], co
         axes[0].plot([], [], STYLES["dca" if label == "dca" else "hdca"], color=colour, label=label)
     axes[0].margins(y=0.3)
     axes[-1].set_xlabel("time [s]")
-    (DOCS / file).write_text(plots._svg(figure, axes), encoding="utf-8")
+    (DOCS / file).write_text(svg(figure, axes), encoding="utf-8")
 
 
 def chain() -> None:
@@ -123,7 +127,7 @@ def chain() -> None:
     panels["energy [J]"]["total"] = sum(panels["energy [J]"].values(), np.zeros_like(time))
     panels["energy error [J]"] = {name: result["energy.drift"] for name, result in results.items()}
     names = ("hdca", "dca", *energies, "total")
-    draw("hdca-chain-motion.svg", time, panels, dict(zip(names, plots.COLOURS, strict=False)))
+    draw("hdca-chain-motion.svg", time, panels, dict(zip(names, COLOURS, strict=False)))
 
 
 def point_k() -> None:
@@ -145,7 +149,7 @@ def point_k() -> None:
         panels[f"{label} [{unit}]"] = {"two links and a guide": expected[row], "hdca": heights["hdca"][row]}
         panels[f"error [{unit}]"] = {name: values[row] for name, values in errors.items()}
     names = ("hdca", "dca", "hdca, as published", "two links and a guide")
-    draw("hdca-point-k.svg", time, panels, dict(zip(names, plots.COLOURS, strict=False)))
+    draw("hdca-point-k.svg", time, panels, dict(zip(names, COLOURS, strict=False)))
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -22,7 +23,10 @@ from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Factors
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import Instant, LoopsInUse, starts
 from mbsfmu.models import pendulum
-from mbsfmu.report import plots
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from drawing import COLOURS, REFERENCE, new_figure, svg
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 SIZES = [2**exponent for exponent in ((4, 5, 8, 9) if QUICK else range(4, 13))]
@@ -108,18 +112,18 @@ def main() -> None:
 
 def draw(times: dict[str, list[float]], levels: list[int]) -> None:
     """Draw times and levels over the number of bodies."""
-    figure, axes = plots._figure(2, 6.0, (3, 2))
-    for colour, what in zip(plots.COLOURS, ("right-hand side", "assembly and disassembly"), strict=False):
+    figure, axes = new_figure(2, 6.0, (3, 2))
+    for colour, what in zip(COLOURS, ("right-hand side", "assembly and disassembly"), strict=False):
         for name, style in STYLES.items():
             label = f"{name}, {what}"
             milliseconds = [each * 1e3 for each in times[label]]
             axes[0].loglog(SIZES, milliseconds, f"o{style}", color=colour, linewidth=1.4, markersize=4, label=label)
     axes[0].set_ylabel("time [ms]")
-    axes[1].plot(SIZES, np.log2(SIZES), color=plots.REFERENCE, linewidth=4.0, alpha=0.5)
-    axes[1].plot(SIZES, levels, "o", color=plots.COLOURS[0], markersize=5)
+    axes[1].plot(SIZES, np.log2(SIZES), color=REFERENCE, linewidth=4.0, alpha=0.5)
+    axes[1].plot(SIZES, levels, "o", color=COLOURS[0], markersize=5)
     axes[1].set_ylabel("joined levels; line: log2 n")
     axes[1].set_xlabel("bodies")
-    (DOCS / "dca-scaling.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
+    (DOCS / "dca-scaling.svg").write_text(svg(figure, axes), encoding="utf-8")
 
 
 if __name__ == "__main__":

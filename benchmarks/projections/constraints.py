@@ -24,7 +24,10 @@ from mbsfmu.formulations.dca_alm import DcaAlm, ProjectedForm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.workspace import TracedFunction
-from mbsfmu.report import plots
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from drawing import COLOURS, INK, REFERENCE, new_figure, series_colour, svg
 
 Floats = NDArray[np.float64]
 
@@ -145,24 +148,24 @@ def main() -> None:
 
 def draw_motion(case: str, runs: dict[bool, Run]) -> None:
     """Draw angles and energies over time."""
-    figure, axes = plots._figure(3, 7.0, (3, 2, 2))
+    figure, axes = new_figure(3, 7.0, (3, 2, 2))
     found = runs[True]
     for index, angles in enumerate(found.angles.T):
-        style = "-" if index < len(plots.COLOURS) else "--"
-        axes[0].plot(found.time, angles, style, color=plots._colour(index), linewidth=1.2, label=f"link {index + 1}")
+        style = "-" if index < len(COLOURS) else "--"
+        axes[0].plot(found.time, angles, style, color=series_colour(index), linewidth=1.2, label=f"link {index + 1}")
     axes[0].set_ylabel("joint angles [rad]")
     for index, name in enumerate(("kinetic", "potential")):
-        axes[1].plot(found.time, found.energies[:, index], color=plots.COLOURS[index], linewidth=1.2, label=name)
-    axes[1].plot(found.time, found.energies.sum(axis=1), color=plots.REFERENCE, linewidth=1.6, label="total")
+        axes[1].plot(found.time, found.energies[:, index], color=COLOURS[index], linewidth=1.2, label=name)
+    axes[1].plot(found.time, found.energies.sum(axis=1), color=REFERENCE, linewidth=1.6, label="total")
     axes[1].set_ylabel("energy [J]")
     _energy_change(axes[2], runs)
     for axis in axes[1:]:
-        axis.legend(fontsize=8, frameon=False, ncols=3, labelcolor=plots._INK)
-    (DOCS / f"dca-alm-{case}-motion.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
+        axis.legend(fontsize=8, frameon=False, ncols=3, labelcolor=INK)
+    (DOCS / f"dca-alm-{case}-motion.svg").write_text(svg(figure, axes), encoding="utf-8")
 
 
 def _energy_change(axis: Axes, runs: dict[bool, Run]) -> None:
-    for projections, colour in zip(runs, plots.COLOURS, strict=False):
+    for projections, colour in zip(runs, COLOURS, strict=False):
         label = f"{'with' if projections else 'without'} projections"
         found = runs[projections]
         axis.semilogy(found.time[1:], found.drift[1:], color=colour, linewidth=1.2, label=label)
@@ -172,15 +175,15 @@ def _energy_change(axis: Axes, runs: dict[bool, Run]) -> None:
 
 def draw_errors(case: str, runs: dict[bool, Run]) -> None:
     """Draw the constraint errors at the three levels over time."""
-    figure, axes = plots._figure(3, 7.0)
+    figure, axes = new_figure(3, 7.0)
     for level, axis in enumerate(axes):
-        for projections, colour in zip(runs, plots.COLOURS, strict=False):
+        for projections, colour in zip(runs, COLOURS, strict=False):
             label = f"{'with' if projections else 'without'} projections"
             errors = np.maximum(runs[projections].errors[:, level], 1e-17)
             axis.semilogy(runs[projections].time, errors, color=colour, linewidth=1.2, label=label)
         axis.set_ylabel(LEVELS[level])
     axes[-1].set_xlabel("time [s]")
-    (DOCS / f"dca-alm-{case}-constraints.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
+    (DOCS / f"dca-alm-{case}-constraints.svg").write_text(svg(figure, axes), encoding="utf-8")
 
 
 if __name__ == "__main__":

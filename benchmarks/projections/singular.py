@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from drawing import COLOURS, INK, REFERENCE, new_figure, svg
 from folding import folding, folding_angle
 
 from mbsfmu import SimulationError
-from mbsfmu.report import plots
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs"
@@ -52,7 +53,7 @@ def main() -> None:
     model = folding()
     print("| | error of the crank's angle [rad] | constraints [m, rad] | energy error [J] | most iterations |")
     print("|" + " --- |" * 5)
-    figure, axes = plots._figure(2, 5.6)
+    figure, axes = new_figure(2, 5.6)
     for number, (label, options) in enumerate(RUNS.items()):
         try:
             result = model.simulation(compiled=False, step=STEP, **options).run(STOP)
@@ -68,16 +69,16 @@ def main() -> None:
             flush=True,
         )
         if number == 0:
-            axes[0].plot(result.time, exact, color=plots.REFERENCE, linewidth=1.6)
+            axes[0].plot(result.time, exact, color=REFERENCE, linewidth=1.6)
         if label in DRAWN:
-            colour = plots.COLOURS[DRAWN.index(label)]
+            colour = COLOURS[DRAWN.index(label)]
             axes[1].semilogy(result.time[10::10], errors[10::10] + 1e-16, color=colour, linewidth=1.2, label=label)
     axes[0].set_ylabel("crank's angle [rad]")
     axes[0].set_yticks([0.5 * np.pi, 1.5 * np.pi, 2.5 * np.pi, 3.5 * np.pi], ["π/2", "3π/2", "5π/2", "7π/2"])
     axes[1].set_ylabel("error [rad]")
     axes[1].set_xlabel("time [s]")
-    axes[1].legend(fontsize=8, frameon=False, ncols=2, labelcolor=plots._INK)
-    (DOCS / "dca-alm-singular.svg").write_text(plots._svg(figure, axes), encoding="utf-8")
+    axes[1].legend(fontsize=8, frameon=False, ncols=2, labelcolor=INK)
+    (DOCS / "dca-alm-singular.svg").write_text(svg(figure, axes), encoding="utf-8")
 
 
 if __name__ == "__main__":

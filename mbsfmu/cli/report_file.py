@@ -56,7 +56,7 @@ class Reporter(logging.Handler):
 
 
 def recorded(run: Callable[[], Recorded], output: str | None, reporter: Reporter) -> Recorded:
-    """Make a run and write its rows and its report; where it ends early, of what was recorded until then, and say so."""
+    """Make a run, write its rows and its report; where it ends early, those of what was recorded, and say so."""
     try:
         result = run()
     except (RunError, RunInterrupted) as ended:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from mbsfmu.view.blocks import notes, section
+from mbsfmu.view.blocks import call, notes, section
 from mbsfmu.view.element import Element
 from mbsfmu.view.table import facts
 
@@ -44,17 +44,12 @@ class Circumstances:
 
     def provenance(self) -> Element:
         """Return where the report comes from, without names of folders, users or machines."""
-        return section(
-            "Where this comes from",
-            facts(
-                {
-                    "made by": self.command or "Python, mbsfmu.write_report",
-                    "versions": ", ".join(_versions()),
-                    "machine": machine(),
-                    "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-                }
-            ),
-        )
+        known = {
+            "versions": ", ".join(_versions()),
+            "machine": machine(),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        }
+        return section("Where this comes from", call(self.command or "mbsfmu.write_report(…)"), facts(known))
 
 
 def command_line(arguments: Sequence[str]) -> str:

@@ -55,7 +55,10 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
         )
     sentences.append(_energy(result))
     if told.undriven:
-        sentences.append((f"Nothing drives {', '.join(told.undriven)}.", "warn"))
+        names = ", ".join(told.undriven)
+        sentences.append(
+            (f"Nothing drives {names}: each keeps its start value, or follows a signal inside its unit.", "")
+        )
     unknown = (
         "Not known from a coupled run alone: how far it is from the machine as one system. Half the step shows how "
         "much changes; mbsfmu compare measures it where the model is at hand."

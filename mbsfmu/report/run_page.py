@@ -44,18 +44,17 @@ def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[t
     else:
         faster = f", {number(stop / wall, 2)} times faster than the machine itself" if 0 < wall < stop else ""
         sentences.append((f"{quantity(stop, 's')} of motion took {quantity(wall, 's', 2)} to compute{faster}.", ""))
-    sentences += [(sentence, "") for sentence in (_kept(result, summary), _energy(summary)) if sentence]
+    sentences += [(sentence, "") for sentence in (_kept(summary), _energy(summary)) if sentence]
     sentences.append((_unknown(result), "soft"))
     return sentences
 
 
-def _kept(result: Result, summary: Mapping[str, Any]) -> str:
+def _kept(summary: Mapping[str, Any]) -> str:
     """Say how far loops opened; nothing where there are none."""
     opened = summary["constraint_position_max"]
     if opened is None:
         return ""
-    units = {result.unit(name) for name in result.names if name.endswith("constraint.position")}
-    return f"Loops of the mechanism opened by {quantity(opened, units.pop() if len(units) == 1 else '1', 2)} at most."
+    return f"Loops of the mechanism opened by {number(opened, 2)} (m and rad together) at most."
 
 
 def _energy(summary: Mapping[str, Any]) -> str:

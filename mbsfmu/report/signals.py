@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.blocks import paragraph, section, unfolded
+from mbsfmu.view.blocks import paragraph, section, stack, unfolded
 from mbsfmu.view.curve import Curve
 from mbsfmu.view.element import Element
 from mbsfmu.view.plot import Plot, by_unit, grouped
@@ -65,7 +65,7 @@ def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> Eleme
     if not curves:
         return constants[0]
     plot = Plot(part, by_unit(curves), group="time", most=most).element()
-    return Element.around(plot.markup + "".join(each.markup for each in constants), [plot])
+    return stack(plot, *constants)
 
 
 def points_told(run: Trajectory) -> str:

@@ -21,6 +21,7 @@ from mbsfmu.view.table import Cell, table
 
 _FINAL, _KINDS = "final.", {"ok": "good", "diverged": "bad", "failed": "bad"}
 _SHOWN = 8  # outputs that are drawn
+_ROUND_OFF = 1e-12  # final values that are no larger are nothing but that
 _MOST_ROWS = 400  # of the table of points
 
 
@@ -102,7 +103,7 @@ def _most_varied(
     found = []
     for name in (name for name in study if name.startswith(_FINAL)):
         told = [row for row in good if isinstance(row.get(name), float) and np.isfinite(row[name])]
-        if len({row[name] for row in told}) > 1:
+        if len({row[name] for row in told}) > 1 and max(abs(row[name]) for row in told) > _ROUND_OFF:
             low, high = (pick(told, key=lambda row: row[name]) for pick in (min, max))
             found.append((name, low, high))
     return sorted(found, key=lambda each: -_spread(*each))
@@ -155,8 +156,10 @@ def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[
             )
             if told:
                 label = ", ".join(_labelled(study, each, value) for each, value in zip(others, family, strict=True))
-                curves.append(Curve.through(label or name.removeprefix(_FINAL), told, Kind.MARKED))
-        called = "largest error of the coupling" if name == "error" else f"{name.removeprefix(_FINAL)} at the end"
+                curves.append(
+                    Curve.through(label or ("coupled" if name == "error" else "at the end"), told, Kind.MARKED)
+                )
+        called = "largest error of the coupling" if name == "error" else name.removeprefix(_FINAL)
         panels.append(Panel(called, unit, tuple(curves), name == "error"))
     panels = [panel for panel in panels if panel.curves]
     if not panels:
@@ -190,12 +193,8 @@ def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence
     names = {"error": "largest error", "cpu_seconds": "processor time", "energy_drift_max": "largest energy drift"}
     names["energy_residual_max"] = "largest residual energy"
     heads = [*varied, "status", *([names[name] for name in told] or ["why"])]
-    caption = (
-        "Those that failed first."
-        if len(lines) == len(rows)
-        else (
-            f"{number(len(lines))} of {grouped(len(rows))} points, those that failed first; the files below have all."
-        )
-    )
+    caption = "Those that did not run to the end come first." if any(row["message"] for row in rows) else ""
+    if len(lines) < len(rows):
+        caption += f" {number(len(lines))} of {grouped(len(rows))} points; the files below have all."
     made = table(heads, lines, caption, texts=range(len(varied) + 1))
     return section("Points", unfolded(f"All {len(rows)} points", made, opened=len(rows) <= 40))

@@ -59,3 +59,9 @@ def beside(*parts: Element) -> Element:
     inside = stack(*parts)
     markup = Markup('<div class="row">{}</div>').format(inside.markup)
     return Element(markup, (*_STYLES, *inside.styles), inside.scripts)
+
+
+def call(text: str) -> Element:
+    """Return a call as one types it, whose words are not broken."""
+    words = Markup(" ").join(Markup("<span>{}</span>").format(word) for word in text.split(" "))
+    return Element(Markup('<p><code class="call">{}</code></p>').format(words), _STYLES)

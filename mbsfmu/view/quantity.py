@@ -28,7 +28,7 @@ def number(value: float | None, digits: int = 3) -> str:
     """Return a number in so many digits, with a power of ten where it is very small or large; a dash for none."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    rounded = float(f"{value:.{digits}g}")
+    rounded = float(f"{value:.{digits}g}") or 0.0  # and no −0
     if rounded == 0.0 or _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
         text = f"{rounded:f}".rstrip("0").rstrip(".") if abs(rounded) < _MOST_PLAIN else f"{rounded:.0f}"
     else:

@@ -152,7 +152,7 @@
           this.axis.ticks.filter((each) => each >= this.group.shown[0] && each <= this.group.shown[1]);
         horizontal.filter = (_, splits) => splits;
       }
-      const size = (_, texts) => 14 + 7 * Math.max(6, ...(texts ?? []).map((each) => (each ?? "").length));
+      const size = (_, texts) => 14 + 7 * Math.max(7, ...(texts ?? []).map((each) => (each ?? "").length));
       return [horizontal, { ...style, size, values: labels }];
     }
 

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,10 +36,9 @@ def many_numbers() -> mbsfmu.Trajectory:
     return mbsfmu.Trajectory(range(400), rows, [f"signal_{column}" for column in range(50)], ["1"] * 50)
 
 
-def a_comparison() -> dict[str, Any]:
+def a_comparison() -> mbsfmu.Comparison:
     model = mbsfmu.models.four_bar()
-    made = mbsfmu.compare(model, steps=[2e-2, 1e-2], algorithms=["jacobi"], stop=0.1, workers=1)
-    return made.to_dict(curves=True)
+    return mbsfmu.compare(model, steps=[2e-2, 1e-2], algorithms=["jacobi"], stop=0.1, workers=1)
 
 
 WRITERS: dict[str, Callable[[Path], object]] = {

@@ -168,7 +168,7 @@ def test_an_interrupted_comparison_has_its_runs() -> None:
     assert ended.value.wanted == 2
     (run,) = ended.value.comparison.runs
     assert run.step == 2e-2
-    assert len(ended.value.comparison.to_dict(curves=True)["runs"]) == 1
+    assert len(ended.value.comparison.to_dict()["runs"]) == 1
 
 
 def test_an_interrupted_study_ends_and_goes_on(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class Circumstances:
 
 def command_line(arguments: Sequence[str]) -> str:
     """Return a call of `mbsfmu` as one types it, of files their names alone, of addresses nothing."""
-    return shlex.join(["mbsfmu", *(re.sub(_FOLDERS, "", re.sub(_ADDRESS, "…", each)) for each in arguments)])
+    return shlex.join(["mbsfmu", *(re.sub(_FOLDERS, "", re.sub(_ADDRESS, "...", each)) for each in arguments)])
 
 
 def machine() -> str:

@@ -30,7 +30,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return NOTHING
     rounded = float(f"{value:.{digits}g}") or 0.0  # and no −0
     if rounded == 0.0 or _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
-        text = f"{rounded:f}".rstrip("0").rstrip(".") if abs(rounded) < _MOST_PLAIN else f"{rounded:.0f}"
+        text = f"{rounded:.12f}".rstrip("0").rstrip(".") if abs(rounded) < _MOST_PLAIN else f"{rounded:.0f}"
     else:
         mantissa, _, exponent = f"{rounded:e}".partition("e")
         text = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"

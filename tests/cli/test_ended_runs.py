@@ -57,12 +57,13 @@ def test_an_interrupted_run_has_its_first_half() -> None:
 
 def test_the_command_writes_what_a_failing_run_did(tmp_path: Path) -> None:
     failing().to_file(tmp_path / "failing.json")
-    arguments = ["simulate", "failing.json", "-o", "run.csv"]
+    arguments = ["simulate", "failing.json", "-o", "run.csv", "--report", "run.html"]
     done = subprocess.run(
         [sys.executable, "-m", "mbsfmu", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "run.csv has what was recorded until 0.05" in done.stderr
+    assert "run.csv and run.html have what was recorded until 0.05" in done.stderr
+    assert '<p class="bad">The run ended at' in (tmp_path / "run.html").read_text(encoding="utf-8")
     assert "Traceback" not in done.stderr
     kept = mbsfmu.Trajectory.from_file(tmp_path / "run.csv")
     assert kept.time[-1] == pytest.approx(0.05, abs=1.1e-3)

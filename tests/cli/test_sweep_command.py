@@ -18,8 +18,9 @@ def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_sweep_writes_a_row_a_point(tmp_path: Path) -> None:
     done = call(
         "pendulum-1", "--vary", "link_1.mass=1,2,-3", "--step", "1e-3,2e-3", "--set", "solver=trapezoidal,rk4",
-        "--stop", "0.1", "-o", "rows.parquet", "--json", "rows.json", folder=tmp_path,
+        "--stop", "0.1", "-o", "rows.parquet", "--json", "rows.json", "--report", "rows.html", folder=tmp_path,
     )  # fmt: skip
+    assert "points ran to the end" in (tmp_path / "rows.html").read_text(encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert "12 points in rows.parquet" in done.stdout
     assert "4 times: link_1.mass = -3 kg is refused" in done.stdout

@@ -51,12 +51,11 @@ def test_coupled_runs_are_compared_variable_by_variable(inertias: dict[str, floa
     (run,) = made.runs
     assert run.status == "ok", run.message
     assert min(run.error[names["mech.arm.angle"]], run.error_total[names["mech.arm.angle"]]) > 1e-3
-    time = np.array(made.curves["time"])
     for system, inertia in inertias.items():
         name = names[f"{system}.angle"]
         assert max(run.error[name], run.error_total[name], made.reference["error"][name]) < 1e-8
-        for curve in made.curves["signals"][name].values():
-            np.testing.assert_allclose(curve, turned(inertia, time), atol=1e-8)
+        for curve in (made.curves[name], run.curves.outputs[name]):
+            np.testing.assert_allclose(curve.y, turned(inertia, curve.x), atol=1e-8)
 
 
 @pytest.mark.parametrize("inertias", [ONE, SEVERAL])

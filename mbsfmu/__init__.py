@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from mbsfmu.model.schema import model_schema
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
+    from mbsfmu.model_overview import overview
     from mbsfmu.motion import Animation, animate
-    from mbsfmu.overview import overview
     from mbsfmu.part_files import Parts, load_parts
     from mbsfmu.parts import (
         Actuator,
@@ -139,7 +139,7 @@ _HOMES = {
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "motion": "animate Animation",
-    "overview": "overview",
+    "model_overview": "overview",
     "part_files": "load_parts Parts",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "

@@ -15,7 +15,7 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError
-from mbsfmu.overview import overview
+from mbsfmu.model_overview import overview
 from mbsfmu.simulation.options import RunOptions
 
 _COLUMNS = {

@@ -56,7 +56,11 @@ def _fields(system: Data) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield the fields of a system that hold parts, with these."""
     for name in type(system).model_fields:
         value = getattr(system, name)
-        if isinstance(value, tuple) and value and all(isinstance(each, Data) for each in value):
+        if (
+            isinstance(value, tuple)
+            and value
+            and all(isinstance(each, Data) and hasattr(each, "name") for each in value)
+        ):
             yield name, value
 
 

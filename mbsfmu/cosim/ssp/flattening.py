@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
 import fmpy
 
 from mbsfmu.cosim.described import described_units
+from mbsfmu.cosim.elements import described_arrays
 from mbsfmu.cosim.graph import Connection, Exposed, SystemGraph
-from mbsfmu.cosim.ssp.structure import Component, Connector, System, SystemStructure, Wire
+from mbsfmu.cosim.ssp.faults import Faults
+from mbsfmu.cosim.ssp.structure import (
+    BASIC_TYPES,
+    Binding,
+    Component,
+    Connector,
+    ParameterValue,
+    System,
+    SystemStructure,
+    Wire,
+)
 from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit, conversion
 from mbsfmu.errors import InputError
 
@@ -22,7 +34,10 @@ Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
 
 logger = logging.getLogger(__name__)
-_SOURCES = {"element": ("output", "calculatedParameter"), "system": ("input", "parameter")}
+_SOURCES = {
+    "element": ("output", "calculatedParameter", "local", "constant"),
+    "system": ("input", "parameter", "structuralParameter"),
+}
 
 
 @dataclass(frozen=True)
@@ -69,19 +84,31 @@ class Flattening:
         Where the package lies unpacked.
     name
         Name of the package, for messages.
+    strict
+        Whether units that nothing defines are refused; values in such are otherwise taken as they are, which is told.
     """
 
-    def __init__(self, structure: SystemStructure, folder: Path, name: str) -> None:
+    def __init__(self, structure: SystemStructure, folder: Path, name: str, *, strict: bool = False) -> None:
         self._structure = structure
         self._name = name
-        self._defined = {unit.name: unit for unit in structure.units}
+        self._strict = strict
+        self._faults = Faults(name)
         self._files = {"/".join(path): folder / unquote(each.source) for path, each in structure.system.components()}
-        self._variables = {unit: _described_units(file) for unit, file in self._files.items()}
+        self._variables: dict[str, dict[str, Unit]] = {}
+        for unit, file in self._files.items():
+            with self._faults.noted():
+                self._variables[unit] = _described_units(file)
+        self._faults.check()
+        described = (unit for units in self._variables.values() for unit in units.values())
+        self._defined = {unit.name: unit for unit in described if unit.exponents is not None}
+        self._defined.update({unit.name: unit for unit in structure.units})
+        self._undefined: set[str] = set()
         self._connectors: dict[Place, Connector] = {}
         self._is_system: dict[tuple[str, ...], bool] = {}
         self._inward: dict[Place, tuple[Place, Wire]] = {}
         self._collect(structure.system, ())
         self._connect(structure.system, ())
+        self._faults.check()
 
     def graph(self) -> SystemGraph:
         """Return units, connections, parameter values and the connectors of the outermost system.
@@ -91,35 +118,48 @@ class Flattening:
         InputError
             When connectors do not fit together.
         """
-        connections, inputs = [], []
+        connections: list[Connection] = []
+        inputs: list[Exposed] = []
+        outputs: list[Exposed] = []
         for target in self._inward:
-            path, variable = target
-            if self._is_system[path]:
-                continue
-            source, way = self._trace(target)
-            end = ("/".join(path), variable)
-            if source[0]:
-                start = ("/".join(source[0]), source[1])
-                connections.append(self._connection(start, end, way.map))
-            else:
-                inputs.append(Exposed(source[1], end, way.map, ""))
-        outputs = []
+            with self._faults.noted():
+                self._add_inward(target, connections, inputs)
         for connector in self._structure.system.connectors:
-            place: Place = ((), connector.name)
-            if connector.kind in ("output", "calculatedParameter") and place in self._inward:
-                source, way = self._trace(place)
-                if source[0]:
-                    unit = way.unit.name if way.unit is not None else "1"
-                    outputs.append(Exposed(connector.name, ("/".join(source[0]), source[1]), way.map, unit))
+            with self._faults.noted():
+                self._add_output(connector, outputs)
+        parameters = dict(self._parameters())
+        self._faults.check()
         return SystemGraph(
             self._files,
             tuple(connections),
-            dict(self._parameters()),
+            parameters,
             self._structure.start or 0.0,
             self._structure.stop,
             tuple(inputs),
             tuple(outputs),
         )
+
+    def _add_inward(self, target: Place, connections: list[Connection], inputs: list[Exposed]) -> None:
+        """Add the connection to a variable of a unit, or the connector of the outermost system that drives it."""
+        path, variable = target
+        if self._is_system[path]:
+            return
+        source, way = self._trace(target)
+        end = ("/".join(path), variable)
+        if source[0]:
+            connections.append(self._connection(("/".join(source[0]), source[1]), end, way.map))
+        else:
+            inputs.append(Exposed(source[1], end, way.map, ""))
+
+    def _add_output(self, connector: Connector, outputs: list[Exposed]) -> None:
+        """Add a connector of the outermost system that shows a variable of a unit."""
+        place: Place = ((), connector.name)
+        if connector.kind not in _SOURCES["element"] or place not in self._inward:
+            return
+        source, way = self._trace(place)
+        if source[0]:
+            unit = way.unit.name if way.unit is not None else "1"
+            outputs.append(Exposed(connector.name, ("/".join(source[0]), source[1]), way.map, unit))
 
     def _connection(self, start: tuple[str, str], end: tuple[str, str], way: LinearMap) -> Connection:
         """Return a connection; where it does what the units of its ends ask for, these tell it to."""
@@ -137,30 +177,41 @@ class Flattening:
         self._is_system[path] = isinstance(element, System)
         for connector in element.connectors:
             if (path, connector.name) in self._connectors:
-                raise InputError(f"{self._name}: '{element.name}' has two connectors called '{connector.name}'")
+                self._faults.note(f"{self._name}: '{element.name}' has two connectors called '{connector.name}'")
             self._connectors[path, connector.name] = connector
             if isinstance(element, Component) and connector.name not in self._variables["/".join(path)]:
-                raise InputError(f"{self._name}: the FMU of '{element.name}' has no variable '{connector.name}'")
+                self._faults.note(f"{self._name}: the FMU of '{element.name}' has no variable '{connector.name}'")
         if isinstance(element, System):
             for each in element.elements:
                 self._collect(each, (*path, each.name))
 
     def _connect(self, system: System, path: tuple[str, ...]) -> None:
         for wire in system.wires:
-            start, end = (self._place(system, path, each, wire) for each in (wire.start, wire.end))
-            gives = [self._gives(place, path) for place in (start, end)]
-            if gives[0] == gives[1]:
-                raise InputError(
-                    f"{self._name}: the connection {wire} goes from {self._connectors[start].kind} to "
-                    f"{self._connectors[end].kind}; one end must give a value and the other one take it"
-                )
-            source, target = (start, end) if gives[0] else (end, start)
-            if target in self._inward:
-                raise InputError(f"{self._name}: the connector {_shown(target)} is driven twice")
-            self._inward[target] = (source, wire)
+            with self._faults.noted():
+                self._lead(wire, system, path)
         for element in system.elements:
             if isinstance(element, System):
                 self._connect(element, (*path, element.name))
+
+    def _lead(self, wire: Wire, system: System, path: tuple[str, ...]) -> None:
+        """Note where a connection leads."""
+        start, end = (self._place(system, path, each, wire) for each in (wire.start, wire.end))
+        gives = [self._gives(place, path) for place in (start, end)]
+        if gives[0] == gives[1]:
+            raise InputError(
+                f"{self._name}: the connection {wire} goes from {self._connectors[start].kind} to "
+                f"{self._connectors[end].kind}; one end must give a value and the other one take it"
+            )
+        for place in (start, end):
+            if self._connectors[place].type in ("Binary", "Clock"):
+                raise InputError(
+                    f"{self._name}: the connection {wire} is of type {self._connectors[place].type}, which is not "
+                    "supported"
+                )
+        source, target = (start, end) if gives[0] else (end, start)
+        if target in self._inward:
+            raise InputError(f"{self._name}: the connector {_shown(target)} is driven twice")
+        self._inward[target] = (source, wire)
 
     def _place(self, system: System, path: tuple[str, ...], end: tuple[str | None, str], wire: Wire) -> Place:
         element, connector = end
@@ -181,7 +232,27 @@ class Flattening:
         own = self._variable_unit(place)
         if connector.unit is None or (own is not None and own.name == connector.unit):
             return own
-        return self._defined.get(connector.unit, Unit(connector.unit))
+        return self._defined_unit(connector.unit, own)
+
+    def _defined_unit(
+        self, name: str, own: Unit | None, among: Mapping[str, Unit] = MappingProxyType({})
+    ) -> Unit | None:
+        """Return a unit by its name, as some definitions have it, the package or one of its FMUs.
+
+        One that nothing defines is no unit: the value stays as it is, in the unit that it has.
+        """
+        unit = among.get(name, self._defined.get(name))
+        if unit is not None:
+            return unit
+        if name in ("", "1") or (own is not None and own.name == name):
+            return own
+        sentence = f"{self._name}: nothing defines the unit '{name}'"
+        if self._strict:
+            self._faults.note(sentence)
+        elif name not in self._undefined:
+            self._undefined.add(name)
+            logger.warning("%s; values in it are taken as they are", sentence)
+        return None
 
     def _trace(self, target: Place, source: Place | None = None) -> tuple[Place, Way]:
         """Return where the value of a connector comes from, or a connector that it passes, and its way from there."""
@@ -217,27 +288,36 @@ class Flattening:
         for binding in element.bindings:
             units = {unit.name: unit for unit in binding.values.units}
             for value in binding.values.values:
-                name = binding.prefix + value.name
-                targets = [(name, IDENTITY, True)]
-                if binding.mapping is not None:
-                    entries = [entry for entry in binding.mapping.entries if entry.source == name]
-                    targets = [(entry.target, entry.transformation, entry.convert_units) for entry in entries]
-                unit = None if value.unit is None else units.get(value.unit, Unit(value.unit))
-                for target, transformation, converts in targets:
-                    wire = Wire((None, name), (None, target), transformation, converts)
-                    found = list(self._named(element, path, target))
-                    if not found:
-                        where = "/".join(path) or self._structure.system.name
-                        logger.warning("%s: the value of '%s' fits nothing in '%s'", self._name, target, where)
-                    for reference, own, inner in found:
-                        if value.type != "Real":
-                            yield reference, value.value
-                            continue
-                        try:
-                            way = Way(IDENTITY, unit).over(wire, own)
-                        except InputError as error:
-                            raise InputError(f"{self._name}: the value of '{target}': {error}") from None
-                        yield reference, inner(way.map(float(value.value)))
+                yield from self._of_value(value, binding, units, element, path)
+
+    def _of_value(
+        self, value: ParameterValue, binding: Binding, units: Mapping[str, Unit], element: System | Component,
+        path: tuple[str, ...],
+    ) -> Iterator[tuple[tuple[str, str], Any]]:  # fmt: skip
+        """Yield the variables that a value of a binding is for, with what becomes of it."""
+        name = binding.prefix + value.name
+        targets = [(name, IDENTITY, True)]
+        if binding.mapping is not None:
+            entries = [entry for entry in binding.mapping.entries if entry.source == name]
+            targets = [(entry.target, entry.transformation, entry.convert_units) for entry in entries]
+        for target, transformation, converts in targets:
+            wire = Wire((None, name), (None, target), transformation, converts)
+            found = list(self._named(element, path, target))
+            if not found:
+                where = "/".join(path) or self._structure.system.name
+                logger.warning("%s: the value of '%s' fits nothing in '%s'", self._name, target, where)
+            for reference, own, inner in found:
+                if BASIC_TYPES[value.type] != "Real":
+                    yield reference, value.value.split() if value.dimensions else value.value
+                    continue
+                unit = None if value.unit is None else self._defined_unit(value.unit, own, units)
+                try:
+                    way = Way(IDENTITY, unit).over(wire, own)
+                except InputError as error:
+                    self._faults.note(f"{self._name}: the value of '{target}': {error}")
+                    continue
+                numbers = [inner(way.map(float(each))) for each in value.value.split()]
+                yield reference, numbers if value.dimensions else numbers[0]
 
     def _named(
         self, element: System | Component, path: tuple[str, ...], name: str
@@ -261,8 +341,13 @@ class Flattening:
 
 
 def _described_units(file: Path) -> dict[str, Unit]:
+    """Return the units of the variables of an FMU; an array has that of its elements."""
     try:
-        return described_units(fmpy.read_model_description(str(file), validate=False))
+        description = fmpy.read_model_description(str(file), validate=False)
+        units = described_units(description)
+        return units | {
+            name: units[elements[0]] for name, elements in described_arrays(description).items() if elements
+        }
     except Exception as error:  # FMPy raises bare exceptions here
         raise InputError(f"{file.name} is no FMU that can be read: {str(error).strip()}") from None
 

@@ -1,21 +1,25 @@
-"""System structure packages (SSP 1.0) as files."""
+"""System structure packages (SSP 1.0 and 2.0) as files."""
 
 from __future__ import annotations
 
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fmpy
+import numpy as np
 
-from mbsfmu.cosim.described import described_units
+from mbsfmu.cosim.described import described_units, kind_of
+from mbsfmu.cosim.elements import elements_of
 from mbsfmu.cosim.graph import Connection, SystemGraph
 from mbsfmu.cosim.ssp.flattening import Flattening
 from mbsfmu.cosim.ssp.names import STRUCTURE
 from mbsfmu.cosim.ssp.reading import StructureReader
 from mbsfmu.cosim.ssp.structure import (
+    BASIC_TYPES,
     KINDS,
     Binding,
     Component,
@@ -37,16 +41,27 @@ _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Inte
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of all files in the archive: the same content gives the same package
 
 
-def read_ssp(path: Path, folder: Path) -> SystemGraph:
+def read_ssp(path: Path, folder: Path, *, strict: bool = False) -> SystemGraph:
     """Read a package for a run, and unpack its files into a folder.
+
+    Parameters
+    ----------
+    path
+        The package, or a folder that holds what one would.
+    folder
+        Where it is unpacked; a folder is read where it is.
+    strict
+        Whether units that nothing defines are refused.
 
     Raises
     ------
     InputError
-        When it is no SSP 1.0 package, or has parts that are not supported: signal dictionaries, components that are
-        no FMUs, mappings of Boolean, Integer and Enumeration values, connectors of kind inout or type Binary.
+        When it is no SSP package, or has parts that are not supported: signal dictionaries, components that are no
+        FMUs, mappings of Boolean, Integer and Enumeration values, connectors of kind inout or unspecified, connections
+        of type Binary or Clock. All faults are told.
     """
-    return Flattening(read_structure(path, folder), folder, str(path)).graph()
+    structure = read_structure(path, folder)
+    return Flattening(structure, path if path.is_dir() else folder, str(path), strict=strict).graph()
 
 
 def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructure:
@@ -55,13 +70,15 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
     Parameters and errors as for `read_ssp`.
     """
     path = Path(path)
+    if path.is_dir():
+        return StructureReader(path, str(path)).read()
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
     except zipfile.BadZipFile as error:
-        raise InputError(f"{path} is no SSP 1.0 package: {error}") from None
+        raise InputError(f"{path} is no SSP package: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be unpacked into {folder}: {reason(error)}") from None
     return StructureReader(folder, str(path)).read()
@@ -110,6 +127,7 @@ def write_ssp(
     connections: Iterable[Connection],
     stop: float,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    version: str | None = None,
 ) -> Path:
     """Write a package of FMUs.
 
@@ -124,9 +142,11 @@ def write_ssp(
     connections
         Connections between them.
     stop
-        Default stop time in s. SSP 1.0 has no place for a communication step; the units suggest theirs.
+        Default stop time in s. SSP has no place for a communication step; the units suggest theirs.
     parameters
         Values by component and variable, written as parameter sets in their types and units.
+    version
+        Of SSP; 1.0 by default, and 2.0 where a unit is of FMI 3.0.
 
     Raises
     ------
@@ -134,12 +154,16 @@ def write_ssp(
         When two files of one name are different FMUs: in the package one would take the other's place.
     """
     defined: dict[str, Unit] = {}
+    descriptions = {file: fmpy.read_model_description(str(file), validate=False) for file in set(units.values())}
+    if version is None:
+        version = "2.0" if any(each.fmiVersion == "3.0" for each in descriptions.values()) else "1.0"
     components = [
-        _component(component, file, (parameters or {}).get(component, {}), defined) for component, file in units.items()
+        _component(component, file, descriptions[file], (parameters or {}).get(component, {}), defined, version)
+        for component, file in units.items()
     ]
     wires = [Wire(each.source, each.target, each.transformation, each.convert_units) for each in connections]
     system = System(name, elements=tuple(components), wires=tuple(wires))
-    structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop)
+    structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop, version)
     files: dict[str, Path] = {}
     for file in units.values():
         if files.setdefault(f"resources/{file.name}", file) != file:
@@ -147,31 +171,42 @@ def write_ssp(
     return write_structure(path, structure, files)
 
 
-def _component(name: str, file: Path, values: Mapping[str, Any], defined: dict[str, Unit]) -> Component:
+def _component(
+    name: str, file: Path, description: Any, values: Mapping[str, Any], defined: dict[str, Unit], version: str
+) -> Component:
     """Return the component of an FMU with all its connectors; take over the definitions of its units."""
-    description = fmpy.read_model_description(str(file), validate=False)
     units = described_units(description)
-    kinds = {each.name: _TYPES.get(each.type, each.type) for each in description.modelVariables}
+    types = {each.name: each.type if version == "2.0" else kind_of(each) for each in description.modelVariables}
     connectors = []
     for variable in description.modelVariables:
-        if variable.causality not in KINDS or variable.type == "Enumeration" or variable.dimensions:
+        type_ = types[variable.name]
+        if variable.causality not in KINDS[:5] or BASIC_TYPES.get(type_, "") in ("", "Enumeration", "Binary"):
             continue
-        unit = units[variable.name]
+        if version == "1.0" and (variable.dimensions or variable.causality == "structuralParameter"):
+            raise InputError(
+                f"{file} has '{variable.name}', an array or its size, which SSP 1.0 does not know; take 2.0"
+            )
+        unit = units[elements_of(variable)[0].name]
         # A unit without a definition in SI base units cannot be declared: then that of the variable counts.
-        type_ = kinds[variable.name]
-        told = type_ == "Real" and unit.exponents is not None
+        told = BASIC_TYPES[type_] == "Real" and unit.exponents is not None
         if told:
             defined.setdefault(unit.name, unit)
-        connectors.append(Connector(variable.name, variable.causality, type_, unit.name if told else None))
+        connector = Connector(variable.name, variable.causality, type_, unit.name if told else None)
+        connectors.append(replace(connector, dimensions=tuple(variable.shape or ())))
+    shapes = {each.name: tuple(each.shape or ()) for each in description.modelVariables}
     for variable in values:
-        if variable not in kinds:
+        if variable not in types:
             raise InputError(f"{file} has no variable '{variable}'")
-    bound = tuple(ParameterValue(each, kinds[each], _text(value)) for each, value in values.items())
+    bound = tuple(
+        ParameterValue(each, types[each], _text(value), dimensions=shapes[each]) for each, value in values.items()
+    )
     bindings = (Binding(ParameterSet(name, bound)),) if bound else ()
     return Component(name, f"resources/{file.name}", tuple(connectors), bindings)
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return " ".join(_text(each) for each in np.asarray(value, dtype=object).ravel().tolist())
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value)

@@ -7,8 +7,10 @@ from urllib.parse import unquote
 
 from lxml import etree
 
+from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
 from mbsfmu.cosim.ssp.structure import (
+    BASIC_TYPES,
     KINDS,
     TYPES,
     Binding,
@@ -42,6 +44,7 @@ class StructureReader:
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
+        self._faults = Faults(name)
 
     def read(self) -> SystemStructure:
         """Return what the package says.
@@ -49,17 +52,20 @@ class StructureReader:
         Raises
         ------
         InputError
-            When it is no SSP 1.0, or has a part that is not supported; the sentence names it.
+            When it is no SSP, or has parts that are not supported; all of them are told.
         """
         root = self._parse(STRUCTURE, SSD)
         experiment = root.find(f"{_SSD}DefaultExperiment")
         times = {} if experiment is None else dict(experiment.attrib)
         system = root.find(f"{_SSD}System")
         assert system is not None  # the schema says so
+        read = self._system(system)
+        units = self._faults.each(_unit, root.iterfind(f"{_SSD}Units/{_SSC}Unit"))
+        self._faults.check()
         return SystemStructure(
             root.get("name", ""),
-            self._system(system),
-            _units(root.find(f"{_SSD}Units")),
+            read,
+            units,
             tuple(
                 (
                     each.get("name", ""),
@@ -69,12 +75,14 @@ class StructureReader:
             ),
             float(times["startTime"]) if "startTime" in times else None,
             float(times["stopTime"]) if "stopTime" in times else None,
+            root.get("version", ""),
         )
 
     def _parse(self, file: str, namespace: str) -> etree._Element:
         path = self._path(file)
         if not path.is_file():
-            raise InputError(f"{self._name} is no SSP 1.0 package: it holds no {file}")
+            missing = f"is no SSP package: it holds no {file}" if file == STRUCTURE else f"holds no file '{file}'"
+            raise InputError(f"{self._name} {missing}")
         try:
             root = etree.parse(path).getroot()
         except etree.XMLSyntaxError as error:
@@ -97,55 +105,57 @@ class StructureReader:
     def _system(self, system: etree._Element) -> System:
         name = system.get("name", "")
         if system.find(f"{_SSD}SignalDictionaries") is not None:
-            raise self._refuse(f"has signal dictionaries in '{name}'")
-        elements: list[Component | System] = []
-        for each in system.iterfind(f"{_SSD}Elements/*"):
-            if each.tag == f"{_SSD}System":
-                elements.append(self._system(each))
-            elif each.tag == f"{_SSD}Component":
-                elements.append(self._component(each))
-            else:
-                raise self._refuse(f"refers to a signal dictionary as '{each.get('name')}'")
+            self._faults.note(str(self._refuse(f"has signal dictionaries in '{name}'")))
+        elements = self._faults.each(self._element, system.iterfind(f"{_SSD}Elements/*"))
         names = [element.name for element in elements]
         for element in names:
             if names.count(element) > 1:
-                raise InputError(f"{self._name}: '{name}' has two elements called '{element}'")
+                self._faults.note(f"{self._name}: '{name}' has two elements called '{element}'")
         return System(
             name,
             self._connectors(system),
             self._bindings(system),
-            tuple(elements),
-            tuple(self._wire(each) for each in system.iterfind(f"{_SSD}Connections/{_SSD}Connection")),
+            elements,
+            self._faults.each(self._wire, system.iterfind(f"{_SSD}Connections/{_SSD}Connection")),
         )
+
+    def _element(self, element: etree._Element) -> Component | System:
+        if element.tag == f"{_SSD}System":
+            return self._system(element)
+        if element.tag == f"{_SSD}Component":
+            return self._component(element)
+        raise self._refuse(f"refers to a signal dictionary as '{element.get('name')}'")
 
     def _component(self, component: etree._Element) -> Component:
         name, source = component.get("name", ""), component.get("source", "")
         if component.get("type", FMU_TYPE) != FMU_TYPE:
             raise self._refuse(f"has a component '{name}' of type {component.get('type')}")
-        if component.get("implementation", "any") == "ModelExchange":
-            raise self._refuse(f"wants '{name}' run by model exchange")
+        if component.get("implementation") in ("ModelExchange", "ScheduledExecution"):
+            how = {"ModelExchange": "model exchange"}.get(component.get("implementation", ""), "scheduled execution")
+            raise self._refuse(f"wants '{name}' run by {how}")
         if "." in name or "/" in name:
             raise self._refuse(f"has a component '{name}' with a dot or slash in its name")
+        if not source:
+            raise InputError(f"{self._name} has a component '{name}' without a source; there is nothing of it to run")
         if not self._path(source).is_file():
             raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
         return Component(name, source, self._connectors(component), self._bindings(component))
 
     def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:
-        connectors = []
-        for each in element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"):
-            name, kind = each.get("name", ""), each.get("kind", "")
-            if kind not in KINDS:
-                raise self._refuse(f"has a connector '{name}' of kind {kind}")
-            typed = next((child for child in each if etree.QName(child).localname in (*TYPES, "Binary")), None)
-            if typed is None:
-                connectors.append(Connector(name, kind))
-                continue
-            type_ = etree.QName(typed).localname
-            if type_ == "Binary":
-                raise self._refuse(f"has a connector '{name}' of type Binary")
-            enumeration = typed.get("name") if type_ == "Enumeration" else None
-            connectors.append(Connector(name, kind, type_, typed.get("unit"), enumeration))
-        return tuple(connectors)
+        return self._faults.each(self._connector, element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"))
+
+    def _connector(self, connector: etree._Element) -> Connector:
+        name, kind = connector.get("name", ""), connector.get("kind", "")
+        if kind not in KINDS:
+            raise self._refuse(f"has a connector '{name}' of kind {kind}")
+        dimensions = tuple(_dimension(each) for each in connector.iterfind(f"{_SSC}Dimension"))
+        common = (each for each in connector.iterfind(f"{_SSC}*"))
+        typed = next((each for each in common if etree.QName(each).localname in (*BASIC_TYPES, "Clock")), None)
+        if typed is None:
+            return Connector(name, kind, dimensions=dimensions)
+        type_ = etree.QName(typed).localname
+        enumeration = typed.get("name") if type_ == "Enumeration" else None
+        return Connector(name, kind, type_, typed.get("unit"), enumeration, dimensions)
 
     def _wire(self, connection: etree._Element) -> Wire:
         wire = Wire(
@@ -171,24 +181,23 @@ class StructureReader:
     # -- parameters -------------------------------------------------------------------------------------------
 
     def _bindings(self, element: etree._Element) -> tuple[Binding, ...]:
-        bindings = []
-        for each in element.iterfind(f"{_SSD}ParameterBindings/{_SSD}ParameterBinding"):
-            where = f"of '{element.get('name')}'"
-            self._check_source(each, SET_TYPE, f"a parameter binding {where}")
-            inline = each.find(f"{_SSD}ParameterValues/{_SSV}ParameterSet")
-            values = self._given(each, inline, SSV, f"a parameter set {where}")
-            if values is None:
-                raise InputError(f"{self._name}: a parameter binding {where} has neither values nor a source")
-            mapping = each.find(f"{_SSD}ParameterMapping")
-            bindings.append(
-                Binding(
-                    self._parameter_set(values),
-                    each.get("prefix", ""),
-                    each.get("source"),
-                    None if mapping is None else self._mapping(mapping, where),
-                )
-            )
-        return tuple(bindings)
+        where = f"of '{element.get('name')}'"
+        bindings = element.iterfind(f"{_SSD}ParameterBindings/{_SSD}ParameterBinding")
+        return self._faults.each(lambda each: self._binding(each, where), bindings)
+
+    def _binding(self, binding: etree._Element, where: str) -> Binding:
+        self._check_source(binding, SET_TYPE, f"a parameter binding {where}")
+        inline = binding.find(f"{_SSD}ParameterValues/{_SSV}ParameterSet")
+        values = self._given(binding, inline, SSV, f"a parameter set {where}")
+        if values is None:
+            raise InputError(f"{self._name}: a parameter binding {where} has neither values nor a source")
+        mapping = binding.find(f"{_SSD}ParameterMapping")
+        return Binding(
+            self._parameter_set(values),
+            binding.get("prefix", ""),
+            binding.get("source"),
+            None if mapping is None else self._mapping(mapping, where),
+        )
 
     def _given(
         self, element: etree._Element, inline: etree._Element | None, namespace: str, what: str
@@ -208,16 +217,22 @@ class StructureReader:
             raise self._refuse(f"has {what} with its source inside the component")
 
     def _parameter_set(self, element: etree._Element) -> ParameterSet:
-        values = []
-        for each in element.iterfind(f"{_SSV}Parameters/{_SSV}Parameter"):
-            typed = each[0]
-            type_ = etree.QName(typed).localname
-            if type_ not in TYPES:
-                raise self._refuse(f"has a parameter '{each.get('name')}' of type {type_}")
-            enumeration = typed.get("name") if type_ == "Enumeration" else None
-            value, unit = typed.get("value", ""), typed.get("unit")
-            values.append(ParameterValue(each.get("name", ""), type_, value, unit, enumeration))
-        return ParameterSet(element.get("name", ""), tuple(values), _units(element.find(f"{_SSV}Units")))
+        values = self._faults.each(self._value, element.iterfind(f"{_SSV}Parameters/{_SSV}Parameter"))
+        units = self._faults.each(_unit, element.iterfind(f"{_SSV}Units/{_SSC}Unit"))
+        return ParameterSet(element.get("name", ""), values, units)
+
+    def _value(self, parameter: etree._Element) -> ParameterValue:
+        name = parameter.get("name", "")
+        typed = next((each for each in parameter if etree.QName(each).localname in BASIC_TYPES), None)
+        type_ = "Binary" if typed is None else etree.QName(typed).localname
+        if typed is None or type_ not in TYPES:
+            raise self._refuse(f"has a parameter '{name}' of type {type_}")
+        dimensions = [each.get("size", "") for each in parameter if etree.QName(each).localname == "Dimension"]
+        if not all(size.isdecimal() for size in dimensions):
+            raise InputError(f"{self._name}: the value of '{name}' is an array without sizes")
+        enumeration = typed.get("name") if type_ == "Enumeration" else None
+        value, unit = typed.get("value", ""), typed.get("unit")
+        return ParameterValue(name, type_, value, unit, enumeration, tuple(int(size) for size in dimensions))
 
     def _mapping(self, element: etree._Element, where: str) -> Mapping:
         self._check_source(element, MAPPING_TYPE, f"a parameter mapping {where}")
@@ -236,12 +251,13 @@ class StructureReader:
         return Mapping(entries, element.get("source"))
 
 
-def _units(parent: etree._Element | None) -> tuple[Unit, ...]:
-    if parent is None:
-        return ()
-    units = []
-    for each in parent.iterfind(f"{_SSC}Unit"):
-        base = each.find(f"{_SSC}BaseUnit")
-        assert base is not None  # the schema says so
-        units.append(Unit.of_attributes(each.get("name", ""), dict(base.attrib)))
-    return tuple(units)
+def _dimension(dimension: etree._Element) -> int | str | None:
+    """Return the size of a dimension, or the connector that has it; None where nothing is said."""
+    size = dimension.get("size")
+    return dimension.get("sizeConnector") if size is None else int(size)
+
+
+def _unit(unit: etree._Element) -> Unit:
+    base = unit.find(f"{_SSC}BaseUnit")
+    assert base is not None  # the schema says so
+    return Unit.of_attributes(unit.get("name", ""), dict(base.attrib))

@@ -1,4 +1,4 @@
-"""What an SSP 1.0 package says, as data: one class for each of its elements that has a meaning for a run.
+"""What an SSP package says, as data: one class for each of its elements that has a meaning for a run.
 
 Geometry, graphical elements and annotations have none and are not kept.
 """
@@ -10,8 +10,16 @@ from dataclasses import dataclass
 
 from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit
 
-KINDS = ("input", "output", "parameter", "calculatedParameter")
-TYPES = ("Real", "Integer", "Boolean", "String", "Enumeration")
+KINDS = ("input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "constant")
+"""Kinds of connectors; the last three are of SSP 2.0."""
+BASIC_TYPES = {
+    **{each: each for each in ("Real", "Integer", "Boolean", "String", "Enumeration", "Binary")},
+    **dict.fromkeys(("Float64", "Float32"), "Real"),
+    **{f"{sign}Int{bits}": "Integer" for sign in ("", "U") for bits in (8, 16, 32, 64)},
+}
+"""Types of SSP 2.0, with those of SSP 1.0 that are like them."""
+TYPES = tuple(each for each, basic in BASIC_TYPES.items() if basic != "Binary")
+"""Types whose values are taken from packages and handed on."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Connector:
         One of `TYPES`; None where that of the component's variable counts.
     unit, enumeration
         Name of the unit of a Real, and of the enumeration; None where nothing is said.
+    dimensions
+        Of an array: sizes, or connectors that have them, or None where nothing is said of one.
     """
 
     name: str
@@ -33,6 +43,7 @@ class Connector:
     type: str | None = None
     unit: str | None = None
     enumeration: str | None = None
+    dimensions: tuple[int | str | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,13 +72,14 @@ class Wire:
 
 @dataclass(frozen=True)
 class ParameterValue:
-    """A value of a parameter set, as it is written."""
+    """A value of a parameter set, as it is written; those of an array row by row, with the sizes of its dimensions."""
 
     name: str
     type: str
     value: str
     unit: str | None = None
     enumeration: str | None = None
+    dimensions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,6 +178,8 @@ class SystemStructure:
         Items with their values by the name of the enumeration.
     start, stop
         Default experiment in s; None where nothing is said.
+    version
+        Of SSP: 1.0 or 2.0.
     """
 
     name: str
@@ -174,3 +188,4 @@ class SystemStructure:
     enumerations: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     start: float | None = None
     stop: float | None = None
+    version: str = "1.0"

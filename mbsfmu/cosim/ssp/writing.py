@@ -23,8 +23,10 @@ _PREFIXES = {"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM}
 
 def structure_xml(structure: SystemStructure) -> bytes:
     """Return the document `SystemStructure.ssd`, held against its schema."""
-    root = etree.Element(f"{_SSD}SystemStructureDescription", nsmap=_PREFIXES, version="1.0", name=structure.name)
-    _add_system(root, structure.system)
+    root = etree.Element(
+        f"{_SSD}SystemStructureDescription", nsmap=_PREFIXES, version=structure.version, name=structure.name
+    )
+    _add_system(root, structure.system, structure.version)
     if structure.enumerations:
         parent = etree.SubElement(root, f"{_SSD}Enumerations")
         for name, items in structure.enumerations:
@@ -40,24 +42,24 @@ def structure_xml(structure: SystemStructure) -> bytes:
     return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
 
 
-def _add_system(parent: etree._Element, system: System) -> None:
+def _add_system(parent: etree._Element, system: System, version: str) -> None:
     node = etree.SubElement(parent, f"{_SSD}System", name=system.name)
     _add_connectors(node, system.connectors)
-    _add_bindings(node, system.bindings)
+    _add_bindings(node, system.bindings, version)
     if system.elements:
         elements = etree.SubElement(node, f"{_SSD}Elements")
         for element in system.elements:
             if isinstance(element, System):
-                _add_system(elements, element)
+                _add_system(elements, element, version)
             else:
-                _add_component(elements, element)
+                _add_component(elements, element, version)
     if system.wires:
         connections = etree.SubElement(node, f"{_SSD}Connections")
         for wire in system.wires:
             _add_wire(connections, wire)
 
 
-def _add_component(parent: etree._Element, component: Component) -> None:
+def _add_component(parent: etree._Element, component: Component, version: str) -> None:
     node = etree.SubElement(
         parent,
         f"{_SSD}Component",
@@ -67,7 +69,7 @@ def _add_component(parent: etree._Element, component: Component) -> None:
         implementation="CoSimulation",
     )
     _add_connectors(node, component.connectors)
-    _add_bindings(node, component.bindings)
+    _add_bindings(node, component.bindings, version)
 
 
 def _add_connectors(parent: etree._Element, connectors: tuple[Connector, ...]) -> None:
@@ -80,6 +82,13 @@ def _add_connectors(parent: etree._Element, connectors: tuple[Connector, ...]) -
             typed = {"unit": connector.unit, "name": connector.enumeration}
             given = {name: value for name, value in typed.items() if value is not None}
             etree.SubElement(child, f"{_SSC}{connector.type}", given)
+        _add_dimensions(child, connector.dimensions)
+
+
+def _add_dimensions(parent: etree._Element, dimensions: tuple[int | str | None, ...]) -> None:
+    for each in dimensions:
+        given = {} if each is None else {"size": str(each)} if isinstance(each, int) else {"sizeConnector": each}
+        etree.SubElement(parent, f"{_SSC}Dimension", given)
 
 
 def _add_wire(parent: etree._Element, wire: Wire) -> None:
@@ -106,7 +115,7 @@ def _add_transformation(parent: etree._Element, transformation: LinearMap) -> No
         )
 
 
-def _add_bindings(parent: etree._Element, bindings: tuple[Binding, ...]) -> None:
+def _add_bindings(parent: etree._Element, bindings: tuple[Binding, ...], version: str) -> None:
     if not bindings:
         return
     node = etree.SubElement(parent, f"{_SSD}ParameterBindings")
@@ -116,13 +125,13 @@ def _add_bindings(parent: etree._Element, bindings: tuple[Binding, ...]) -> None
             node, f"{_SSD}ParameterBinding", {name: value for name, value in named.items() if value is not None}
         )
         if binding.source is None:
-            _add_parameter_set(etree.SubElement(child, f"{_SSD}ParameterValues"), binding.values)
+            _add_parameter_set(etree.SubElement(child, f"{_SSD}ParameterValues"), binding.values, version)
         if binding.mapping is not None:
-            _add_mapping(child, binding.mapping)
+            _add_mapping(child, binding.mapping, version)
 
 
-def _add_parameter_set(parent: etree._Element, values: ParameterSet) -> None:
-    node = etree.SubElement(parent, f"{_SSV}ParameterSet", version="1.0", name=values.name)
+def _add_parameter_set(parent: etree._Element, values: ParameterSet, version: str) -> None:
+    node = etree.SubElement(parent, f"{_SSV}ParameterSet", version=version, name=values.name)
     parameters = etree.SubElement(node, f"{_SSV}Parameters")
     for each in values.values:
         parameter = etree.SubElement(parameters, f"{_SSV}Parameter", name=each.name)
@@ -130,15 +139,16 @@ def _add_parameter_set(parent: etree._Element, values: ParameterSet) -> None:
         etree.SubElement(
             parameter, f"{_SSV}{each.type}", {name: value for name, value in typed.items() if value is not None}
         )
+        _add_dimensions(parameter, each.dimensions)
     _add_units(node, f"{_SSV}Units", values.units)
 
 
-def _add_mapping(parent: etree._Element, mapping: Mapping) -> None:
+def _add_mapping(parent: etree._Element, mapping: Mapping, version: str) -> None:
     if mapping.source is not None:
         etree.SubElement(parent, f"{_SSD}ParameterMapping", source=mapping.source)
         return
     node = etree.SubElement(
-        etree.SubElement(parent, f"{_SSD}ParameterMapping"), f"{_SSM}ParameterMapping", version="1.0"
+        etree.SubElement(parent, f"{_SSD}ParameterMapping"), f"{_SSM}ParameterMapping", version=version
     )
     for entry in mapping.entries:
         child = etree.SubElement(node, f"{_SSM}MappingEntry", source=entry.source, target=entry.target)

@@ -47,7 +47,9 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @options_of(CouplingOptions, "step", "stop", "control", "tolerance", "absolute_tolerance", "unit_tolerance")
 @options_of(CouplingOptions, "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations")
 @click.option("--relaxation", callback=_relaxation, help=CouplingOptions.help("relaxation"))
-@options_of(CouplingOptions, "jacobian", "energy_correction", "threads", "isolate", "time_limit", "start_time")
+@options_of(
+    CouplingOptions, "jacobian", "energy_correction", "threads", "isolate", "time_limit", "strict", "start_time"
+)
 @click.option("--set", "parameters", multiple=True, help="unit.parameter=value; any number of times.")
 @click.option("--start", "starts", multiple=True, help="unit.variable=value: start values; any number of times.")
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")

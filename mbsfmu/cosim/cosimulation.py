@@ -13,13 +13,14 @@ from typing import Any, Self, Unpack
 
 from mbsfmu.cosim import preparation
 from mbsfmu.cosim.algorithms import make_algorithm
+from mbsfmu.cosim.arrays import connect_elements
 from mbsfmu.cosim.control import make_controller
 from mbsfmu.cosim.controlled_course import ControlledCourse
 from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exposed import behind_connectors
 from mbsfmu.cosim.fixed_course import FixedCourse
-from mbsfmu.cosim.graph import Connection, check_connections, connect_elements, undriven_inputs
+from mbsfmu.cosim.graph import Connection, check_connections, undriven_inputs
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
 from mbsfmu.cosim.notes import tell_crossed, tell_notes, tell_undriven
 from mbsfmu.cosim.options import TIME_LIMIT, CouplingKeywords, CouplingOptions
@@ -119,7 +120,7 @@ class Cosimulation:
         """Load the units, and bring them to their start."""
         chosen = self.options
         rates = {} if chosen.rates is None else chosen.rates
-        graph = load_graph(self._source, stack)
+        graph = load_graph(self._source, stack, strict=chosen.strict)
         graph = replace(graph, connections=(*graph.connections, *self._connections))
         if chosen.start_time is not None:
             graph = replace(graph, start=chosen.start_time)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.units import IDENTITY, LinearMap
 from mbsfmu.signals import LinearSignal, SineSignal, StepSignal
@@ -30,6 +32,8 @@ def _mapped(value: Any, way: LinearMap) -> Any:
         return value.mapped(way.factor, way.offset)
     if callable(value):
         return _mapped_function(value, way)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [way(float(each)) for each in np.asarray(value, dtype=float).ravel().tolist()]
     return way(float(value))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -114,35 +114,6 @@ class SystemGraph:
     stop: float | None = None
     inputs: tuple[Exposed, ...] = ()
     outputs: tuple[Exposed, ...] = ()
-
-
-def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
-    """Return a graph whose connections of whole arrays are connections of their elements.
-
-    Raises
-    ------
-    InputError
-        When arrays of different sizes are connected, or an array with a scalar.
-    """
-    connections: list[Connection] = []
-    for connection in graph.connections:
-        sides = [
-            instances[name].arrays.get(variable) if name in instances else None
-            for name, variable in (connection.source, connection.target)
-        ]
-        if sides == [None, None]:
-            connections.append(connection)
-            continue
-        counts = ["one value" if side is None else f"{len(side)} elements" for side in sides]
-        if None in sides or counts[0] != counts[1]:
-            ends = [".".join(each) for each in (connection.source, connection.target)]
-            raise InputError(f"connection {connection}: {ends[0]} has {counts[0]}, but {ends[1]} has {counts[1]}")
-        names = connection.source[0], connection.target[0]
-        connections += [
-            replace(connection, source=(names[0], source), target=(names[1], target))
-            for source, target in zip(*(side for side in sides if side is not None), strict=True)
-        ]
-    return replace(graph, connections=tuple(connections))
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:

@@ -8,15 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.arrays import by_element
 from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.isolation import IsolatedInstance, UnitProcess
-from mbsfmu.cosim.ssp import read_ssp
+from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import remove_folder
@@ -25,8 +24,17 @@ ALL = "all"
 """Means all units where some are named."""
 
 
-def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> SystemGraph:
+def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:
     """Read what is to be run; what is unpacked goes when the stack closes.
+
+    Parameters
+    ----------
+    source
+        A package, a folder that holds one packed or unpacked, or FMU files.
+    stack
+        Where what is unpacked is left.
+    strict
+        Whether what a package leaves open is refused.
 
     Raises
     ------
@@ -37,14 +45,11 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     if isinstance(source, (str, Path)):
         path = Path(source)
         if path.is_dir():
-            found = sorted(path.glob("*.ssp"))
-            if len(found) != 1:
-                raise InputError(f"the folder {path} holds {len(found)} SSP files; it must hold one")
-            path = found[0]
-        if path.suffix == ".ssp":
+            path = _package_in(path)
+        if path.is_dir() or path.suffix == ".ssp":
             folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
             stack.callback(remove_folder, folder)
-            graph = read_ssp(path, folder)
+            graph = read_ssp(path, folder, strict=strict)
             if not graph.units:
                 raise InputError(f"{path} has no component; there is nothing to run")
             return graph
@@ -60,6 +65,16 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack) -> S
     if not units:
         raise InputError("no FMU is given; there is nothing to run")
     return SystemGraph(units)
+
+
+def _package_in(folder: Path) -> Path:
+    """Return the package that a folder holds, or the folder if that is one unpacked."""
+    if (folder / STRUCTURE).is_file():
+        return folder
+    found = sorted(folder.glob("*.ssp"))
+    if len(found) != 1:
+        raise InputError(f"the folder {folder} holds {len(found)} SSP files and no {STRUCTURE}; it must hold one")
+    return found[0]
 
 
 def _named(source: str | Path) -> tuple[str, Path]:
@@ -136,19 +151,10 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
             raise InputError(f"there is no unit '{name}' for '{reference}'; {meant(name, instances)}")
         elements = instances[name].arrays.get(variable)
         if elements is not None:
-            given = _values_of(value)
-            if len(given) != len(elements):
-                raise InputError(f"{reference} has {len(elements)} elements, but is given {len(given)} values")
-            result.update(((name, element), each) for element, each in zip(elements, given, strict=True))
+            given = by_element(reference, elements, value)
+            result.update({(name, element): each for element, each in given.items()})
             continue
         if variable not in instances[name].variables:
             raise InputError(f"{name} has no variable '{variable}'; {meant(variable, instances[name].variables)}")
         result[name, variable] = value
     return result
-
-
-def _values_of(value: Any) -> list[Any]:
-    """Return the values that an array is given, row by row: an array, or numbers with blanks or commas between."""
-    if isinstance(value, str):
-        return value.replace(",", " ").split()
-    return np.asarray(value, dtype=object).ravel().tolist()

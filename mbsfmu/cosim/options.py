@@ -57,6 +57,7 @@ class CouplingKeywords(TypedDict, total=False):
     threads: int | None
     isolate: Sequence[str] | None
     time_limit: float | None
+    strict: bool | None
     start_time: float | None
     record: Sequence[str] | None
     record_every: int | None
@@ -190,6 +191,9 @@ class CouplingOptions(Options):
             bounds=POSITIVE,
         ),
     ] = None
+    strict: Annotated[
+        bool, Switch("Whether units that a package uses and nothing defines are refused; else values stay as they are")
+    ] = False
     start_time: Annotated[
         float | None, Number("Start of the run in s; what the package says by default, or 0", unit="s")
     ] = None

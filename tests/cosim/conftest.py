@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cosim.linear_units import export_linear, halves
+from cosim.ssp_documents import HEAD, TAIL
 from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
 from pythonfmu import FmuBuilder
 
@@ -62,3 +64,20 @@ def halves_poor(halves_folder: Path) -> list[Path]:
     (halves_folder / "poor").mkdir()
     flags = {"canGetAndSetFMUstate": False, "canInterpolateInputs": False}
     return [export_linear(system, halves_folder / "poor", "rk4", 1e-3, **flags) for system in halves()]
+
+
+@pytest.fixture
+def make(foreign: Callable[[str], Path], tmp_path: Path) -> Callable[..., Path]:
+    """Write a package of a system, with the units of `tests/foreign_units` and other files."""
+
+    def package(body: str, name: str = "package", tail: str = TAIL, **files: str) -> Path:
+        path = tmp_path / f"{name}.ssp"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("SystemStructure.ssd", HEAD + body + tail)
+            for unit in ("source", "feed_through", "dahlquist"):
+                archive.write(foreign(unit), f"resources/{unit}.fmu")
+            for file, text in files.items():
+                archive.writestr(f"resources/{file.replace('__', '.')}", text)
+        return path
+
+    return package

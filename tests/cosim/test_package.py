@@ -92,7 +92,7 @@ def test_refusals(four_bar_package: Path, options: dict[str, object], sentence: 
 def test_files_that_are_none(tmp_path: Path) -> None:
     text = tmp_path / "text.ssp"
     text.write_text("no archive")
-    with pytest.raises(InputError, match=r"is no SSP 1.0 package"):
+    with pytest.raises(InputError, match=r"is no SSP package"):
         cosimulate(text)
     with pytest.raises(InputError, match="there is no file"):
         cosimulate(tmp_path / "nothing.fmu", step=1.0, stop=1.0)

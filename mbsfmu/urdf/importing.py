@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +17,11 @@ from mbsfmu.model.body import Point, RigidBody
 from mbsfmu.model.force import Force
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.shape import AnyShape
 from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
 from mbsfmu.urdf.masses import Floats, Frame, Mass, as_tuple
 from mbsfmu.urdf.reading import clean_name, distinct_names, law_of, parsed
+from mbsfmu.urdf.visuals import shapes_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,8 @@ def mechanism_from_urdf(
     of its body, and its frame a point of that, which has the link's name; the frames of joints are points with the
     joints' names. What is fixed to the root link of a fixed base are points of the ground. Limits of position are
     stops, where a stiffness is given; damping and friction of a joint are its `JointFriction`; a joint that mimics
-    another one follows it. Limits of effort and velocity, shapes, materials, sensors and transmissions are not taken.
+    another one follows it. Visuals are the bodies' shapes, those of the root link of a fixed base the scenery. Limits
+    of effort and velocity, textures, collisions, sensors and transmissions are not taken.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ def mechanism_from_urdf(
     """
     robot = parsed(path)
     try:
-        return _Import(robot, base, dict(start), drives, stop_stiffness).mechanism(
+        return _Import(robot, base, dict(start), drives, stop_stiffness, Path(path).absolute().parent).mechanism(
             name or clean_name(robot.name or "robot")
         )
     except DataError as error:
@@ -80,8 +84,15 @@ class _Import:
     """A robot on its way to a mechanism."""
 
     def __init__(
-        self, robot: Any, base: str, start: dict[str, float], drives: bool, stop_stiffness: float | None
+        self,
+        robot: Any,
+        base: str,
+        start: dict[str, float],
+        drives: bool,
+        stop_stiffness: float | None,
+        folder: Path,
     ) -> None:
+        self._folder = folder
         self._robot, self._base, self._drives, self._stiffness = robot, base, drives, stop_stiffness
         self._links = {link.name: link for link in robot.links}
         self._joints = {joint.name: joint for joint in robot.joints}
@@ -111,7 +122,15 @@ class _Import:
             joints=tuple(self._made),
             forces=tuple(self._forces({each.joint for each in followers})),
             constraints=followers,
+            scenery=tuple(self._shapes(None)),
         )
+
+    def _shapes(self, body: str | None) -> Iterator[AnyShape]:
+        """Yield the shapes of all links that are part of a body, or of the ground."""
+        materials = {each.name: each for each in self._robot.materials}
+        for name, link in self._links.items():
+            if self._frames[name].body == body:
+                yield from shapes_of(link, self._frames[name], materials, self._folder)
 
     def _with_followers(self, start: Mapping[str, float]) -> dict[str, float]:
         """Return coordinates at the start, those of joints that mimic others from those of their leaders.
@@ -259,6 +278,7 @@ class _Import:
             products_of_inertia=(float(xy), float(xz), float(yz)),
             centre=Point(position=as_tuple(centre)),
             points={point: Point(position=as_tuple(at)) for point, at in self._points[name].items()},
+            shapes=tuple(self._shapes(name)),
         )
 
     def _link(self, body: str) -> str:

@@ -5,6 +5,8 @@
 (() => {
   const { Panel, Run, Trace, Y, arrowsOf, farthestPoint, legendOf, lengthText, make } = MotionParts;
 
+  const [SMOOTH, SLOW] = [1 / 60, 1 / 25]; // s from picture to picture as it should be, and from which on fewer pixels are drawn
+  const COARSEST = 0.6; // pixels drawn for one of the page, along each side
   const SEEN_FRAMES = 60; // of the path of a point, which a picture has room for
   const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
 
@@ -273,10 +275,20 @@
 
     advance(now) {
       const passed = this.before === null ? 0 : Math.min((now - this.before) / 1000, 0.25);
+      if (passed > 0) this.keepPace(passed);
       this.before = now;
       const { start, stop, count } = this.payload.time;
       const frame = this.frame + (passed * Number(this.panel.speed.value) * (count - 1)) / (stop - start);
       this.seekFrame(frame > count - 1 ? 0 : frame);
+    }
+
+    /** Draw fewer pixels where this machine cannot draw as many in time. */
+    keepPace(passed) {
+      this.pace = 0.9 * (this.pace ?? SMOOTH) + 0.1 * passed;
+      const ratio = this.renderer.getPixelRatio();
+      if (this.pace < SLOW || ratio <= COARSEST) return;
+      this.renderer.setPixelRatio(Math.max(0.8 * ratio, COARSEST));
+      this.pace = SMOOTH;
     }
 
     resize() {

@@ -106,6 +106,24 @@ def test_runs_beside_tell_how_far_they_are_off(browser: Chromium, page: Path) ->
     assert off > 0.1
 
 
+def test_what_is_off_can_be_shown_many_times_as_far(browser: Chromium, page: Path) -> None:
+    """Ten times as far from the first run, turned ten times as far, by hand; what is told stays true."""
+    begin(browser, page)
+    browser.evaluate(f"{SCENE}.seek(1.5)")
+    one, other, told = (
+        point(browser, "boom.end"),
+        point(browser, "boom.end", 1),
+        "document.querySelector('.apart').textContent",
+    )
+    before = browser.evaluate(told)
+    browser.evaluate(f"{SCENE}.panel.factor.value = 10; {SCENE}.panel.factor.dispatchEvent(new Event('change'))")
+    angle, off = (np.arctan2(each[1], each[0]) for each in (one, other))
+    turned = angle + 10.0 * (off - angle)
+    assert point(browser, "boom.end", 1) == pytest.approx([9.0 * cos(turned), 9.0 * sin(turned), 0.0], abs=1e-4)
+    assert point(browser, "boom.end") == one
+    assert browser.evaluate(told) == before
+
+
 def test_events_carry_the_time_both_ways(browser: Chromium, page: Path) -> None:
     begin(browser, page)
     told = (

@@ -6,6 +6,7 @@
   const { SCALE } = MotionParts;
 
   const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+  const FACTORS = [1, 10, 100, 1000, 10000];
   const LONGEST_SHOW = 60; // s that a run takes to be seen, unless told otherwise
   const SHORTEST_SHOW = 2;
 
@@ -43,12 +44,15 @@
       this.speed = choice("speed", SPEEDS.map((each) => [each, `${each} ×`]), usual);
       this.point = choice("trace of", [["", "no point"], ...[...points.keys()].map((name) => [name, name])], "");
       this.view = choice("view", [["oblique", "oblique"], ["front", "front"], ["side", "side"], ["top", "top"]], "oblique");
+      this.factor = choice("ghosts off", FACTORS.map((each) => [each, `${each} ×`]), 1);
+      this.factor.parentElement.append(" as far");
       this.boxes = {};
       const boxes = runs.slice(1).map((run, index) => this.box(`run${index + 1}`, run.label, run.colour));
       if (payload.joints.length) boxes.push(this.box("joints", "joints"));
       if (mostForce > 0) boxes.push(this.box("arrows", `forces up to ${forceText(mostForce)}`));
       const first = make("div", { className: "row" }, this.button, this.slider, this.clock);
-      const labelled = [this.speed, this.point, this.view].map((each) => each.parentElement);
+      const selects = [this.speed, this.point, this.view, ...(runs.length > 1 ? [this.factor] : [])];
+      const labelled = selects.map((each) => each.parentElement);
       const second = make("div", { className: "row choices" }, ...labelled, ...boxes);
       this.apart = make("p", { className: "apart" });
       this.apart.hidden = true;

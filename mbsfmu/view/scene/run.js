@@ -70,6 +70,21 @@
       }
     }
 
+    /** Move the bodies so many times as far from those of another run as they are; turn them no farther than half around. */
+    exaggerate(other, factor) {
+      this.bodies.forEach((group, body) => {
+        const there = other.bodies[body];
+        group.position.lerpVectors(there.position, group.position, factor);
+        const turn = there.quaternion.clone().invert().multiply(group.quaternion);
+        if (turn.w < 0) turn.set(-turn.x, -turn.y, -turn.z, -turn.w);
+        const sine = Math.hypot(turn.x, turn.y, turn.z);
+        if (sine === 0) return;
+        const axis = new THREE.Vector3(turn.x, turn.y, turn.z).divideScalar(sine);
+        turn.setFromAxisAngle(axis, Math.min(2 * factor * Math.atan2(sine, turn.w), Math.PI));
+        group.quaternion.multiplyQuaternions(there.quaternion, turn);
+      });
+    }
+
     /** Place springs and cylinders between the bodies as they are. */
     placeLines(frame, scale) {
       const [below, share] = split(Math.min(frame, this.reached - 1), this.reached - 1);

@@ -5,7 +5,8 @@
 (() => {
   const { Panel, Run, Trace, Y, arrowsOf, farthestPoint, legendOf, lengthText, make } = MotionParts;
 
-  const [SMOOTH, SLOW] = [1 / 60, 1 / 25]; // s from picture to picture as it should be, and from which on fewer pixels are drawn
+  const SMOOTH = 1 / 60; // s from picture to picture, as it should be
+  const SLOW = 1 / 25; // s from picture to picture, from which on fewer pixels are drawn
   const COARSEST = 0.6; // pixels drawn for one of the page, along each side
   const SEEN_FRAMES = 60; // of the path of a point, which a picture has room for
   const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
@@ -56,7 +57,8 @@
 
     makePicture() {
       this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
-      this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+      this.fine = this.coarse = Math.min(window.devicePixelRatio || 1, 2); // at rest, and as it moves
+      this.renderer.setPixelRatio(this.fine);
       this.canvas = this.renderer.domElement;
       this.scene = new THREE.Scene();
       this.camera = new THREE.PerspectiveCamera(35, 1, 0.01 * this.size, 100 * this.size);
@@ -99,7 +101,8 @@
       this.picture = make("div", { className: "picture" }, this.canvas);
       if (this.scale) this.picture.append(legendOf(this.scale));
       const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
-      this.element.append(this.picture, this.panel.element, ...(notes.length ? [make("ul", { className: "notes" }, ...notes)] : []));
+      this.element.append(this.picture, this.panel.element);
+      if (notes.length) this.element.append(make("ul", { className: "notes" }, ...notes));
       this.panel.showPlaying(false);
     }
 
@@ -108,6 +111,7 @@
       panel.button.addEventListener("click", () => this.toggle());
       panel.slider.addEventListener("input", () => this.seekFrame(Number(panel.slider.value)));
       panel.point.addEventListener("change", () => this.traceOf(panel.point.value));
+      panel.factor.addEventListener("change", () => this.traceOf(panel.point.value));
       panel.view.addEventListener("change", () => this.look(panel.view.value));
       for (const box of Object.values(panel.boxes)) box.addEventListener("change", () => this.seekFrame(this.frame));
       controls.addEventListener("change", () => this.redraw());
@@ -140,6 +144,7 @@
     play() {
       this.playing = true;
       this.before = null;
+      this.renderer.setPixelRatio(this.coarse);
       if (this.frame >= this.payload.time.count - 1) this.seekFrame(0);
       this.panel.showPlaying(true);
       this.redraw();
@@ -148,6 +153,8 @@
     pause() {
       this.playing = false;
       this.panel.showPlaying(false);
+      this.renderer.setPixelRatio(this.fine);
+      this.redraw();
     }
 
     toggle() {
@@ -162,7 +169,7 @@
 
     traceOf(name) {
       this.panel.point.value = name;
-      this.trace.choose(this.points.get(name), this.ink);
+      this.trace.choose(this.points.get(name), this.ink, Number(this.panel.factor.value));
       this.seekFrame(this.frame);
     }
 
@@ -208,10 +215,10 @@
 
     press(event) {
       if (event.ctrlKey || event.altKey || event.metaKey) return;
-      const own = ["SELECT", "INPUT"].includes(event.target.tagName);
-      if (event.key === " " && (!own || event.target === this.panel.slider) && event.target !== this.panel.button) this.toggle();
-      else if (own) return;
-      else if (!this.moved(event)) return;
+      const { target } = event;
+      const own = ["SELECT", "INPUT", "BUTTON"].includes(target.tagName);
+      if (event.key === " " && (!own || target === this.panel.slider)) this.toggle();
+      else if (own || !this.moved(event)) return;
       event.preventDefault();
     }
 
@@ -241,6 +248,7 @@
       this.frame = Math.min(Math.max(frame, 0), this.payload.time.count - 1);
       this.runs.forEach((run, index) => {
         const there = run.place(this.frame);
+        if (there && index) run.exaggerate(this.runs[0], Number(this.panel.factor.value));
         if (there) run.placeLines(this.frame, this.scale);
         run.object.visible = there && (index === 0 || this.panel.boxes[`run${index}`].checked);
       });
@@ -285,9 +293,9 @@
     /** Draw fewer pixels where this machine cannot draw as many in time. */
     keepPace(passed) {
       this.pace = 0.9 * (this.pace ?? SMOOTH) + 0.1 * passed;
-      const ratio = this.renderer.getPixelRatio();
-      if (this.pace < SLOW || ratio <= COARSEST) return;
-      this.renderer.setPixelRatio(Math.max(0.8 * ratio, COARSEST));
+      if (this.pace < SLOW || this.coarse <= COARSEST) return;
+      this.coarse = Math.max(0.8 * this.coarse, COARSEST);
+      this.renderer.setPixelRatio(this.coarse);
       this.pace = SMOOTH;
     }
 

@@ -10,12 +10,13 @@
       this.paths = [];
     }
 
-    /** Draw the path of a point of a body; of nothing where there is no end. */
-    choose(end, colour) {
+    /** Draw the path of a point of a body, ghosts' so many times as far off; of nothing where there is no end. */
+    choose(end, colour, factor) {
       for (const line of this.object.children) line.geometry.dispose();
       this.object.clear();
       this.paths = end ? this.runs.map((run) => run.path(end)) : [];
-      this.paths.forEach((path, index) => {
+      this.paths.forEach((own, index) => {
+        const path = index ? exaggerated(this.paths[0], own, factor) : own;
         const run = this.runs[index];
         for (const opacity of [0.35, 1]) {
           const geometry = new THREE.BufferGeometry();
@@ -45,6 +46,10 @@
     largest(ghost) {
       return largestApart(this.paths[0], this.paths[ghost]);
     }
+  }
+
+  function exaggerated(one, other, factor) {
+    return factor === 1 ? other : other.map((value, at) => (at < one.length ? one[at] + factor * (value - one[at]) : value));
   }
 
   function distance(one, other, frame) {

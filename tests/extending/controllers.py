@@ -108,3 +108,12 @@ class Counter(SampledBlock):
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
         return {"count": now["made"], "value": now["seen"]}
+
+
+class Growing(Counter):
+    """Its second update is not finite any more."""
+
+    type: Literal["growing"] = "growing"
+
+    def update(self, now: Numbers) -> Mapping[str, Array]:
+        return {"made": (now["made"] + 1.0) * 1e200, "seen": now["signal"]}

@@ -11,7 +11,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
-from controllers import Pid
+from extending.controllers import Pid
 from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, oscillator
 from scipy.linalg import expm
 

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import fmpy
 import numpy as np
 import pytest
-from controllers import Counter, Pid, SampledPid
+from extending.controllers import Counter, Growing, Pid
 from formulations.test_coupled_connections import Slider
 from importer import Importer
-from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, oscillator
-from scipy.signal import cont2discrete
+from sampled_control import OFFSET, SAMPLE, controlled, discrete
 
 import mbsfmu
 from mbsfmu import (
@@ -33,49 +32,13 @@ from mbsfmu import (
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.formulations.block_system import BlockSystem
 from mbsfmu.formulations.coupled_system import CoupledSystem
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.factory import make_simulation
 
-PROPORTIONAL, INTEGRAL, DERIVATIVE = 40.0, 60.0, 2.0
-SAMPLE, OFFSET = 0.0137, 0.0041
-"""In s, off every grid."""
 LATE = 1.7e9
 """A start as of clocks that count from 1970, in s."""
-LOOP = (("mechanism.slider.displacement", "controller.measured"), ("controller.command", "mechanism.motor.force"))
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
-
-
-def controlled(sample: float = SAMPLE, offset: float = OFFSET) -> CoupledModel:
-    """The oscillator whose position a sampled PID controller brings to zero."""
-    pid = SampledPid(
-        proportional=PROPORTIONAL, integral=INTEGRAL, derivative=DERIVATIVE, sample_time=sample, offset=offset
-    )
-    systems = {"mechanism": oscillator(driven=False).systems["mechanism"], "controller": pid}
-    return CoupledModel(name="sampled", systems=systems, connections=LOOP, step=1e-3)
-
-
-def discrete(times: Floats, sample: float = SAMPLE, offset: float = OFFSET) -> tuple[Floats, Floats]:
-    """Displacement and command over time from zero, by the recursion of the plant with a command that is held."""
-    plant = np.array([[0.0, 1.0], [-STIFFNESS / MASS, -DAMPING / MASS]]), np.array([[0.0], [1.0 / MASS]])
-
-    def moved(state: Floats, command: float, time: float) -> Floats:
-        matrix, column = cont2discrete((*plant, np.eye(2), np.zeros((2, 1))), time, method="zoh")[:2]
-        return matrix @ state + column[:, 0] * command
-
-    state, command, total, last = np.array([START, SPEED]), 0.0, 0.0, 0.0
-    begin, instant, rows = 0.0, offset, []
-    for time in times:
-        while instant <= time + 1e-9:
-            state = moved(state, command, instant - begin) if instant > begin else state
-            error = -state[0]
-            total += sample * error
-            command = PROPORTIONAL * error + INTEGRAL * total + DERIVATIVE * (error - last) / sample
-            last, begin, instant = error, instant, offset + round((instant - offset) / sample + 1.0) * sample
-        rows.append((moved(state, command, time - begin)[0] if time > begin else state[0], command))
-    displacements, commands = np.array(rows).T
-    return displacements, commands
 
 
 def apart(result: Any, sample: float = SAMPLE, offset: float = OFFSET) -> tuple[float, float]:
@@ -305,15 +268,6 @@ def test_an_update_that_is_not_finite_is_told(tmp_path: Path) -> None:
         simulation.step(0.0, 0.1)
     assert simulation.time == 0.0
     assert simulation.get("value") == 1.0
-
-
-class Growing(Counter):
-    """Its second update is not finite any more."""
-
-    type: Literal["growing"] = "growing"
-
-    def update(self, now: Numbers) -> Mapping[str, Array]:
-        return {"made": (now["made"] + 1.0) * 1e200, "seen": now["signal"]}
 
 
 def test_a_step_that_fails_takes_its_updates_back() -> None:

@@ -31,6 +31,16 @@ static Status terminate(Instance *instance) { return unit_functions.terminate(in
 static Status set(Instance *instance) { return unit_functions.set(instance, &first, 1, &nothing); }
 static Status set_slopes(Instance *instance) { return unit_functions.set_slopes(instance, &first, 1, &nothing); }
 
+static Status enter_events(Instance *instance) { return unit_functions.enter_events(instance); }
+static Status exit_events(Instance *instance) { return unit_functions.exit_events(instance); }
+static Status lead(Instance *instance) { return unit_functions.lead(instance, &first, 1, &nothing, 1e-3); }
+
+static Status pass_events(Instance *instance) {
+    int some;
+    double next;
+    return unit_functions.pass_events(instance, &some, &next);
+}
+
 static Status get(Instance *instance) {
     double value;
     return unit_functions.get(instance, &first, 1, &value);
@@ -51,9 +61,10 @@ static Status save(Instance *instance) {
 static const Call calls[] = {
     {"set_up", set_up}, {"enter", enter},           {"exit", leave}, {"step", step},   {"terminate", terminate},
     {"set", set},       {"set_slopes", set_slopes}, {"get", get},    {"reset", reset}, {"save", save},
+    {"lead", lead},     {"enter_events", enter_events}, {"exit_events", exit_events}, {"pass_events", pass_events},
 };
-static const char *const modes[] = {"created", "initializing", "stepping", "terminated"};
-static Status (*const next[])(Instance *) = {enter, leave, terminate};
+static const char *const modes[] = {"created", "initializing", "stepping", "events", "terminated"};
+static Status (*const next[])(Instance *) = {enter, leave, enter_events, terminate};
 
 static Instance *created(void) {
     Instance *instance = unit_functions.create(keep_sentence, said);

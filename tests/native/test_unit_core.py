@@ -21,10 +21,30 @@ FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"
 DONE, REFUSED = 0, 3
 
 # What is refused in each mode, by a word of the sentence that says why.
+EVENTS = {"enter_events": "from step mode only", "exit_events": "not entered", "pass_events": "in event mode only"}
 WRONG = {
-    "created": {"exit": "not entered", "step": "initialized", "terminate": "running"},
-    "initializing": {"set_up": "before", "enter": "from the start", "step": "initialized", "terminate": "running"},
-    "stepping": {"set_up": "before", "enter": "from the start", "exit": "not entered"},
+    "created": {"exit": "not entered", "step": "initialized", "terminate": "running", **EVENTS},
+    "initializing": {
+        "set_up": "before",
+        "enter": "from the start",
+        "step": "initialized",
+        "terminate": "running",
+        **EVENTS,
+    },
+    "stepping": {
+        "set_up": "before",
+        "enter": "from the start",
+        "exit": "not entered",
+        "exit_events": "not entered",
+        "pass_events": "in event mode only",
+    },
+    "events": {
+        "set_up": "before",
+        "enter": "from the start",
+        "exit": "not entered",
+        "step": "not in event mode",
+        "enter_events": "from step mode only",
+    },
     "terminated": {
         "set_up": "before",
         "enter": "from the start",
@@ -33,9 +53,11 @@ WRONG = {
         "terminate": "running",
         "set": "terminated",
         "set_slopes": "terminated",
+        "lead": "terminated",
+        **EVENTS,
     },
 }
-CALLS = {"set_up", "enter", "exit", "step", "terminate", "set", "set_slopes", "get", "reset", "save"}
+CALLS = {"set_up", "enter", "exit", "step", "terminate", "set", "set_slopes", "get", "reset", "save", "lead", *EVENTS}
 
 
 @pytest.fixture(scope="module")

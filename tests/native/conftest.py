@@ -39,14 +39,15 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
 
 
 @pytest.fixture(scope="session")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Checked]:
-    """Return a function that compiles a model's unit with sanitizers, once for each formulation."""
-    made: dict[tuple[str, str], Checked] = {}
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Checked]:
+    """Return a function that compiles a model's unit with sanitizers, once for each formulation and version."""
+    made: dict[tuple[str, str, Fmi], Checked] = {}
 
-    def unit(name: str, formulation: str) -> Checked:
-        if (name, formulation) not in made:
+    def unit(name: str, formulation: str, fmi: Fmi = 2) -> Checked:
+        key = name, formulation, fmi
+        if key not in made:
             simulation = model_of(name).simulation(formulation=formulation, compiled=False)
-            made[name, formulation] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}"))
-        return made[name, formulation]
+            made[key] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}"), fmi)
+        return made[key]
 
     return unit

@@ -1,6 +1,8 @@
 /* Random calls of the FMI: on several instances of two units, in any order and mode, with values, sizes and pointers that
  * no host should give, and with saved states of other units, damaged ones, and crafted ones whose checksum is true.
  *
+ * With FMI3 defined units are of FMI 3.0, and fuzz_fmi3.h has its words.
+ *
  * fuzz CALLS SEED LIBRARY GUID VARIABLES STEP_REFERENCE LIBRARY GUID VARIABLES STEP_REFERENCE
  *
  * Sanitizers watch memory; the program itself checks that calls which are refused leave the unit as it was, and that
@@ -268,7 +270,7 @@ static fmi2Status read_something(Life *life) {
     const Unit *unit = life->unit;
     const unsigned count = references(unit, found), known = references(unit, knowns);
     for (unsigned i = 0; i < MOST; i++) orders[i] = below(10) ? 1 : (fmi2Integer)next(), directions[i] = number(1.0);
-    switch (below(9)) {
+    switch (below(10)) {
         case 0: return unit->get_slopes(life->component, found, count, below(50) ? orders : NULL, values);
         case 1: return unit->directional(
             life->component, found, count, knowns, known, below(50) ? directions : NULL, below(50) ? values : NULL
@@ -277,7 +279,7 @@ static fmi2Status read_something(Life *life) {
         case 3: return unit->real_status(life->component, (fmi2StatusKind)below(4), below(50) ? values : NULL);
         case 4: return unit->boolean_status(life->component, (fmi2StatusKind)below(4), below(50) ? &flag : NULL);
         case 5: return unit->get_integer(life->component, found, count, integers);
-        case 6: return unit->cancel(life->component);
+        case 6: case 7: return unit->cancel(life->component); /* of FMI 3.0: what only that has */
         default: return unit->get(life->component, below(50) ? found : NULL, count, below(50) ? values : NULL);
     }
 }
@@ -361,12 +363,13 @@ static void *symbol(void *library, const char *name) {
     return found;
 }
 
-static void load(Unit *unit, char **arguments) {
-    unit->library = dlopen(arguments[0], RTLD_NOW | RTLD_LOCAL);
-    if (!unit->library) wrong(dlerror());
-    unit->guid = arguments[1];
-    unit->variables = (unsigned)atoi(arguments[2]);
-    unit->step_reference = (unsigned)atoi(arguments[3]);
+#ifdef FMI3
+
+#include "fuzz_fmi3.h"
+
+#else
+
+static void load_functions(Unit *unit) {
 #define FIND(member, name) *(void **)&unit->member = symbol(unit->library, "fmi2" name)
     FIND(instantiate, "Instantiate");
     FIND(free_instance, "FreeInstance");
@@ -393,6 +396,17 @@ static void load(Unit *unit, char **arguments) {
     FIND(size, "SerializedFMUstateSize");
     FIND(serialize, "SerializeFMUstate");
     FIND(deserialize, "DeSerializeFMUstate");
+}
+
+#endif
+
+static void load(Unit *unit, char **arguments) {
+    unit->library = dlopen(arguments[0], RTLD_NOW | RTLD_LOCAL);
+    if (!unit->library) wrong(dlerror());
+    unit->guid = arguments[1];
+    unit->variables = (unsigned)atoi(arguments[2]);
+    unit->step_reference = (unsigned)atoi(arguments[3]);
+    load_functions(unit);
 }
 
 int main(int count, char **arguments) {

@@ -13,10 +13,14 @@ from pathlib import Path
 
 from native_units import model_of
 
-from mbsfmu.native.sources import UNIT, unit_sources
+import mbsfmu
+from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.native.package import described_sources
+from mbsfmu.native.sources import UNIT
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
+_RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
@@ -32,11 +36,14 @@ class Checked:
         What it is instantiated with.
     simulation
         What it was made from.
+    fmi
+        The version that it speaks.
     """
 
     library: Path
     guid: str
     simulation: Simulation
+    fmi: Fmi = 2
 
     @property
     def arguments(self) -> list[str]:
@@ -51,14 +58,14 @@ def compile_c(*arguments: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def checked(simulation: Simulation, folder: Path) -> Checked:
+def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2) -> Checked:
     """Compile a unit with sanitizers."""
     folder.mkdir(parents=True, exist_ok=True)
-    guid = "{" + folder.name + "}"
-    for name, text in unit_sources(simulation, guid).items():
+    description, sources = described_sources(simulation, fmi)
+    for name, text in sources.items():
         (folder / name).write_text(text)
-    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT[2], "-o", "checked.so", "-lm", folder=folder)
-    return Checked(folder / "checked.so", guid, simulation)
+    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT[fmi], "-o", "checked.so", "-lm", folder=folder)
+    return Checked(folder / "checked.so", description.identity, simulation, fmi)
 
 
 def fuzz(one: Checked, other: Checked, calls: int, seed: int) -> str:
@@ -70,8 +77,8 @@ def fuzz(one: Checked, other: Checked, calls: int, seed: int) -> str:
         When a sanitizer finds something, or a unit breaks a promise; the message is what was found.
     """
     program = one.library.with_name("fuzz")
-    include = str(one.library.parent)
-    flags = ("-Wall", "-Wextra", "-Wno-misleading-indentation", "-D_GNU_SOURCE", f"-I{include}")
+    flags = ("-Wall", "-Wextra", "-Wno-misleading-indentation", "-D_GNU_SOURCE", f"-I{_RUNTIME}")
+    flags += ("-DFMI3",) if one.fmi == 3 else ()
     compile_c(*flags, *SANITIZERS, str(HERE / "fuzz.c"), "-o", str(program), "-ldl", "-lm", folder=HERE)
     command = [str(program), str(calls), str(seed), *one.arguments, *other.arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -85,13 +92,18 @@ def main() -> None:
     parser.add_argument("units", nargs=2, metavar="MODEL:FORMULATION[:SOLVER]")
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fmi", type=int, choices=VERSIONS, default=2)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = []
         for number, text in enumerate(chosen.units):
             name, formulation, *solver = text.split(":")
             options = {"formulation": formulation, **({"solver": solver[0]} if solver else {})}
-            made.append(checked(model_of(name).simulation(compiled=False, **options), Path(folder) / f"unit-{number}"))
+            made.append(
+                checked(
+                    model_of(name).simulation(compiled=False, **options), Path(folder) / f"unit-{number}", chosen.fmi
+                )
+            )
         print(fuzz(*made, chosen.calls, chosen.seed))  # noqa: T201 - what it is run for
 
 

@@ -15,6 +15,9 @@ from fmpy.fmi1 import FMICallException
 from importer import Importer
 
 import mbsfmu
+from mbsfmu.exporting import BACKENDS
+
+UNITS = (*BACKENDS, "native-3")
 
 
 @pytest.fixture

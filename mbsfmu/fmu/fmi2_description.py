@@ -19,7 +19,7 @@ from mbsfmu.fmu.description_elements import (
 )
 
 
-def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -> dict[str, bytes]:
+def description_files(unit: UnitDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:  # noqa: ARG001
     """Return the files by their names in the archive.
 
     Parameters
@@ -28,6 +28,8 @@ def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -
         What the unit is.
     source_files
         Files among the sources that importers compile.
+    has_icon
+        Whether there is a picture of it, of which nothing is said here.
     """
     return {"modelDescription.xml": _model_description(unit, source_files)}
 

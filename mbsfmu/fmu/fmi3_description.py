@@ -21,14 +21,16 @@ from mbsfmu.fmu.description_elements import (
     quantity_attributes,
     root_attributes,
 )
+from mbsfmu.fmu.terminals import Terminal, terminals
 from mbsfmu.fmu.vectors import Entry, entries
 from mbsfmu.variables import Causality, Variability
 
 _VERSION = "3.0"
 _TIME, _UNIT_OF_TIME = "time", "s"
+_EXTENT = {"x1": "-100.0", "y1": "-100.0", "x2": "100.0", "y2": "100.0"}
 
 
-def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -> dict[str, bytes]:
+def description_files(unit: UnitDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:
     """Return the files by their names in the archive.
 
     Parameters
@@ -37,8 +39,13 @@ def description_files(unit: UnitDescription, source_files: Sequence[str] = ()) -
         What the unit is.
     source_files
         Files among the sources that importers compile.
+    has_icon
+        Whether there is a picture of it.
     """
     files = {"modelDescription.xml": _model_description(unit)}
+    ports = terminals([each.variable for each in unit.variables])
+    if has_icon or ports:
+        files["terminalsAndIcons/terminalsAndIcons.xml"] = _terminals_and_icons(ports, has_icon)
     if source_files:
         files["sources/buildDescription.xml"] = _build_description(unit, source_files)
     return files
@@ -174,6 +181,21 @@ def _by_reference(unknowns: Mapping[int, Sequence[int]], references: Mapping[int
     for unknown, known in unknowns.items():
         found.setdefault(references[unknown], set()).update(references[each] for each in known)
     return {unknown: sorted(known) for unknown, known in found.items()}
+
+
+def _terminals_and_icons(ports: Sequence[Terminal], has_icon: bool) -> bytes:
+    root = etree.Element("fmiTerminalsAndIcons", fmiVersion=_VERSION)
+    if has_icon:
+        drawn = etree.SubElement(root, "GraphicalRepresentation")
+        etree.SubElement(drawn, "CoordinateSystem", _EXTENT, suggestedScalingFactorTo_mm="0.1")
+        etree.SubElement(drawn, "Icon", _EXTENT)
+    listed = etree.SubElement(root, "Terminals") if ports else root
+    for port in ports:
+        terminal = etree.SubElement(listed, "Terminal", name=port.name, matchingRule="bus")
+        for each in port.members:
+            named = {"variableName": each.variable, "memberName": each.name, "variableKind": each.kind}
+            etree.SubElement(terminal, "TerminalMemberVariable", named)
+    return document(root)
 
 
 def _build_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:

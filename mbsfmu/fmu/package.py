@@ -17,7 +17,7 @@ import os
 import stat
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,9 @@ def export_python(
     description = describe(unit, Capabilities(needs_tool=needs_execution_tool), f"mbsfmu {version}", behaviour)
     made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}
     standard = STANDARDS[2]
-    common = common_files(unit, standard, standard.describe(description, []), icon)
-    own = _files(description, standard, made_from)
+    described = standard.describe(description, [], icon is not None)
+    common = common_files(unit, standard, described, icon, ("mbsfmu", "pythonfmu"))
+    own = _files(description, made_from)
     return write_archive(target, chain(common, own, packages.items()))
 
 
@@ -124,10 +125,7 @@ def _packages() -> Iterator[tuple[str, bytes]]:
                 yield f"resources/{package}/{inside.as_posix()}", file.read_bytes()
 
 
-def _files(
-    description: UnitDescription, standard: Standard, made_from: dict[str, Any]
-) -> Iterator[tuple[str, bytes | str]]:
-    yield from _licences(standard, "pythonfmu")
+def _files(description: UnitDescription, made_from: dict[str, Any]) -> Iterator[tuple[str, bytes | str]]:
     # Python keeps modules by name in a process: two FMUs must not share the name of their slave's module.
     module = f"slave_{description.identity.strip('{}').replace('-', '')}"
     name = f"Slave{description.identifier}"
@@ -142,20 +140,28 @@ def _files(
 
 
 def common_files(
-    unit: Unit, standard: Standard, descriptions: Mapping[str, bytes], icon: bytes | None
+    unit: Unit,
+    standard: Standard,
+    descriptions: Mapping[str, bytes],
+    icon: bytes | None,
+    packages: Sequence[str] = ("mbsfmu",),
 ) -> Iterator[tuple[str, bytes | str]]:
-    """Yield name and content of the files that every unit has, whatever runs it."""
+    """Yield name and content of the files that every unit has, whatever runs it; packages are those that it is made of."""
     yield from descriptions.items()
     if icon is not None:
         yield standard.icon, icon
     yield "documentation/index.html", _documentation(unit)
-    yield from _licences(standard, "mbsfmu")
+    licences = {name: text for package in packages for name, text in _licences(package)}
+    told = f"{unit.name}: {unit.origin.license or 'licence not stated'}"
+    yield f"{standard.licences}/license.txt", "\n".join([told, "It holds code of these licences:", *licences]) + "\n"
+    for name, text in licences.items():
+        yield f"{standard.licences}/{name}", text
 
 
-def _licences(standard: Standard, package: str) -> Iterator[tuple[str, str]]:
+def _licences(package: str) -> Iterator[tuple[str, str]]:
     for file in importlib.metadata.files(package) or ():
         if "licen" in file.name.lower():
-            yield f"{standard.licences}/{package}/{file.name}", file.read_text()
+            yield f"{package}/{file.name}", file.read_text()
 
 
 def package_folder(package: str) -> Path:

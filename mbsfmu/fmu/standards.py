@@ -19,8 +19,8 @@ class Standard:
     fmi
         The number that it goes by.
     describe
-        Gives the files that describe a unit, by their names in the archive, from what the unit is and the names of the
-        sources that importers compile.
+        Gives the files that describe a unit, by their names in the archive, from what the unit is, the names of the
+        sources that importers compile, and whether there is an icon.
     generate
         Gives the C files, by name, that say what the description says.
     icon
@@ -30,7 +30,7 @@ class Standard:
     """
 
     fmi: Fmi
-    describe: Callable[[UnitDescription, Sequence[str]], dict[str, bytes]]
+    describe: Callable[[UnitDescription, Sequence[str], bool], dict[str, bytes]]
     generate: Callable[[UnitDescription], dict[str, str]]
     icon: str
     licences: str

@@ -73,7 +73,7 @@ def export_native(
         for platform, library in libraries.items()
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
-    described = standard.describe(description, list(UNIT[fmi]) if sources else [])
+    described = standard.describe(description, list(UNIT[fmi]) if sources else [], icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon), binaries, added))
 
 

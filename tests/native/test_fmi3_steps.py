@@ -60,6 +60,19 @@ def at(importer: Importer, slave: Slave3) -> tuple[float, float, float]:
     return time, force, moved
 
 
+def test_derivatives_by_inputs_are_exact(importer: Importer) -> None:
+    """The acceleration follows the force by the mass, the displacement only in time."""
+    slave = running(importer)
+    slave.doStep(0.0, 0.1)
+    unknowns = [importer.reference[f"slider.{name}"] for name in ("acceleration", "displacement")]
+    force = [importer.reference["motor.force"]]
+    assert slave.getDirectionalDerivative(unknowns, force, [3.0]) == pytest.approx([3.0 / MASS, 0.0], rel=1e-14)
+    assert slave.getAdjointDerivative(unknowns, force, [3.0, 5.0], 1) == pytest.approx([3.0 / MASS], rel=1e-14)
+    assert slave.getAdjointDerivative([], force, [], 1) == [0.0]
+    velocity = importer.get(slave, "slider.velocity")
+    assert slave.getOutputDerivatives(unknowns[1:], [1]) == [velocity]
+
+
 # -- events -------------------------------------------------------------------------------------------------------
 
 

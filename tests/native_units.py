@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mechanisms import ball_pendulum
+from sampled_control import controlled
 
 import mbsfmu
 from mbsfmu import CoupledModel
@@ -27,4 +28,6 @@ def model_of(name: str) -> CoupledModel:
     """Return a built-in model, or one of those that tests share."""
     if name == "slewing":
         return mbsfmu.models.slewing_four_bar(speed=4.0)
+    if name == "sampled":
+        return controlled()
     return ball_pendulum() if name == "ball-pendulum" else mbsfmu.models.built_in(name)

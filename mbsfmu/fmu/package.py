@@ -146,7 +146,7 @@ def common_files(
     icon: bytes | None,
     packages: Sequence[str] = ("mbsfmu",),
 ) -> Iterator[tuple[str, bytes | str]]:
-    """Yield name and content of the files that every unit has, whatever runs it; packages are those that it is made of."""
+    """Yield name and content of the files that every unit has, whatever runs it; `packages` are in it."""
     yield from descriptions.items()
     if icon is not None:
         yield standard.icon, icon

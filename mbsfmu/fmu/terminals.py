@@ -24,8 +24,8 @@ class Member:
     name
         Its name in the port: ports are connected by these.
     kind
-        `inflow` and `outflow` of what adds up to zero where ports meet, positive into the unit and out of it; `signal` of
-        what is the same in all of them.
+        `inflow` and `outflow` of what adds up to zero where ports meet, positive into the unit and out of it; `signal`
+        of what is the same in all of them.
     """
 
     variable: str
@@ -45,8 +45,8 @@ def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
     """Return the ports of a unit: inputs and outputs of one component whose product is a power, one in, one out.
 
     Force and velocity, torque and angular velocity, with the length or angle on the side of the rate; pressure and
-    flow. A force or torque that comes in acts on the unit, one that goes out acts on what it is connected with; flows are
-    positive into the unit.
+    flow. A force or torque that comes in acts on the unit, one that goes out acts on what it is connected with; flows
+    are positive into the unit.
     """
     exchanged: dict[str, list[Variable]] = {}
     for variable in variables:

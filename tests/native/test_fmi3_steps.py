@@ -10,6 +10,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
+from driven_crank import driven_crank
 from extending.controllers import Counter, Growing
 from fmpy.fmi1 import FMICallException
 from importer import Importer, Slave3
@@ -69,6 +70,8 @@ def test_derivatives_by_inputs_are_exact(importer: Importer) -> None:
     assert slave.getDirectionalDerivative(unknowns, force, [3.0]) == pytest.approx([3.0 / MASS, 0.0], rel=1e-14)
     assert slave.getAdjointDerivative(unknowns, force, [3.0, 5.0], 1) == pytest.approx([3.0 / MASS], rel=1e-14)
     assert slave.getAdjointDerivative([], force, [], 1) == [0.0]
+    many = slave.getAdjointDerivative(unknowns[:1] * 100, force, [0.25] * 64 + [0.5] * 36, 1)
+    assert many == pytest.approx([34.0 / MASS], rel=1e-14)
     velocity = importer.get(slave, "slider.velocity")
     assert slave.getOutputDerivatives(unknowns[1:], [1]) == [velocity]
 
@@ -286,6 +289,25 @@ def test_inputs_are_led_through_a_step(importer: Importer) -> None:
     company.force = None
     slave.doStep(0.1, 0.1)  # where nothing is set the last value stays
     assert importer.get(slave, "motor.force") == pytest.approx(30.0, rel=1e-12)
+
+
+def test_what_has_a_rate_goes_where_it_is_led(tmp_path: Path) -> None:
+    """A prescribed position runs on by its velocity where nobody gives it; one that is given to stay stays."""
+    (path,) = mbsfmu.export(driven_crank(None), tmp_path, layout="monolithic", fmi=3)
+    importer = Importer(path, tmp_path / "unpacked")
+    position = importer.reference["motor.position"]
+    for led, grown in ((False, 1e-4), (True, 0.0)):
+        slaves: list[Slave3] = []
+
+        def update(_: Any, __: float, may_set: bool, *___: Any, led: bool = led, slaves: list[Slave3] = slaves) -> None:
+            if may_set and led:
+                slaves[0].setFloat64([position], [0.5])
+
+        slaves.append(running(importer, requiredIntermediateVariables=[position], intermediateUpdate=update))
+        importer.set(slaves[0], "motor.position", 0.5)
+        importer.set(slaves[0], "motor.velocity", 0.01)
+        slaves[0].doStep(0.0, 0.01)
+        assert importer.get(slaves[0], "motor.position") == pytest.approx(0.5 + grown, abs=1e-12)
 
 
 def test_importer_ends_a_step_early(importer: Importer) -> None:

@@ -17,7 +17,7 @@ CALLS = 20_000
     [
         ((("four-bar", "double-step"), ("four-bar", "penalty")), 2),
         ((("ball-pendulum", "double-step"), ("ball-pendulum", "dca-alm")), 2),
-        ((("four-bar", "double-step"), ("ball-pendulum", "double-step")), 3),
+        ((("sampled", "double-step"), ("ball-pendulum", "double-step")), 3),
     ],
 )
 def test_random_calls_find_nothing(

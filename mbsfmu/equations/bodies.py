@@ -8,6 +8,7 @@ import numpy as np
 
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
 from mbsfmu.equations.rotation import Array
+from mbsfmu.kernels import kernel
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import GROUND, split_reference
@@ -28,8 +29,12 @@ class PointSlot:
 
     def of(self, parameters: Array) -> Array:
         """Return the coordinates in the body's frame in m, shape (3,)."""
-        shift = self.along.of(parameters) * self.length.of(parameters)
-        return self.position.of(parameters) + shift * np.array([1.0, 0.0, 0.0])
+        return _shifted(self.position.of(parameters), self.along.of(parameters), self.length.of(parameters))
+
+
+@kernel
+def _shifted(position: Array, along: Array, length: Array) -> Array:
+    return position + (along * length) * np.array([1.0, 0.0, 0.0])
 
 
 class MassProperties:
@@ -83,10 +88,10 @@ class MassProperties:
         """Return the inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
         mass, length = self.mass.of(parameters), self._length.of(parameters)
         if isinstance(self.body, Beam):
-            across = mass * length**2 / 12.0
+            across = _of_length(mass, length, share=12.0)
             moments = [self._moments[0].of(parameters), across, across]
         elif isinstance(self.body, Cuboid):
-            moments = [mass * length**2 / 6.0] * 3
+            moments = [_of_length(mass, length, share=6.0)] * 3
         else:
             moments = [slot.of(parameters) for slot in self._moments]
             xy, xz, yz = (slot.of(parameters) for slot in self._products)
@@ -97,7 +102,7 @@ class MassProperties:
                     np.stack([xz, yz, moments[2]]),
                 ]
             )
-        return np.stack([moment * row for moment, row in zip(moments, np.eye(3), strict=True)])
+        return _diagonal(moments)
 
     def regular_inertia(self, parameters: Array) -> Array:
         """Return the inertia tensor with a small moment in place of one that the model has as zero, shape (3, 3).
@@ -111,10 +116,23 @@ class MassProperties:
         if not missing:
             return inertia
         most = inertia[2, 2] if 2 not in missing else inertia[1, 1] if 1 not in missing else inertia[0, 0]
-        addition = np.stack(
-            [SLENDER * most * row if index in missing else row * 0.0 for index, row in enumerate(np.eye(3))]
-        )
-        return inertia + addition
+        return _regular(inertia, most, missing=tuple(missing))
+
+
+@kernel
+def _of_length(mass: Array, length: Array, *, share: float) -> Array:
+    return mass * length**2 / share
+
+
+@kernel
+def _diagonal(moments: list[Array]) -> Array:
+    return np.stack([moment * row for moment, row in zip(moments, np.eye(3), strict=True)])
+
+
+@kernel
+def _regular(inertia: Array, most: Array, *, missing: tuple[int, ...]) -> Array:
+    addition = [SLENDER * most * row if index in missing else row * 0.0 for index, row in enumerate(np.eye(3))]
+    return inertia + np.stack(addition)
 
 
 class Points:

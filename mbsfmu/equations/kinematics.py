@@ -22,6 +22,7 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
+from mbsfmu.kernels import kernel
 from mbsfmu.model.present import BodyPoint
 from mbsfmu.model.topology import Topology, TreeJoint
 
@@ -140,34 +141,28 @@ class Kinematics:
         """
         frames = Frames([], [], {}, {})
         for joint in self.joints:
-            rotation = frames.orientation(joint.parent)
-            place = frames.point(joint.parent, joint.inner.of(parameters))
-            referred = False
-            for element in joint.elements:
-                if joint.reference is not None and not element.slides and not referred:
-                    rotation = rotation @ rotation_from_quaternion(reference_of(references, joint.reference))
-                    referred = True
-                coordinate = coordinates[element.coordinate]
-                axis = rotation @ element.axis
-                frames.axis[element.coordinate] = axis
-                frames.joint_point[element.coordinate] = place
-                if element.slides:
-                    place = place + axis * coordinate
-                else:
-                    rotation = rotation @ rotation_about(element.axis, coordinate)
-                    place = place + axis * (element.pitch * coordinate) if element.pitch else place
-            rotation = rotation @ joint.orientation
+            rotation, origin, axes, points = _placed(
+                frames.orientation(joint.parent),
+                np.zeros(3) if joint.parent < 0 else frames.origin[joint.parent],
+                [joint.inner.of(parameters), joint.outer.of(parameters)],
+                None if joint.reference is None else reference_of(references, joint.reference),
+                joint.orientation,
+                [element.axis for element in joint.elements],
+                [np.asarray(element.pitch) for element in joint.elements],
+                [coordinates[element.coordinate] for element in joint.elements],
+                slides=tuple(element.slides for element in joint.elements),
+            )
             frames.rotation.append(rotation)
-            frames.origin.append(place - rotation @ joint.outer.of(parameters))
+            frames.origin.append(origin)
+            for element, axis, point in zip(joint.elements, axes, points, strict=True):
+                frames.axis[element.coordinate] = axis
+                frames.joint_point[element.coordinate] = point
         return frames
 
     def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""
         element, axis = self._elements[coordinate], frames.axis[coordinate]
-        if element.slides:
-            return np.concatenate([axis, np.zeros(3)])
-        linear = cross(frames.joint_point[coordinate], axis)
-        return np.concatenate([linear + element.pitch * axis if element.pitch else linear, axis])
+        return _column(axis, frames.joint_point[coordinate], np.asarray(element.pitch), slides=element.slides)
 
     def velocities(self, frames: Frames, velocities: Array) -> list[Array]:
         """Return Z of each body in m/s and rad/s [Jaiswal2021, eq. 2], each shape (6,).
@@ -181,11 +176,8 @@ class Kinematics:
         """
         result: list[Array] = []
         for joint in self.joints:
-            velocity = _of(result, joint.parent)
-            for element in joint.elements:
-                index = element.coordinate
-                velocity = velocity + self.transformation(frames, index) * velocities[index]
-            result.append(velocity)
+            carried = _of(result, joint.parent)
+            result.append(_added(carried, _columns_of(frames, joint), _along(joint, velocities), slides=_slides(joint)))
         return result
 
     def accelerations(
@@ -204,12 +196,10 @@ class Kinematics:
         """
         result: list[Array] = []
         for joint in self.joints:
-            angular = _of(body_velocities, joint.parent)[3:]
-            acceleration = _of(result, joint.parent) + self.quadratic(frames, joint, angular, velocities)
-            for element in joint.elements:
-                index = element.coordinate
-                acceleration = acceleration + self.transformation(frames, index) * accelerations[index]
-            result.append(acceleration)
+            carried = _of(result, joint.parent)
+            angular, columns = _of(body_velocities, joint.parent)[3:], _columns_of(frames, joint)
+            turned = carried + _quadratic(angular, columns, _along(joint, velocities), slides=_slides(joint))
+            result.append(_added(turned, columns, _along(joint, accelerations), slides=_slides(joint)))
         return result
 
     def quadratic(self, frames: Frames, joint: JointKinematics, angular: Array, velocities: Array) -> Array:
@@ -224,11 +214,7 @@ class Kinematics:
         velocities
             ż, shape (n,).
         """
-        total = np.zeros(6)
-        for element in joint.elements:
-            added, angular = self._quadratic(frames, element, angular, velocities[element.coordinate])
-            total = total + added
-        return total
+        return _quadratic(angular, _columns_of(frames, joint), _along(joint, velocities), slides=_slides(joint))
 
     def transformation_rates(self, frames: Frames, body_velocities: list[Array], velocities: Array) -> dict[int, Array]:
         """Return ḃ of each coordinate, the column b being carried along by the inner side; each of shape (6,)."""
@@ -243,24 +229,93 @@ class Kinematics:
                 carrier = carrier + column * velocities[element.coordinate]
         return result
 
-    def _quadratic(
-        self, frames: Frames, element: ElementKinematics, inner: Array, velocity: Array
-    ) -> tuple[Array, Array]:
-        """Return an element's share in d, shape (6,), and the angular velocity of its outer side.
 
-        Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
-        s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż, on a hinge with a pitch
-        by that times the pitch.
-        """
-        axis = frames.axis[element.coordinate]
-        turning = cross(inner, axis) * velocity
-        if element.slides:
-            return np.concatenate([2.0 * turning, np.zeros(3)]), inner
-        point = frames.joint_point[element.coordinate]
-        outer = inner + axis * velocity
-        linear = cross(inner, cross(inner, point)) - cross(outer, cross(outer, point)) - cross(turning, point)
-        linear = linear + 2.0 * element.pitch * turning if element.pitch else linear
-        return np.concatenate([linear, turning]), outer
+Columns = tuple[list[Array], list[Array], list[Array]]
+"""Axes, points of them, and pitches of a joint's coordinates."""
+
+
+def _columns_of(frames: Frames, joint: JointKinematics) -> Columns:
+    coordinates = [element.coordinate for element in joint.elements]
+    pitches = [np.asarray(element.pitch) for element in joint.elements]
+    return [frames.axis[each] for each in coordinates], [frames.joint_point[each] for each in coordinates], pitches
+
+
+def _along(joint: JointKinematics, values: Array) -> list[Array]:
+    return [values[element.coordinate] for element in joint.elements]
+
+
+def _slides(joint: JointKinematics) -> tuple[bool, ...]:
+    return tuple(element.slides for element in joint.elements)
+
+
+@kernel
+def _placed(
+    rotation: Array,
+    origin: Array,
+    points: list[Array],
+    reference: Array | None,
+    orientation: Array,
+    axes: list[Array],
+    pitches: list[Array],
+    coordinates: list[Array],
+    *,
+    slides: tuple[bool, ...],
+) -> tuple[Array, Array, list[Array], list[Array]]:
+    """Return rotation and origin of the body behind a joint, and axis and point of each of its coordinates."""
+    inner, outer = points
+    place = origin + rotation @ inner
+    turned: list[Array] = []
+    passed: list[Array] = []
+    referred = reference is None
+    for axis, pitch, coordinate, slide in zip(axes, pitches, coordinates, slides, strict=True):
+        if not slide and not referred and reference is not None:
+            rotation, referred = rotation @ rotation_from_quaternion(reference), True
+        turned.append(rotation @ axis)
+        passed.append(place)
+        if slide:
+            place = place + turned[-1] * coordinate
+        else:
+            rotation = rotation @ rotation_about(axis, coordinate)
+            place = place + turned[-1] * (pitch * coordinate)
+    rotation = rotation @ orientation
+    return rotation, place - rotation @ outer, turned, passed
+
+
+@kernel
+def _column(axis: Array, point: Array, pitch: Array, *, slides: bool) -> Array:
+    """Return b of a coordinate, shape (6,)."""
+    if slides:
+        return np.concatenate([axis, np.zeros(3)])
+    return np.concatenate([cross(point, axis) + pitch * axis, axis])
+
+
+@kernel
+def _added(carried: Array, columns: Columns, values: list[Array], *, slides: tuple[bool, ...]) -> Array:
+    """Return Z, or Ż, of the body behind a joint from that of the body before it, shape (6,)."""
+    for axis, point, pitch, value, slide in zip(*columns, values, slides, strict=True):
+        carried = carried + _column(axis, point, pitch, slides=slide) * value
+    return carried
+
+
+@kernel
+def _quadratic(angular: Array, columns: Columns, values: list[Array], *, slides: tuple[bool, ...]) -> Array:
+    """Return d of a joint, shape (6,).
+
+    Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
+    s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż, on a hinge with a pitch
+    by that times the pitch.
+    """
+    total = np.zeros(6)
+    for axis, point, pitch, velocity, slide in zip(*columns, values, slides, strict=True):
+        turning = cross(angular, axis) * velocity
+        if slide:
+            total = total + np.concatenate([2.0 * turning, np.zeros(3)])
+            continue
+        outer = angular + axis * velocity
+        linear = cross(angular, cross(angular, point)) - cross(outer, cross(outer, point)) - cross(turning, point)
+        total = total + np.concatenate([linear + 2.0 * pitch * turning, turning])
+        angular = outer
+    return total
 
 
 def reference_of(references: Array, index: int) -> Array:

@@ -36,11 +36,12 @@ from mbsfmu.equations.rotation import (
     quaternion_product,
     rotation_from_quaternion,
 )
-from mbsfmu.formulations.articulation import about, across, impulse
+from mbsfmu.formulations.articulation import about
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
 from mbsfmu.formulations.joint_reactions import constraint_reactions
+from mbsfmu.formulations.joint_subspaces import across, impulse
 from mbsfmu.formulations.kept import Kept
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.mechanism_variables import absolute_variables, stack, turning_variables

@@ -14,11 +14,14 @@ from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given
-from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity, point_velocity
+from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
-from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, reciprocal
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
+from mbsfmu.formulations.elimination import reciprocal
+from mbsfmu.formulations.joint_subspaces import across, constrained_subspace, impulse
+from mbsfmu.kernels import kernel
 
 
 class Articulation:
@@ -106,26 +109,14 @@ class Articulation:
         if (closing := self._pitched.get(body)) is not None:
             on_ends = zip(*closing.wrenches(frames, parameters), strict=True)
             return list(dict(zip((closing.parent, closing.child), on_ends, strict=True))[body])
-        inner = frames.orientation(joint.parent)
         slides = [element for element in joint.elements if element.slides]
-        hinges = joint.hinges
+        axes = [frames.axis[element.coordinate] for element in joint.hinges]
+        along = list(perpendicular(slides[0].axis)) if len(slides) == 1 else []
+        about_axis = list(perpendicular(joint.hinges[0].axis)) if len(joint.hinges) == 1 else []
         place = frames.point(body, joint.outer.of(parameters))
-        forces: list[Array] = []
-        if not slides:
-            forces = list(np.eye(3))
-        elif len(slides) == 1:
-            forces = [inner @ direction for direction in perpendicular(slides[0].axis)]
-        elif len(slides) == 2:
-            forces = [frames.axis[hinges[0].coordinate]]  # planar: the normal
-        moments: list[Array] = []
-        if not hinges:
-            moments = list(np.eye(3))
-        elif len(hinges) == 1:
-            moments = [inner @ direction for direction in perpendicular(hinges[0].axis)]
-        elif len(hinges) == 2:
-            moments = [cross(frames.axis[hinges[0].coordinate], frames.axis[hinges[1].coordinate])]
-        wrenches = [np.concatenate([force, cross(place, force)]) for force in forces]
-        return wrenches + [np.concatenate([np.zeros(3), moment]) for moment in moments]
+        return constrained_subspace(
+            frames.orientation(joint.parent), place, axes, along, about_axis, slides=len(slides)
+        )
 
     def _across(self, frames: Frames, moved: list[Array]) -> Array:
         """Return ż (or z̈) of all coordinates from the bodies' V at the inertial origin, shape (n,)."""
@@ -270,60 +261,16 @@ def centres_of_mass(masses: list[MassProperties], frames: Frames, parameters: Ar
 
 def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: Array) -> Array:
     """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
-    result = []
-    for body, each in enumerate(masses):
-        rotation = frames.rotation[body]
-        turning = rotation @ _inverse(each.regular_inertia(parameters)) @ rotation.T
-        upper = np.concatenate([np.eye(3) * reciprocal(each.mass.of(parameters)), np.zeros((3, 3))], axis=1)
-        result.append(np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)]))
-    return np.stack(result)
+    given = [(each.mass.of(parameters), each.regular_inertia(parameters)) for each in masses]
+    return np.stack([_inverse_inertia(turned, *each) for turned, each in zip(frames.rotation, given, strict=True)])
 
 
-def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
-    """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
-
-    Parameters
-    ----------
-    frames
-        Where the bodies are.
-    joint
-        The joint.
-    values
-        One generalized force or momentum for each coordinate of the mechanism.
-    """
-    if not joint.elements:
-        return np.zeros(6)
-    force, moment = np.zeros(3), np.zeros(3)
-    for element in joint.elements:
-        if element.slides:
-            force = force + frames.axis[element.coordinate] * values[element.coordinate]
-    for coordinate, axis in dual_axes(frames, joint).items():
-        moment = moment + axis * values[coordinate]
-    return np.concatenate([force, moment + cross(_pivot(frames, joint), force)])
-
-
-def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics) -> dict[int, Array]:
-    """Return ż (or z̈) of a joint's coordinates from the Z (or what z̈ adds to Ż) of all bodies.
-
-    Parameters
-    ----------
-    frames
-        Where the bodies are.
-    moved
-        Z of each body at the inertial origin, each of shape (6,).
-    body, joint
-        A body and the joint that it hangs on.
-    """
-    if not joint.elements:
-        return {}
-    pivot = _pivot(frames, joint)
-    relative = moved[body] - body_velocity(moved, joint.parent)
-    linear = point_velocity(relative, pivot)
-    dual = dual_axes(frames, joint)
-    return {
-        each.coordinate: frames.axis[each.coordinate] @ linear if each.slides else dual[each.coordinate] @ relative[3:]
-        for each in joint.elements
-    }
+@kernel
+def _inverse_inertia(rotation: Array, mass: Array, inertia: Array) -> Array:
+    """Return M⁻¹ of a body, shape (6, 6), with its inertia tensor in its own axes."""
+    turning = rotation @ _inverse(inertia) @ rotation.T
+    upper = np.concatenate([np.eye(3) * reciprocal(mass), np.zeros((3, 3))], axis=1)
+    return np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)])
 
 
 def spatial(acceleration: Array, velocity: Array) -> Array:
@@ -335,37 +282,18 @@ def about(centres: list[Array], body: int, wrench: Array) -> Array:
     """Return a wrench about the inertial origin as one about a body's centre of mass; zero for the ground."""
     if body < 0:
         return np.zeros(6)
-    return np.concatenate([wrench[:3], wrench[3:] - cross(centres[body], wrench[:3])])
+    return _about(centres[body], wrench)
 
 
+@kernel
+def _about(centre: Array, wrench: Array) -> Array:
+    return np.concatenate([wrench[:3], wrench[3:] - cross(centre, wrench[:3])])
+
+
+@kernel
 def _at_origin(centre: Array, moved: Array) -> Array:
     """Return V of a body's point at the inertial origin from V of its centre of mass, shape (6,)."""
     return np.concatenate([moved[:3] - cross(moved[3:], centre), moved[3:]])
-
-
-def _pivot(frames: Frames, joint: JointKinematics) -> Array:
-    """Return a point that the hinges do not move."""
-    return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]
-
-
-def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
-    """Return for each hinge the vector whose product with the relative angular velocity is its rate.
-
-    One hinge, or two at right angles, are their own duals; of three Cardan hinges the first and the third are not
-    perpendicular.
-    """
-    hinges = joint.hinges
-    axes = {hinge.coordinate: frames.axis[hinge.coordinate] for hinge in hinges}
-    if len(hinges) < 3:
-        return axes
-    first, second, third = (hinge.coordinate for hinge in hinges)
-    sine = axes[first] @ axes[third]
-    scale = reciprocal(1.0 - sine * sine)
-    return {
-        first: (axes[first] - axes[third] * sine) * scale,
-        second: axes[second],
-        third: (axes[third] - axes[first] * sine) * scale,
-    }
 
 
 def _inverse(inertia: Array) -> Array:

@@ -26,12 +26,12 @@ from mbsfmu.formulations.articulation import (
     acted_on,
     by_ends,
     centres_of_mass,
-    dual_axes,
     inverse_inertias,
     relating_wrenches,
 )
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, Factors
+from mbsfmu.formulations.joint_subspaces import dual_axes
 
 
 class ConstrainedBodies:

@@ -6,10 +6,12 @@ from typing import Annotated, ClassVar
 
 import casadi as ca
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
 
@@ -58,3 +60,7 @@ class Dca(FirstOrder):
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         return self.functions.expressions.forward_dynamics(self._stabilisation)
+
+    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
+        accelerations, multipliers = given.forward_dynamics(self._stabilisation)
+        return given.at(accelerations=accelerations), multipliers, accelerations

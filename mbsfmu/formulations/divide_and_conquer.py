@@ -19,15 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.binary_tree import BinaryTree, Elimination, Group, Indices, Level
-
-SINGULAR = 1e-10
-"""Where e is below this share of what it is on free bodies, the equation depends on those before it."""
+from mbsfmu.formulations.binary_tree import BinaryTree, Group, Indices, Level
+from mbsfmu.formulations.elimination import Found, eliminate, gather, spread
 
 
 @dataclass(frozen=True)
@@ -74,11 +71,6 @@ class Eliminated:
 
 History = list[list[list[Eliminated]]]
 """What was eliminated: by level, group and order."""
-
-
-def reciprocal(value: Array) -> Array:
-    """Return 1/x as a quotient that tracing leaves alone: it turns products with 1/x into as many divisions by x."""
-    return value / (value * value)
 
 
 class DivideAndConquer:
@@ -208,8 +200,22 @@ def _assemble(
     made: dict[int, list[Array]] = {}
     history = []
     for group in level.groups:
-        eliminated, left = _eliminate(group, _side_by_side(group, pools), equations, softness)
-        history.append(eliminated)
+        every = [(each, rows) for each in group.eliminations for rows in each.rows.T]
+        left, found = eliminate(
+            [pools[count][positions] for count, positions in group.parts],
+            [[equations.wrenches[end][rows] for end in range(len(each.ends))] for each, rows in every],
+            [None if equations.active is None else equations.active[rows] for _, rows in every],
+            None if softness is None else np.stack([softness] * len(group.parts[0][1])),
+            ends=tuple(each.ends for each, _ in every),
+            closes_loop=tuple(each.closes_loop for each, _ in every),
+            kept=group.kept,
+        )
+        history.append(
+            [
+                Eliminated(rows, wrench, response, weight, tuple(effects))
+                for (_, rows), (wrench, response, weight, effects) in zip(every, found, strict=True)
+            ]
+        )
         made.setdefault(len(group.kept), []).append(left)
     return _joined(level, made, pools), history
 
@@ -221,19 +227,15 @@ def _gather(
     made: dict[int, list[Array]] = {}
     rests = []
     for group, eliminated in zip(level.groups, history, strict=True):
-        vector = np.concatenate([pools[count][positions] for count, positions in group.parts], axis=1)
-        left: list[Array] = []
-        for one in eliminated:
-            rest = (one.wrench * vector).sum(axis=1) + bias[one.rows]
-            for effect, before in zip(one.effects, left, strict=True):
-                rest = rest - effect * before
-            left.append(rest)
+        parts = [pools[count][positions] for count, positions in group.parts]
+        vector, left = gather(parts, _numbers(eliminated), [bias[one.rows] for one in eliminated], kept=group.kept)
         rests.append(left)
-        vector = vector[:, _slots(group)]
-        for one, rest in zip(eliminated, left, strict=True):
-            vector = vector - one.response * (one.weight * rest)[:, np.newaxis]
         made.setdefault(len(group.kept), []).append(vector)
     return _joined(level, made, pools), rests
+
+
+def _numbers(eliminated: list[Eliminated]) -> list[Found]:
+    return [(one.wrench, one.response, one.weight, list(one.effects)) for one in eliminated]
 
 
 def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
@@ -252,85 +254,6 @@ def _handles(group: Group) -> int:
     return sum(count for count, _ in group.parts)
 
 
-def _slots(group: Group) -> list[int]:
-    return [6 * slot + axis for slot in group.kept for axis in range(6)]
-
-
-def _side_by_side(group: Group, pools: dict[int, Array]) -> Array:
-    """Put the parts of a group's members side by side."""
-    parts = [pools[count][positions] for count, positions in group.parts]
-    if len(parts) == 1:
-        return parts[0]
-    one, other = parts
-    corner = np.zeros((one.shape[0], one.shape[1], other.shape[1]))
-    upper = np.concatenate([one, corner], axis=2)
-    lower = np.concatenate([np.swapaxes(corner, 1, 2), other], axis=2)
-    return np.concatenate([upper, lower], axis=1)
-
-
-def _eliminate(
-    group: Group, free: Array, equations: Equations, softness: Array | None
-) -> tuple[list[Eliminated], Array]:
-    """Eliminate the equations of a group from its ξ; return them and the ξ of the handles that are left.
-
-    What an equation does to ξ is seen where the next ones act: in between, ξ itself is not needed.
-    """
-    slots = _slots(group)
-    eliminated: list[Eliminated] = []
-    responses: list[Array] = []
-    left = free[:, slots][:, :, slots]
-    for elimination in group.eliminations:
-        for rows in elimination.rows.T:
-            wrench = _wrench(elimination, rows, equations, free.shape[1])
-            response = of_free = _times(free, wrench)
-            effects = []
-            for one, before in zip(eliminated, responses, strict=True):
-                felt = (before * wrench).sum(axis=1)
-                effects.append(one.weight * felt)
-                response = response - before * effects[-1][:, np.newaxis]
-            pivot = (wrench * response).sum(axis=1)
-            if softness is not None:
-                weight = reciprocal(pivot + softness)
-            elif elimination.closes_loop:
-                # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
-                small = SINGULAR * (wrench * of_free).sum(axis=1)
-                weight = pivot / (pivot * pivot + small * small)
-            else:
-                weight = reciprocal(pivot)
-            if equations.active is not None:
-                weight = weight * equations.active[rows]
-            responses.append(response)
-            eliminated.append(Eliminated(rows, wrench, response[:, slots], weight, tuple(effects)))
-            left = _without(left, eliminated[-1])
-    return eliminated, left
-
-
-def _wrench(elimination: Elimination, rows: Indices, equations: Equations, size: int) -> Array:
-    """Return d of one equation of each member on all handles, shape (members, size)."""
-    wrench = np.zeros((len(rows), size))
-    for end, slot in enumerate(elimination.ends):
-        if slot is not None:
-            ahead, behind = np.zeros((len(rows), 6 * slot)), np.zeros((len(rows), size - 6 * slot - 6))
-            wrench = wrench + np.concatenate([ahead, equations.wrenches[end][rows], behind], axis=1)
-    return wrench
-
-
-def _without(matrix: Array, eliminated: Eliminated) -> Array:
-    """Return ξ − ξ d dᵀ ξ / e."""
-    scaled = eliminated.response * eliminated.weight[:, np.newaxis]
-    one, other, mirrored = _triangle(matrix.shape[1])
-    return (matrix[:, one, other] - scaled[:, one] * eliminated.response[:, other])[:, mirrored]
-
-
-@cache
-def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
-    """Return rows and columns of a lower triangle, and where in it each element of a symmetric matrix stands."""
-    one, other = np.tril_indices(size)
-    mirrored = np.empty((size, size), dtype=np.intp)
-    mirrored[one, other] = mirrored[other, one] = np.arange(len(one))
-    return one, other, mirrored
-
-
 def _disassemble(
     level: Level,
     history: list[list[Eliminated]],
@@ -345,17 +268,14 @@ def _disassemble(
         members, kept = len(group.parts[0][1]), len(group.kept)
         first = given.get(kept, 0)
         given[kept] = first + members
-        outside = forces[kept][first : first + members]
-        found: list[tuple[Eliminated, Array]] = []  # from the last to the first
-        for order, (one, rest) in reversed(list(enumerate(zip(eliminated, left, strict=True)))):
-            multiplier = -one.weight * ((one.response * outside).sum(axis=1) + rest)
-            for behind, pushing in found:
-                multiplier = multiplier - behind.effects[order] * pushing
-            found.append((one, multiplier))
-            multipliers.append((one.rows, multiplier))
-        acting = _spread(group, outside)
-        for one, multiplier in reversed(found):
-            acting = acting + one.wrench * multiplier[:, np.newaxis]
+        acting, found = spread(
+            forces[kept][first : first + members] if kept else np.zeros((members, 0)),
+            _numbers(eliminated),
+            left,
+            kept=group.kept,
+            handles=_handles(group),
+        )
+        multipliers += [(one.rows, each) for one, each in zip(reversed(eliminated), found, strict=True)]
         begin = 0
         for count, positions in group.parts:
             placed.setdefault(count, []).append((positions, acting[:, begin : begin + 6 * count]))
@@ -364,16 +284,6 @@ def _disassemble(
         first = given[count]
         placed.setdefault(count, []).append((positions, forces[count][first : first + len(positions)]))
     return {count: _in_order(pieces, sum(len(each) for each, _ in pieces)) for count, pieces in placed.items()}
-
-
-def _spread(group: Group, kept: Array) -> Array:
-    """Put forces on the kept handles among those on all, which are zero elsewhere."""
-    members = len(group.parts[0][1])
-    handles = _handles(group)
-    columns = [np.zeros((members, 6))] * handles
-    for index, slot in enumerate(group.kept):
-        columns[slot] = kept[:, 6 * index : 6 * index + 6]
-    return np.concatenate(columns, axis=1)
 
 
 def _in_order(pieces: list[tuple[Array, Array]], count: int) -> Array:

@@ -173,6 +173,11 @@ class SystemExpressions:
         return self.derivative(self.closure, "coordinates")
 
     @cached_property
+    def all_closure_jacobian(self) -> ca.SX:
+        """Φ_z of all constraints."""
+        return self.derivative(self.all_closure, "coordinates")
+
+    @cached_property
     def integral_rates(self) -> ca.SX:
         """Rates of the integrals; with the multipliers, as what drives joints by constraints does work."""
         powers = expression(self.system.driving_powers(self._instant, self._loops))
@@ -308,7 +313,7 @@ class SystemExpressions:
     @cached_property
     def all_closure_rate(self) -> ca.SX:
         """Φ̇ of all constraints."""
-        moved = ca.mtimes(self.derivative(self.all_closure, "coordinates"), self.symbol_by_part["velocities"])
+        moved = ca.mtimes(self.all_closure_jacobian, self.symbol_by_part["velocities"])
         return moved + ca.sparsify(self.all_drifts)
 
     @cached_property

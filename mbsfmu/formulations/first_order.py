@@ -9,22 +9,25 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.rules.rule import Rule
 
 RATE_NOMINAL = 1e3
@@ -82,6 +85,10 @@ class FirstOrder(Formulation):
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         """Return z̈ and λ as functions of z, w, x and the inputs."""
 
+    @abstractmethod
+    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
+        """Return the system with ż and z̈ as they follow from z, w, x and the inputs, with λ and ẇ."""
+
     @cached_property
     def kinetics(self) -> tuple[ca.SX, ca.SX]:
         """ż and ẇ."""
@@ -117,9 +124,16 @@ class FirstOrder(Formulation):
         return ca.vertcat(self._flow, integral_rates)
 
     @cached_property
-    def explicit(self) -> TracedFunction:
+    def explicit(self) -> AnyFunction:
         """Return ẏ = (ż, ẇ, ẋ, rates of the integrals) from the parts of y."""
-        return self.functions.traced("first_order_rates", [self._whole_flow])
+        if not self.functions.in_loops:
+            return self.functions.traced("first_order_rates", [self._whole_flow])
+
+        def made(given: RecordedSystem) -> list[Array]:
+            moved, _, moving_rates = self._moved(given)
+            return [np.concatenate([moved.instant.velocities, moving_rates, moved.rates, moved.integral_rates])]
+
+        return self.functions.defined("first_order_rates", made)
 
     @property
     def chained(self) -> int:
@@ -141,16 +155,20 @@ class FirstOrder(Formulation):
         return self.functions.traced("first_order_drift", [change])
 
     @cached_property
-    def motion(self) -> TracedFunction:
+    def motion(self) -> AnyFunction:
         """Nothing but what it writes: ż, z̈, λ, ẋ and ṗ from z, w and x."""
         of_momenta = ("velocities", "momentum_rates") if self.moving == "momenta" else ()
 
-        def made() -> list[ca.SX]:
-            (rates,) = self._at_motion(self.functions.expressions.rates)
+        def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
+            if isinstance(given, RecordedSystem):
+                moved, multipliers, moving_rates = self._moved(given)
+                kinetics = moved.instant.velocities, moving_rates
+                return [moved.instant.accelerations, multipliers, moved.rates, *(kinetics if of_momenta else ())]
+            (rates,) = self._at_motion(given.rates)
             return [*self.dynamics, rates, *(self.kinetics if of_momenta else ())]
 
         written = ("accelerations", "multipliers", "rates", *of_momenta)
-        return self.functions.kept("first_order_motion", made, into=written)
+        return self.functions.defined("first_order_motion", made, into=written)
 
     @cached_property
     def residual(self) -> TracedFunction:

@@ -207,9 +207,9 @@ class Formulation(ABC):
         """
         tangent, evaluation = self.step_functions
         unknowns = self.step_coordinates + len(self.functions.states) + self.step_multipliers
-        once = sum(each.function.n_instructions() for each in evaluation) + 2.0 * unknowns**2
+        once = sum(each.operations for each in evaluation) + 2.0 * unknowns**2
         # Without unknowns there may be nothing to evaluate.
-        return (tangent.function.n_instructions() + 4.0 * unknowns**3) / max(once, 1.0)
+        return (tangent.operations + 4.0 * unknowns**3) / max(once, 1.0)
 
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:

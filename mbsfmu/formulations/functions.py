@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -11,16 +12,21 @@ import numpy as np
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.system import Instant, System, starts
 from mbsfmu.formulations.traces import Traces
-from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
+from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
+from mbsfmu.programs.program import recorded
+
+LARGE = 64
+"""Coordinates beyond which code is in loops: it is slower then, but its length does not grow with the system."""
 
 
-class _Traced(cached_property[TracedFunction]):
+class _Traced(cached_property[AnyFunction]):
     """A function of the property's name that gives one vector of the expressions, whose name there is given."""
 
     def __init__(self, vector: str) -> None:
-        super().__init__(lambda own: own.kept(self.attrname, lambda: [getattr(own.expressions, vector)]))
+        super().__init__(lambda own: own.defined(self.attrname, lambda given: [getattr(given, vector)]))
 
 
 class SystemFunctions(Workspace):
@@ -67,6 +73,8 @@ class SystemFunctions(Workspace):
     def __init__(self, system: System, loops: LoopEquations | None = None, traces: Traces | None = None) -> None:
         self.system = system
         self.expressions = SystemExpressions(system, loops)
+        straight = system.constraints or system.guesses or system.felt or system.start_system is not system
+        self.in_loops = len(system.coordinates) > LARGE and not straight
         self.rows = self.expressions.rows
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
@@ -119,6 +127,28 @@ class SystemFunctions(Workspace):
         """Return a function that was traced before, or trace it; arguments as for `traced`, expressions when wanted."""
         function = self.traces.function(name, lambda: self._function(name, results()))
         return TracedFunction(function, self._memory, matrices, into)
+
+    def defined(
+        self,
+        name: str,
+        results: Callable[[Any], Sequence[Any]],
+        matrices: Sequence[int] = (),
+        into: Iterable[str] = (),
+    ) -> AnyFunction:
+        """Return a function of what the system gives; its code is in loops where that of the system is.
+
+        Parameters
+        ----------
+        name, matrices, into
+            As for `traced`.
+        results
+            Function of `SystemExpressions`, or of a `RecordedSystem`.
+        """
+        if not self.in_loops:
+            return self.kept(name, lambda: results(self.expressions), matrices, into)
+        sizes = {part: self.symbol(part).numel() for part in PARTS}
+        program = recorded(name, sizes, lambda parts: results(RecordedSystem(self.system, Instant(**parts))))
+        return RecordedFunction(program, self._memory, into)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
         return super()._function(name, self.expressions.closed(results))
@@ -185,20 +215,16 @@ class SystemFunctions(Workspace):
     """ẋ, shape (k,)."""
 
     @cached_property
-    def closure(self) -> TracedFunction:
+    def closure(self) -> AnyFunction:
         """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
-        given = self.expressions
-        return self.kept("closure", lambda: [given.closure, given.closure_jacobian], matrices=[1])
+        return self.defined("closure", lambda given: [given.closure, given.closure_jacobian], matrices=[1])
 
     @cached_property
-    def all_closure(self) -> TracedFunction:
+    def all_closure(self) -> AnyFunction:
         """Φ, Φ_z and Φ_t of all constraints, redundant ones included."""
-        given = self.expressions
-
-        def made() -> list[ca.SX]:
-            return [given.all_closure, given.derivative(given.all_closure, "coordinates"), given.all_drifts]
-
-        return self.kept("all_closure", made, matrices=[1])
+        return self.defined(
+            "all_closure", lambda given: [given.all_closure, given.all_closure_jacobian, given.all_drifts], matrices=[1]
+        )
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
@@ -222,9 +248,9 @@ class SystemFunctions(Workspace):
         return self.kept("equilibrium", made, matrices=[0, 3])
 
     @cached_property
-    def outputs(self) -> TracedFunction:
+    def outputs(self) -> AnyFunction:
         """Outputs y, and the magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
-        return self.kept("outputs", lambda: [self.expressions.outputs, self.expressions.violation])
+        return self.defined("outputs", lambda given: [given.outputs, given.violation])
 
     @cached_property
     def reactions_open(self) -> bool:
@@ -249,9 +275,9 @@ class SystemFunctions(Workspace):
         return self.kept("recentred", lambda: list(self.expressions.recentred.values()))
 
     @cached_property
-    def start(self) -> TracedFunction:
+    def start(self) -> AnyFunction:
         """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
-        return self.kept("start", lambda: list(self.expressions.start.values()))
+        return self.defined("start", lambda given: list(given.start.values()))
 
     @cached_property
     def _start_parts(self) -> tuple[ca.SX, ca.SX]:

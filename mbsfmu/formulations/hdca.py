@@ -8,12 +8,14 @@ from typing import Annotated, ClassVar, Self
 
 import casadi as ca
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
@@ -101,11 +103,17 @@ class Hdca(FirstOrder):
         accelerations, multipliers = self._at_velocities(*dynamics)
         return accelerations, multipliers
 
+    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
+        velocities, _ = given.impulsive_velocities(self._stabilisation)
+        moved = given.at(velocities=velocities)
+        accelerations, multipliers = moved.forward_dynamics(self._stabilisation)
+        moved = moved.at(accelerations=accelerations)
+        return moved, multipliers, moved.momentum_rates
+
     @cached_property
     def initial_momenta(self) -> TracedFunction:
         """P = M ż, the impulses being zero [eq. 6]; shape (n,)."""
-        given = self.functions.expressions
-        return self.functions.kept("initial_momenta", lambda: [given.initial_momenta], into=["momenta"])
+        return self.functions.defined("initial_momenta", lambda given: [given.initial_momenta], into=["momenta"])
 
     @cached_property
     def momenta_anew(self) -> TracedFunction:

@@ -10,7 +10,7 @@ from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.kinematics import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross
-from mbsfmu.formulations.articulation import impulse
+from mbsfmu.formulations.joint_subspaces import impulse
 from mbsfmu.formulations.mechanism_parts import MechanismParts
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.system import LoopsInUse

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.programs.recorded_array import RecordedArray
 
 Made = TypeVar("Made")
 
@@ -27,11 +28,13 @@ class Kept(Generic[Made]):
         if self._last is not None and all(map(_hold_the_same, arrays, self._last[0])):
             return self._last[1]
         made = make()
-        self._last = [np.array(each) for each in arrays], made
+        self._last = [each if isinstance(each, RecordedArray) else np.array(each) for each in arrays], made
         return made
 
 
 def _hold_the_same(now: Array, before: Array) -> bool:
+    if isinstance(now, RecordedArray) or isinstance(before, RecordedArray):
+        return now is before
     if now.dtype != before.dtype or now.shape != before.shape:
         return False
     if now.dtype == object:  # symbols: equal ones are one and the same object

@@ -19,6 +19,7 @@ from mbsfmu.equations.rotation import Array, cross
 from mbsfmu.equations.sensors import MechanismSensors
 from mbsfmu.formulations.mechanism_variables import CoordinateVariables, stack
 from mbsfmu.formulations.system import Instant
+from mbsfmu.kernels import kernel
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.variables import Variable
 
@@ -81,9 +82,9 @@ class MechanismParts:
     def mass_of(self, body: int, frames: Frames, parameters: Array) -> tuple[Array, Array, Array]:
         """Return mass, inertia tensor in the inertial frame and centre of mass of a body."""
         properties = self.masses[body]
-        rotation = frames.rotation[body]
-        inertia = rotation @ properties.inertia(parameters) @ rotation.T
-        return properties.mass.of(parameters), inertia, frames.point(body, properties.centre.of(parameters))
+        given = properties.inertia(parameters), properties.centre.of(parameters)
+        inertia, centre = _turned(frames.rotation[body], frames.origin[body], *given)
+        return properties.mass.of(parameters), inertia, centre
 
     # -- loads ----------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class MechanismParts:
         gravity = self._gravity.of(instant.parameters)
         for body in range(len(self.masses)):
             mass, _, centre = self.mass_of(body, motion.frames, instant.parameters)
-            loads.add_force(body, mass * gravity, centre)
+            loads.add_wrench(body, _weight(mass, gravity, centre))
         self.forces.add_to(loads, motion, given(instant))
         return loads
 
@@ -116,19 +117,14 @@ class MechanismParts:
 
     def _inertia_wrench(self, body: int, motion: Motion, acceleration: Array, parameters: Array) -> Array:
         """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [Jaiswal2021, eqs. 9 and 10]; shape (6,)."""
-        mass, inertia, centre = self.mass_of(body, motion.frames, parameters)
-        angular = motion.body_velocities[body][3:]
-        force = mass * point_acceleration(acceleration, angular, centre)
-        moment = inertia @ acceleration[3:] + cross(angular, inertia @ angular)
-        return np.concatenate([force, moment + cross(centre, force)])
+        mass = self.mass_of(body, motion.frames, parameters)
+        return _inertia_wrench(*mass, motion.body_velocities[body], acceleration)
 
     def momenta(self, motion: Motion, parameters: Array) -> list[Array]:
         """Return linear and angular momentum of each body about the inertial origin, each of shape (6,)."""
         result = []
         for body, velocity in enumerate(motion.body_velocities):
-            mass, inertia, centre = self.mass_of(body, motion.frames, parameters)
-            linear = mass * point_velocity(velocity, centre)
-            result.append(np.concatenate([linear, inertia @ velocity[3:] + cross(centre, linear)]))
+            result.append(_momentum(*self.mass_of(body, motion.frames, parameters), velocity))
         return result
 
     # -- states, energies and outputs -----------------------------------------------------------------------
@@ -178,6 +174,32 @@ class MechanismParts:
         work, loss, start = instant.integrals[0], instant.integrals[1], instant.integrals[2]
         drift = kinetic + potential + loss - work - start
         return np.concatenate([stack(told), *turns, *centres, np.stack([kinetic, potential, drift])])
+
+
+@kernel
+def _turned(rotation: Array, origin: Array, inertia: Array, centre: Array) -> tuple[Array, Array]:
+    """Return a body's inertia tensor and centre of mass in the inertial frame."""
+    return rotation @ inertia @ rotation.T, origin + rotation @ centre
+
+
+@kernel
+def _weight(mass: Array, gravity: Array, centre: Array) -> Array:
+    force = mass * gravity
+    return np.concatenate([force, cross(centre, force)])
+
+
+@kernel
+def _inertia_wrench(mass: Array, inertia: Array, centre: Array, velocity: Array, acceleration: Array) -> Array:
+    angular = velocity[3:]
+    force = mass * point_acceleration(acceleration, angular, centre)
+    moment = inertia @ acceleration[3:] + cross(angular, inertia @ angular)
+    return np.concatenate([force, moment + cross(centre, force)])
+
+
+@kernel
+def _momentum(mass: Array, inertia: Array, centre: Array, velocity: Array) -> Array:
+    linear = mass * point_velocity(velocity, centre)
+    return np.concatenate([linear, inertia @ velocity[3:] + cross(centre, linear)])
 
 
 def given(instant: Instant) -> Given:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats
 
 
 class StepKind(Enum):
@@ -65,5 +65,5 @@ class NativeNeeds:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     penalty: float = 0.0
     correction_numbers: int = 0
-    in_steps: tuple[TracedFunction, ...] = ()
-    at_start: tuple[TracedFunction, ...] = ()
+    in_steps: tuple[AnyFunction, ...] = ()
+    at_start: tuple[AnyFunction, ...] = ()

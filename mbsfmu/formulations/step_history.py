@@ -103,7 +103,7 @@ class StepHistory:
 
     def _begin(self, function: TracedFunction, state: State) -> None:
         """Write where a step begins for a function."""
-        for part in function.function.name_in():
+        for part in function.reads:
             if part.startswith(BEGUN):
                 self._functions.write(part, getattr(state, part.removeprefix(BEGUN)))
 
@@ -128,7 +128,7 @@ class StepHistory:
         if not self.layout.size:
             return before.history
         self._begin(self.jumped, before)
-        for part in self.jumped.function.name_in():
+        for part in self.jumped.reads:
             if not part.startswith(BEGUN):
                 self._functions.write(part, getattr(after, part))
         return self.jumped()[0].copy()

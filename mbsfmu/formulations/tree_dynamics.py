@@ -13,7 +13,8 @@ import numpy as np
 from mbsfmu.equations.kinematics import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.articulation import Articulation, impulse, spatial
+from mbsfmu.formulations.articulation import Articulation, spatial
+from mbsfmu.formulations.joint_subspaces import impulse
 from mbsfmu.formulations.mechanism_parts import MechanismParts, given
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.system import Instant, LoopsInUse

@@ -9,6 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.programs.program import Program
+
 Floats = NDArray[np.float64]
 Overwritten: TypeAlias = Floats
 """An array that holds a result until the next call of what gave it: whoever keeps it copies it."""
@@ -33,6 +35,14 @@ class TracedFunction:
     ----------
     function, into
         As given.
+    name
+        Its name.
+    reads
+        Names of the parts that it reads, with their sizes.
+    writes
+        Sizes of its results, those that are written to parts included.
+    operations
+        How many operations a call takes.
     """
 
     def __init__(
@@ -44,6 +54,10 @@ class TracedFunction:
     ) -> None:
         self.function = function
         self.into = tuple(into)
+        self.name: str = function.name()
+        self.reads = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
+        self.writes = tuple(function.numel_out(index) for index in range(function.n_out()))
+        self.operations: int = function.n_instructions()
         self._buffer, self._evaluate = function.buffer()
         for index, part in enumerate(function.name_in()):
             self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
@@ -62,6 +76,53 @@ class TracedFunction:
 
 def _flat(array: Floats) -> memoryview:
     return array.reshape(-1, order="F").data
+
+
+class RecordedFunction:
+    """A recorded function bound to the arrays of a workspace, as a `TracedFunction` is; its code is in loops.
+
+    Parameters
+    ----------
+    program
+        What was recorded; what it is given has the names of the parts.
+    memory, matrices, into
+        As for a `TracedFunction`; matrices come with their shapes.
+
+    Attributes
+    ----------
+    program, into
+        As given.
+    name, reads, writes, operations
+        As of a `TracedFunction`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        memory: Mapping[str, Floats],
+        into: Iterable[str] = (),
+    ) -> None:
+        self.program = program
+        self.into = tuple(into)
+        self.name = program.name
+        self.reads = {name: size for name, size in program.given.items() if size}
+        self.writes = tuple(places.size for places in program.results)
+        self.operations = program.operations
+        self._arrays = {name: memory[name] for name in program.given}
+        self._written = [memory[part] for part in self.into]
+        self._memory = program.memory()
+
+    def __call__(self) -> list[Overwritten]:
+        """Evaluate at what the shared arrays hold."""
+        results = self.program.evaluate(self._memory, self._arrays)
+        own = len(results) - len(self.into)
+        for array, values in zip(self._written, results[own:], strict=True):
+            array[:] = values
+        return results[:own]
+
+
+AnyFunction: TypeAlias = TracedFunction | RecordedFunction
+"""A function of the arrays of a workspace, in straight-line code or in loops."""
 
 
 class Workspace:

@@ -12,9 +12,10 @@ import casadi as ca
 from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction, TracedFunction
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
+from mbsfmu.native.program_code import program_code
 from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.simulation.implicit import ImplicitSolver
@@ -37,6 +38,7 @@ class ModelCode:
         self._placed = self._system.start_system is not self._system
         self._needs = simulation.formulation.native_needs(simulation.solver.kind)
         self._sizes = header_sizes(simulation, self._needs)
+        self._work = 0
         system = self._system
         segments = {
             "INPUT": system.inputs,
@@ -60,8 +62,9 @@ class ModelCode:
         }
 
     def header(self) -> str:
-        """Write sizes, constants and lists, which all source files need."""
-        sizes = "\n".join(f"#define {name} {value}" for name, value in self._sizes.items())
+        """Write sizes, constants and lists, which all source files need; these are written before."""
+        written = self._sizes | {"WORK": self._work}
+        sizes = "\n".join(f"#define {name} {value}" for name, value in written.items())
         return self._file(sizes, "\n".join(definitions()), '#include "runtime.h"')
 
     def steps(self) -> str:
@@ -89,10 +92,13 @@ class ModelCode:
         own = sorted(text for name, text in helpers.items() if name not in self._reading_code[0])
         return self._file('#include "model_readings.c"', *own, *functions, *self._tables(), *parts)
 
-    def _code(self, function: TracedFunction, helpers: dict[str, str], prefix: str = "") -> str:
+    def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "") -> str:
         # Parts that are balanced alone have inputs and multipliers of their own, as many as the largest needs.
         own = {"INPUTS": self._sizes["MOST_INPUTS"], "CONSTRAINTS": self._sizes["MOST_CONSTRAINTS"]}
         check_arguments(function, self._sizes | own if prefix.startswith(_PART) else self._sizes)
+        if isinstance(function, RecordedFunction):
+            self._work = max(self._work, function.program.schedule.size)
+            return program_code(function, helpers, prefix)
         return traced_code(function, helpers, prefix)
 
     def _file(self, *parts: str) -> str:
@@ -101,7 +107,7 @@ class ModelCode:
 
     # -- functions ------------------------------------------------------------------------------------------
 
-    def _step_functions(self) -> Iterable[TracedFunction]:
+    def _step_functions(self) -> Iterable[AnyFunction]:
         """Make what is called in every step, or in any: references move along within steps."""
         functions, history = self._functions, self._simulation.formulation.history
         if isinstance(self._simulation.solver, ImplicitSolver):
@@ -119,7 +125,7 @@ class ModelCode:
         if self._system.references:
             yield functions.recentred
 
-    def _reading_functions(self) -> Iterable[TracedFunction]:
+    def _reading_functions(self) -> Iterable[AnyFunction]:
         """Make what updates, jumps of inputs and readers of reactions call."""
         functions = self._functions
         if not self._needs.own_motion:
@@ -133,7 +139,7 @@ class ModelCode:
         if functions.system.discrete:
             yield functions.updates
 
-    def _other_functions(self) -> Iterable[TracedFunction]:
+    def _other_functions(self) -> Iterable[AnyFunction]:
         """Make what initialization and readers of derivatives call."""
         functions, given = self._functions, self._functions.expressions
         if self._needs.own_motion:

@@ -24,7 +24,7 @@ from mbsfmu.formulations import (
 )
 from mbsfmu.formulations.state import ARRAYS
 from mbsfmu.formulations.step_history import BEGUN
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import ahead, classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver
@@ -157,6 +157,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "momentum_rates": ("COORDINATES",),
     "history": ("HISTORY",),
     "suggested_step": (),
+    # what code in loops works on
+    "work": ("WORK",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),
@@ -235,7 +237,7 @@ def _list(name: str, entries: Mapping[str, str]) -> str:
     return " \\\n".join(rows)
 
 
-def check_arguments(traced: TracedFunction, sizes: Mapping[str, object]) -> None:
+def check_arguments(traced: AnyFunction, sizes: Mapping[str, object]) -> None:
     """Make sure that a traced function finds what it reads and has room for what it writes.
 
     Parameters
@@ -250,14 +252,12 @@ def check_arguments(traced: TracedFunction, sizes: Mapping[str, object]) -> None
     ValueError
         When an argument is not in the list, or is larger than there.
     """
-    function = traced.function
     begun = {f"{BEGUN}{name}": (_LONG_AS[like],) for name, like in ARRAYS.items()}
-    arguments = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
-    own = function.n_out() - len(traced.into)
-    arguments |= {name: function.numel_out(own + index) for index, name in enumerate(traced.into)}
+    own = len(traced.writes) - len(traced.into)
+    arguments = traced.reads | dict(zip(traced.into, traced.writes[own:], strict=True))
     for name, count in arguments.items():
         room = 1
         for size in ARGUMENTS.get(name, begun.get(name, ("",))):
             room *= int(str(sizes.get(size, 0)))
         if count > room:
-            raise ValueError(f"{function.name()} takes {count} numbers of '{name}'; the list of arguments has {room}")
+            raise ValueError(f"{traced.name} takes {count} numbers of '{name}'; the list of arguments has {room}")

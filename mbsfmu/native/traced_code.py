@@ -62,6 +62,11 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
     return f"static void {name}({_declared(arguments)}) {{\n{before}{body}}}"
 
 
+def body_of(function: ca.Function, sources: Sequence[str], targets: Sequence[str], helpers: dict[str, str]) -> str:
+    """Return the statements of a function that solves no algebraic loop; arguments as for traced functions."""
+    return _body(function, sources, targets, helpers)[0]
+
+
 def _body(
     function: ca.Function, sources: Sequence[str], targets: Sequence[str], helpers: dict[str, str]
 ) -> tuple[str, str]:

@@ -1,0 +1,134 @@
+"""A system's functions of arrays that are recorded: what `SystemExpressions` is where code is in loops.
+
+There are no loop equations here, and no algebraic loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.capabilities import (
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    InertiaTensors,
+    JointReactions,
+    SampledUpdates,
+    StartLimits,
+    capable,
+)
+from mbsfmu.formulations.system import Instant, LoopsInUse, System
+
+NO_LOOPS = LoopsInUse(())
+
+
+@dataclass(frozen=True)
+class RecordedSystem:
+    """The functions under the names that `SystemExpressions` has them by.
+
+    Attributes
+    ----------
+    system
+        The system.
+    instant
+        Where it is.
+    """
+
+    system: System
+    instant: Instant
+
+    def at(self, **parts: Array) -> RecordedSystem:
+        """Return it with other parts of the instant."""
+        return RecordedSystem(self.system, replace(self.instant, **parts))
+
+    def forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
+        """Return z̈ and λ."""
+        return capable(self.system, ArticulatedDynamics).forward_dynamics(self.instant, NO_LOOPS, stabilisation)
+
+    def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
+        """Return ż and σ from the momenta."""
+        return capable(self.system, CanonicalMomenta).impulsive_velocities(self.instant, NO_LOOPS, stabilisation)
+
+    @property
+    def momentum_rates(self) -> Array:
+        """Rates of the momenta, without loops."""
+        return capable(self.system, CanonicalMomenta).momentum_rates(self.instant, NO_LOOPS)
+
+    @property
+    def initial_momenta(self) -> Array:
+        """Return p = M ż."""
+        return capable(self.system, CanonicalMomenta).initial_momenta(self.instant)
+
+    @property
+    def rates(self) -> Array:
+        """Rates ẋ."""
+        return self.system.rates(self.instant)
+
+    @property
+    def integral_rates(self) -> Array:
+        """Rates of the integrals."""
+        return self.system.integral_rates(self.instant)
+
+    @property
+    def outputs(self) -> Array:
+        """The outputs y."""
+        return self.system.evaluate_outputs(self.instant)
+
+    @property
+    def violation(self) -> Array:
+        """Nothing is violated."""
+        return np.zeros(2)
+
+    @property
+    def closure(self) -> Array:
+        """No Φ."""
+        return np.zeros(0)
+
+    all_closure = all_drifts = closure
+
+    @property
+    def closure_jacobian(self) -> Array:
+        """No Φ_z."""
+        return np.zeros((0, len(self.system.coordinates)))
+
+    all_closure_jacobian = closure_jacobian
+
+    @property
+    def reactions(self) -> Array:
+        """Forces and moments in the joints."""
+        return capable(self.system, JointReactions).evaluate_reactions(self.instant, NO_LOOPS)
+
+    @property
+    def initial_integrals(self) -> Array:
+        """The integrals at the start."""
+        return self.system.initial_integrals(self.instant)
+
+    @property
+    def initial_discrete(self) -> Array:
+        """The discrete states before their first update."""
+        return capable(self.system, SampledUpdates).initial_discrete(self.instant.parameters)
+
+    @property
+    def updates(self) -> Array:
+        """The discrete states after an update of all of them."""
+        return capable(self.system, SampledUpdates).updates(self.instant)
+
+    @property
+    def inertia_tensors(self) -> Array:
+        """Inertia tensors that must be such as bodies have."""
+        return capable(self.system, InertiaTensors).inertia_tensors(self.instant.parameters)
+
+    @property
+    def start_limits(self) -> Array:
+        """What is limited where the system starts."""
+        return capable(self.system, StartLimits).start_limits(self.instant)
+
+    @property
+    def start(self) -> dict[str, Array]:
+        """Coordinates and velocities of the start system as the user gave them, and x at the start, by part."""
+        parameters = self.instant.parameters
+        coordinates, velocities = self.system.start_system.initial_coordinates(parameters)
+        states = self.system.initial_states(parameters)
+        return {"coordinates": coordinates, "velocities": velocities, "states": states}

@@ -1,0 +1,1 @@
+"""Code in loops: equations recorded as calls of kernels."""

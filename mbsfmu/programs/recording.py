@@ -1,0 +1,270 @@
+"""NumPy code recorded as calls of kernels, for mechanisms that are large.
+
+A `RecordedArray` is an array of places in a memory that does not exist yet. NumPy's functions of such arrays that only
+move elements about move places; those that compute are recorded as calls of kernels. A kernel is a function of few
+numbers, traced once for all calls that are alike: the time to trace does not grow with the mechanism, nor does the code.
+Functions that are marked by `kernel` are recorded whole, as one call each, and so are NumPy's own, element by element or
+matrix by matrix.
+
+Places are integers. Zero, one and minus one are no places but numbers: calls are alike only where these stand at the same
+arguments, so that zeros fold away as they do in straight-line code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.programs.recorded_array import RecordedArray
+from mbsfmu.programs.schedule import Places
+from mbsfmu.tracing import SymbolicArray, symbolic_array
+
+_FOLDED = (0.0, 1.0, -1.0)
+"""Numbers that decide which calls are alike."""
+_MOST_FOLDED = -len(_FOLDED)
+_NO_PLACES = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of few numbers that is called often.
+
+    Attributes
+    ----------
+    name
+        What it computes, and its number.
+    function
+        One vector in, one vector out.
+    """
+
+    name: str
+    function: ca.Function
+
+    @property
+    def arguments(self) -> int:
+        """How many numbers it takes."""
+        return self.function.numel_in(0)
+
+    @property
+    def results(self) -> int:
+        """How many numbers it gives."""
+        return self.function.numel_out(0)
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """A kernel with the shape of its answer, whose elements are numbers in `table`: folded ones, arguments, results."""
+
+    kernel: int
+    answer: Any
+    constants: Places
+
+
+class Recorder:
+    """Records calls.
+
+    Attributes
+    ----------
+    kernels
+        What was traced.
+    calls
+        In their order: the kernel's index, and the places of its arguments.
+    """
+
+    def __init__(self) -> None:
+        self.kernels: list[Kernel] = []
+        self.calls: list[tuple[int, Places]] = []
+        self.values: list[float] = list(_FOLDED)
+        """Numbers of the negative places: place −1 − k has the number k of them."""
+        self._number_by_value: dict[float, int] = {value: index for index, value in enumerate(_FOLDED)}
+        self._places = 0
+        self._known: dict[Hashable, _Traced] = {}
+        self._made: dict[Hashable, Places] = {}
+
+    @property
+    def places(self) -> int:
+        """How many places there are, those of constants apart."""
+        return self._places
+
+    def new(self, count: int) -> RecordedArray:
+        """Return that many new places."""
+        first, self._places = self._places, self._places + count
+        return RecordedArray(self, np.arange(first, self._places))
+
+    def constants(self, values: Any) -> Places:
+        """Return the places of numbers."""
+        array = np.asarray(values, dtype=float)
+        numbers = [self._constant(value) for value in array.ravel().tolist()]
+        return np.array(numbers, dtype=np.int64).reshape(array.shape)
+
+    def _constant(self, value: float) -> int:
+        found = self._number_by_value.get(value)
+        if found is None:
+            found = self._number_by_value[value] = len(self.values)
+            self.values.append(value)
+        return -1 - found
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
+        """Record a call of a function, and return its answer.
+
+        Parameters
+        ----------
+        function
+            A function of NumPy arrays.
+        arguments
+            Arrays, recorded or of numbers, None, and lists and tuples of such.
+        static
+            What else it is given; what is equal gives equal answers.
+        """
+        places: list[Places] = []
+        shape = self._shape(arguments, places)
+        given = np.concatenate([each.ravel() for each in places]) if places else np.zeros(0, dtype=np.int64)
+        seen: dict[int, int] = {}  # by first use: what is alike has the same pattern wherever it stands in memory
+        pattern = tuple([seen.setdefault(place, len(seen)) for place in given.tolist()])
+        folded = tuple([place if _MOST_FOLDED <= place < 0 else 0 for place in seen])
+        key = (function, tuple(static.items()), shape, pattern, folded)
+        traced = self._known.get(key)
+        if traced is None:
+            traced = self._known[key] = self._trace(function, arguments, static, pattern, folded)
+        taken = np.array([place for place, fold in zip(seen, folded, strict=True) if not fold], dtype=np.int64)
+        made = _NO_PLACES if traced.kernel < 0 else self._called(traced.kernel, taken)
+        return self._answer(traced.answer, np.concatenate([taken, made, traced.constants]))
+
+    def _called(self, kernel: int, taken: Places) -> Places:
+        """Return where the results of a kernel are; what was called with the same before is not called again."""
+        key = kernel, taken.tobytes()
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self.new(self.kernels[kernel].results).places
+            self.calls.append((kernel, taken))
+        return made
+
+    def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
+        """Return arrays as one, along their first axis."""
+        return RecordedArray(self, np.concatenate([each.places for each in arrays]))
+
+    def _shape(self, argument: Any, places: list[Places]) -> Hashable:
+        """Return how an argument is built, and add the places of its elements to the list."""
+        if argument is None:
+            return None
+        if isinstance(argument, (list, tuple)):
+            return tuple(self._shape(each, places) for each in argument)
+        if isinstance(argument, RecordedArray):
+            places.append(argument.places)
+            return argument.places.shape, ""
+        places.append(self.constants(argument))
+        return places[-1].shape, ""
+
+    def _trace(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        static: dict[str, Hashable],
+        pattern: tuple[int, ...],
+        folded: tuple[int, ...],
+    ) -> _Traced:
+        vector = ca.SX.sym("x", folded.count(0))
+        symbols = iter(symbolic_array(vector).view(np.ndarray))
+        distinct = [self.values[-1 - place] if place else next(symbols) for place in folded]
+        answer = function(*_given(arguments, iter([distinct[index] for index in pattern])), **static)
+        found: list[Any] = []
+        _collect(answer, found)
+        return self._kept(function.__name__, vector, answer, found)
+
+    def _kept(self, name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
+        """Keep a kernel that gives each element of an answer once; arguments and numbers among them need none."""
+        argument = {vector[index].__hash__(): index for index in range(vector.numel())}
+        computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
+        if computed:
+            computed = ca.vertsplit(ca.cse([ca.vertcat(*computed)])[0])
+        rest = iter(computed)
+        results: dict[int, int] = {}
+        kept: list[ca.SX] = []
+        constants: list[int] = []
+        numbers: list[tuple[str, int]] = []
+        for each in found:
+            if not isinstance(each, ca.SX):
+                numbers.append(("constant", len(constants)))
+                constants.append(self._constant(float(each)))
+                continue
+            if each.__hash__() in argument:
+                numbers.append(("argument", argument[each.__hash__()]))
+                continue
+            result = next(rest)
+            if result.is_constant():
+                numbers.append(("constant", len(constants)))
+                constants.append(self._constant(float(result)))
+                continue
+            code = result.__hash__()
+            if code not in results:
+                results[code] = len(kept)
+                kept.append(result)
+            numbers.append(("result", results[code]))
+        first = {"argument": 0, "result": vector.numel(), "constant": vector.numel() + len(kept)}
+        order = iter([first[kind] + index for kind, index in numbers])
+        if not kept:
+            return _Traced(-1, _template(answer, order), np.array(constants, dtype=np.int64))
+        number = len(self.kernels)
+        named = f"{name.strip('_')}_{number}"
+        self.kernels.append(Kernel(named, ca.Function(named, [vector], [ca.densify(ca.vertcat(*kept))])))
+        return _Traced(number, _template(answer, order), np.array(constants, dtype=np.int64))
+
+    def _answer(self, template: Any, table: Places) -> Any:
+        if template is None:
+            return None
+        if isinstance(template, (list, tuple)):
+            return type(template)(self._answer(each, table) for each in template)
+        if isinstance(template, dict):
+            return {name: self._answer(each, table) for name, each in template.items()}
+        return RecordedArray(self, table[template])
+
+
+def _given(argument: Any, elements: Iterator[Any]) -> Any:
+    """Return arguments with symbols, or numbers, in the place of their elements."""
+    if argument is None:
+        return None
+    if isinstance(argument, (list, tuple)):
+        return [_given(each, elements) for each in argument]
+    shape = np.shape(argument)
+    array = np.empty(shape, dtype=object)
+    for index in np.ndindex(shape):
+        array[index] = next(elements)
+    if all(not isinstance(each, ca.SX) for each in array.flat):
+        return array.astype(float)
+    return array.view(SymbolicArray)
+
+
+def _collect(answer: Any, found: list[Any]) -> None:
+    """Add the elements of an answer to a list."""
+    if answer is None:
+        return
+    if isinstance(answer, (list, tuple)):
+        for each in answer:
+            _collect(each, found)
+        return
+    if isinstance(answer, dict):
+        for each in answer.values():
+            _collect(each, found)
+        return
+    found.extend(np.asarray(answer, dtype=object).view(np.ndarray).ravel().tolist())
+
+
+def _template(answer: Any, order: Iterator[int]) -> Any:
+    """Return an answer with the numbers of its elements in their places."""
+    if answer is None:
+        return None
+    if isinstance(answer, (list, tuple)):
+        return (
+            [_template(each, order) for each in answer]
+            if isinstance(answer, list)
+            else tuple(_template(each, order) for each in answer)
+        )
+    if isinstance(answer, dict):
+        return {name: _template(each, order) for name, each in answer.items()}
+    shape = np.shape(answer)
+    numbers = np.array([next(order) for _ in range(int(np.prod(shape)))], dtype=np.int64)
+    return numbers.reshape(shape)

@@ -16,8 +16,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function) -> Function:
     """Mark a function as one kernel.
 
-    Its positional arguments are arrays, None, and lists and tuples of such; so is its answer. What follows by name is the
-    same for all calls that are alike, and can be hashed.
+    Its positional arguments are arrays, None, and lists and tuples of such; so is its answer. What follows by name is
+    the same for all calls that are alike, and can be hashed.
     """
 
     @wraps(function)

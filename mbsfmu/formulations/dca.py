@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import casadi as ca
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrder, FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
@@ -16,7 +16,7 @@ from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
 
 
-class DcaOptions(FormulationOptions):
+class DcaOptions(FirstOrderOptions):
     """Options of `dca`."""
 
     stabilisation: Annotated[

@@ -25,7 +25,7 @@ from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import PENALTY, Projection
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
@@ -157,7 +157,7 @@ class DcaAlm(Formulation):
         return len(self.functions.rows)
 
     @property
-    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+    def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
         return self.equations.tangent, [self.equations.residual]
 

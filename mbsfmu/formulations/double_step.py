@@ -20,7 +20,7 @@ from mbsfmu.formulations.partition import Partition, best_choice, reconsidered
 from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.rules.rule import Rule
 
 LEAP = 0.5
@@ -113,7 +113,7 @@ class DoubleStep(Formulation):
         return self.freedom
 
     @property
-    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+    def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls: loops are closed in two."""
         closure = [self.functions.closure] * 2 if len(self.functions.rows) else []
         return self.equations.tangent, [self.equations.residual, *closure]

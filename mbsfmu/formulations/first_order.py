@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -23,15 +23,35 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
+from mbsfmu.options import Choice
 from mbsfmu.rules.rule import Rule
 
 RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
+
+
+class FirstOrderOptions(FormulationOptions):
+    """Options of formulations of first order."""
+
+    code: Annotated[
+        Code | None,
+        Choice(
+            "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
+            f"default loops where a tree has more than {LARGE} coordinates",
+            among=lambda: tuple(each.value for each in Code),
+            lacking="which has straight code alone",
+        ),
+    ] = None
+
+    @property
+    def form(self) -> Code | None:
+        """The form of its code."""
+        return None if self.code is None else Code(self.code)
 
 
 class FirstOrder(Formulation):
@@ -240,7 +260,7 @@ class FirstOrder(Formulation):
         return 2 * len(self.functions.coordinates)
 
     @property
-    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+    def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
         return self.tangent, [self.residual]
 

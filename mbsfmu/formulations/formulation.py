@@ -19,12 +19,13 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
+from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.rule_checks import check_rule
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.options import Options
 from mbsfmu.registry import Registry
 from mbsfmu.rules.rule import Rule
@@ -41,6 +42,11 @@ class FormulationOptions(Options):
     """Options of a formulation's own."""
 
     subject: ClassVar[str] = "a formulation"
+
+    @property
+    def form(self) -> Code | None:
+        """The form of its code; None where the size of the system decides."""
+        return Code.STRAIGHT
 
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
         """Return what they come to with a solver.
@@ -159,7 +165,7 @@ class Formulation(ABC):
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
-        functions = SystemFunctions(system, loops, traces)
+        functions = SystemFunctions(system, loops, traces, options.form)
         return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:
@@ -196,7 +202,7 @@ class Formulation(ABC):
 
     @property
     @abstractmethod
-    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+    def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
 
     @cached_property

@@ -12,14 +12,11 @@ import numpy as np
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops
 from mbsfmu.formulations.system import Instant, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
 from mbsfmu.programs.program import recorded
-
-LARGE = 64
-"""Coordinates beyond which code is in loops: it is slower then, but its length does not grow with the system."""
 
 
 class _Traced(cached_property[AnyFunction]):
@@ -40,9 +37,13 @@ class SystemFunctions(Workspace):
         The loop equations in use; all of them, as if they were independent, by default.
     traces
         Has what was traced of this system before.
+    code
+        The form of their code.
 
     Attributes
     ----------
+    in_loops
+        Whether that is in loops.
     expressions
         What the functions are made of.
     traces
@@ -70,11 +71,16 @@ class SystemFunctions(Workspace):
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
 
-    def __init__(self, system: System, loops: LoopEquations | None = None, traces: Traces | None = None) -> None:
+    def __init__(
+        self,
+        system: System,
+        loops: LoopEquations | None = None,
+        traces: Traces | None = None,
+        code: Code | None = None,
+    ) -> None:
         self.system = system
         self.expressions = SystemExpressions(system, loops)
-        straight = system.constraints or system.guesses or system.felt or system.start_system is not system
-        self.in_loops = len(system.coordinates) > LARGE and not straight
+        self.in_loops = is_in_loops(system, code)
         self.rows = self.expressions.rows
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)

@@ -10,14 +10,14 @@ import casadi as ca
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrder, FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, TracedFunction
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
@@ -25,7 +25,7 @@ GROWN = 10.0
 """Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
 
 
-class HdcaOptions(FormulationOptions):
+class HdcaOptions(FirstOrderOptions):
     """Options of `hdca`."""
 
     stabilisation: Annotated[
@@ -111,7 +111,7 @@ class Hdca(FirstOrder):
         return moved, multipliers, moved.momentum_rates
 
     @cached_property
-    def initial_momenta(self) -> TracedFunction:
+    def initial_momenta(self) -> AnyFunction:
         """P = M ż, the impulses being zero [eq. 6]; shape (n,)."""
         return self.functions.defined("initial_momenta", lambda given: [given.initial_momenta], into=["momenta"])
 

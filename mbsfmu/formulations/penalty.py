@@ -22,7 +22,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.workspace import Floats, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.options import POSITIVE, Number
 from mbsfmu.rules.rule import Rule
 
@@ -292,7 +292,7 @@ class Penalty(Formulation):
         return len(self.functions.rows)
 
     @property
-    def step_functions(self) -> tuple[TracedFunction, Sequence[TracedFunction]]:
+    def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
         return self.equations.tangent, [self.equations.residual]
 

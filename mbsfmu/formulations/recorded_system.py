@@ -1,4 +1,4 @@
-"""A system's functions of arrays that are recorded: what `SystemExpressions` is where code is in loops.
+"""Code in loops: functions of arrays that are recorded, what `SystemExpressions` is where code is in loops.
 
 There are no loop equations here, and no algebraic loops.
 """
@@ -6,10 +6,12 @@ There are no loop equations here, and no algebraic loops.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
@@ -22,6 +24,52 @@ from mbsfmu.formulations.capabilities import (
 from mbsfmu.formulations.system import Instant, LoopsInUse, System
 
 NO_LOOPS = LoopsInUse(())
+LARGE = 64
+"""Coordinates beyond which code is in loops unless something else is chosen: straight-line code is about three times as
+fast, but it takes longer to trace and to compile the larger the system is."""
+
+
+class Code(StrEnum):
+    """Forms of generated code."""
+
+    STRAIGHT = "straight"
+    LOOPS = "loops"
+
+
+def is_in_loops(system: System, code: Code | None) -> bool:
+    """Tell whether the code of a system is in loops.
+
+    Parameters
+    ----------
+    system
+        The system.
+    code
+        What was chosen; None where the size decides.
+
+    Raises
+    ------
+    InputError
+        When loops are chosen for a system that cannot have them.
+    """
+    if code is Code.STRAIGHT:
+        return False
+    lacking = _lacking(system)
+    if code is Code.LOOPS and lacking:
+        raise InputError(f"code in loops is for mechanisms that are trees; {system.name} {lacking}")
+    return not lacking and (code is Code.LOOPS or len(system.coordinates) > LARGE)
+
+
+def _lacking(system: System) -> str:
+    """Return why the code of a system cannot be in loops; nothing where it can."""
+    if not system.coordinates:
+        return "has no bodies that move"
+    if system.start_system is not system:
+        return "is described in absolute coordinates"
+    if system.constraints:
+        return f"has loops, as that of {system.constraints[0]}"
+    if system.guesses or system.felt:
+        return "has a loop of connections that is solved at every instant"
+    return ""
 
 
 @dataclass(frozen=True)

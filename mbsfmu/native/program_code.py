@@ -109,7 +109,10 @@ def _kernel(owner: str, kernel: Kernel, helpers: dict[str, str]) -> str:
 
 
 def _stretches(loop: Loop, program: Program, number: int) -> Iterator[int]:
-    """Return the table of a loop: kernel, calls, first result, places of the first call, distances if there are more."""
+    """Return a loop's part of the table.
+
+    Of each stretch it has kernel, calls, first result, places of the first call, and distances if there are more.
+    """
     results, places = program.kernels[loop.kernel].results, loop.arguments
     begin = 0
     for end in _ends(places):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,9 +78,7 @@ class Program:
         return [memory[places] for places in self.results]
 
 
-def recorded(
-    name: str, given: Mapping[str, int], function: Callable[[dict[str, RecordedArray]], Sequence[RecordedArray]]
-) -> Program:
+def recorded(name: str, given: Mapping[str, int], function: Callable[[dict[str, Any]], Sequence[Any]]) -> Program:
     """Record a function of arrays.
 
     Parameters

@@ -21,7 +21,9 @@ _MOVING = {
 
 
 class RecordedArray:
-    """An array of places. It is none of NumPy's own kind: what cannot be recorded fails instead of taking places for values.
+    """An array of places.
+
+    It is none of NumPy's own kind: what cannot be recorded fails instead of taking places for values.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class RecordedArray:
 
     def sum(self, axis: int | None = None) -> RecordedArray:
         """As of arrays."""
-        return cast("RecordedArray", np.add.reduce(self, axis=axis))  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return cast("RecordedArray", np.add.reduce(self, axis=axis))
 
     def reshape(self, *shape: int) -> RecordedArray:
         """As of arrays."""

@@ -2,12 +2,12 @@
 
 A `RecordedArray` is an array of places in a memory that does not exist yet. NumPy's functions of such arrays that only
 move elements about move places; those that compute are recorded as calls of kernels. A kernel is a function of few
-numbers, traced once for all calls that are alike: the time to trace does not grow with the mechanism, nor does the code.
-Functions that are marked by `kernel` are recorded whole, as one call each, and so are NumPy's own, element by element or
-matrix by matrix.
+numbers, traced once for all calls that are alike: neither tracing nor the code grows with the mechanism. Functions that
+are marked by `kernel` are recorded whole, as one call each, and so are NumPy's own, element by element or matrix by
+matrix.
 
-Places are integers. Zero, one and minus one are no places but numbers: calls are alike only where these stand at the same
-arguments, so that zeros fold away as they do in straight-line code.
+Places are integers. Zero, one and minus one are no places but numbers: calls are alike only where these stand at the
+same arguments, so that zeros fold away as they do in straight-line code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The order of recorded calls: those of one kernel behind each other, so that they are loops.
 
-Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the same
-loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly lies at
-equal distances.
+Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
+same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
+lies at equal distances.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loop
 from mbsfmu.formulations.system import Instant, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
-from mbsfmu.programs.program import recorded
+from mbsfmu.programs.program import depends, program_of
+from mbsfmu.programs.recorded_array import RecordedArray
+from mbsfmu.programs.recording import Recorder
 
 
 class _Traced(cached_property[AnyFunction]):
@@ -152,9 +154,49 @@ class SystemFunctions(Workspace):
         """
         if not self.in_loops:
             return self.kept(name, lambda: results(self.expressions), matrices, into)
-        sizes = {part: self.symbol(part).numel() for part in PARTS}
-        program = recorded(name, sizes, lambda parts: results(RecordedSystem(self.system, Instant(**parts))))
-        return RecordedFunction(program, self._memory, into)
+        return self.recorded(name, lambda given, _: results(given), into=into)
+
+    def recorded(
+        self,
+        name: str,
+        results: Callable[[RecordedSystem, dict[str, Any]], Sequence[Any]],
+        beside: Sequence[str] = (),
+        into: Iterable[str] = (),
+    ) -> RecordedFunction:
+        """Return a function in loops.
+
+        Parameters
+        ----------
+        name, into
+            As for `traced`.
+        results
+            Function of the system, and of the parts that are given beside those of its instant.
+        beside
+            Names of these.
+        """
+        own = {part: self._recorded_part(part) for part in beside}
+        found = results(self._recorded_system, own)
+        given = {part: self._recorded_part(part) for part in (*PARTS, *beside)}
+        return RecordedFunction(program_of(name, self._recorder, given, found), self._memory, into)
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        """What all functions in loops are recorded by: what they have in common is recorded once."""
+        return Recorder()
+
+    @cached_property
+    def _recorded_parts(self) -> dict[str, RecordedArray]:
+        return {}
+
+    def _recorded_part(self, part: str) -> RecordedArray:
+        if part not in self._recorded_parts:
+            self._recorded_parts[part] = self._recorder.new(self.symbol(part).numel())
+        return self._recorded_parts[part]
+
+    @cached_property
+    def _recorded_system(self) -> RecordedSystem:
+        parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
+        return RecordedSystem(self.system, Instant(**parts))
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
         return super()._function(name, self.expressions.closed(results))
@@ -257,6 +299,15 @@ class SystemFunctions(Workspace):
     def outputs(self) -> AnyFunction:
         """Outputs y, and the magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
         return self.defined("outputs", lambda given: [given.outputs, given.violation])
+
+    @cached_property
+    def outputs_by_accelerations(self) -> tuple[bool, ...]:
+        """Which outputs depend on accelerations."""
+        if isinstance(self.outputs, RecordedFunction):
+            pattern = depends(self.outputs.program, 0, "accelerations")
+        else:
+            pattern = self.expressions.depends(self.expressions.outputs, "accelerations")
+        return tuple(bool(each.any()) for each in pattern)
 
     @cached_property
     def reactions_open(self) -> bool:

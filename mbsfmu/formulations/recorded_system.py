@@ -5,8 +5,10 @@ There are no loop equations here, and no algebraic loops.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from mbsfmu.formulations.capabilities import (
     capable,
 )
 from mbsfmu.formulations.system import Instant, LoopsInUse, System
+from mbsfmu.programs.recorded_array import RecordedArray
 
 NO_LOOPS = LoopsInUse(())
 LARGE = 64
@@ -86,6 +89,7 @@ class RecordedSystem:
 
     system: System
     instant: Instant
+    _dynamics: dict[float, tuple[Array, Array]] = field(default_factory=dict, init=False)
 
     def at(self, **parts: Array) -> RecordedSystem:
         """Return it with other parts of the instant."""
@@ -93,7 +97,10 @@ class RecordedSystem:
 
     def forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ."""
-        return capable(self.system, ArticulatedDynamics).forward_dynamics(self.instant, NO_LOOPS, stabilisation)
+        if stabilisation not in self._dynamics:
+            system = capable(self.system, ArticulatedDynamics)
+            self._dynamics[stabilisation] = system.forward_dynamics(self.instant, NO_LOOPS, stabilisation)
+        return self._dynamics[stabilisation]
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta."""
@@ -108,6 +115,17 @@ class RecordedSystem:
     def initial_momenta(self) -> Array:
         """Return p = M ż."""
         return capable(self.system, CanonicalMomenta).initial_momenta(self.instant)
+
+    def changes(self, values: Sequence[Any], directions: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """Return how values change along directions of parts, each given with its change."""
+        coordinates = self.instant.coordinates
+        assert isinstance(coordinates, RecordedArray)
+        return coordinates.recorder.changes(values, directions)
+
+    @property
+    def residual(self) -> Array:
+        """M z̈ − Q."""
+        return self.system.residual(self.instant)
 
     @property
     def rates(self) -> Array:

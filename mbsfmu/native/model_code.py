@@ -7,12 +7,10 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 
-import casadi as ca
-
 from mbsfmu.formulations.changed_start import bounds
-from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
+from mbsfmu.native.derivative_code import changes, derivatives, variation
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.program_code import program_code
@@ -37,6 +35,7 @@ class ModelCode:
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
         self._needs = simulation.formulation.native_needs(simulation.solver.kind)
+        self._changes = self._functions.in_loops and not simulation.initialization.balanced_parts
         self._sizes = header_sizes(simulation, self._needs)
         self._work = 0
         system = self._system
@@ -63,7 +62,7 @@ class ModelCode:
 
     def header(self) -> str:
         """Write sizes, constants and lists, which all source files need; these are written before."""
-        written = self._sizes | {"WORK": self._work}
+        written = self._sizes | {"WORK": self._work, "CHANGES": int(self._changes)}
         sizes = "\n".join(f"#define {name} {value}" for name, value in written.items())
         return self._file(sizes, "\n".join(definitions()), '#include "runtime.h"')
 
@@ -141,9 +140,7 @@ class ModelCode:
 
     def _other_functions(self) -> Iterable[AnyFunction]:
         """Make what initialization and readers of derivatives call."""
-        functions, given = self._functions, self._functions.expressions
-        if self._needs.own_motion:
-            yield functions.equilibrium
+        functions = self._functions
         yield from (functions.initial_integrals, functions.inertia_tensors, functions.start_limits)
         if functions.system.discrete:
             yield functions.initial_discrete
@@ -151,28 +148,12 @@ class ModelCode:
             yield from (functions.start_references, functions.placement)
         else:
             yield from (functions.start, functions.all_closure)
-        direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
-        direct.append(given.derivative(given.quadratic, "inputs"))
-        yield functions.traced("feedthrough", direct, matrices=[0, 1, 2])
-        yield functions.traced("output_rates", [self._output_rates()])
-        yield _variation(functions)
-        if self._placed:
-            yield _placement_variation(functions)
-
-    def _output_rates(self) -> ca.SX:
-        """Return the derivative of the outputs by time, where these do not depend on accelerations."""
-        functions, given = self._functions, self._functions.expressions
-        along = {
-            "coordinates": given.symbol_by_part["velocities"],
-            "velocities": given.symbol_by_part["accelerations"],
-            "states": functions.symbol("rates"),
-            "integrals": functions.symbol("integral_rates"),
-            "inputs": functions.symbol("input_rates"),
-        }
-        result = ca.SX.zeros(len(self._system.outputs))
-        for part, direction in along.items():
-            result += ca.jtimes(given.outputs, given.symbol_by_part[part], direction)
-        return result
+        if self._changes:
+            yield from changes(functions)
+            return
+        if self._needs.own_motion:
+            yield functions.equilibrium
+        yield from derivatives(functions)
 
     def _balanced_parts(self, helpers: dict[str, str]) -> Iterable[str]:
         """Write the functions and the description of each part that is balanced alone, and of the whole."""
@@ -197,7 +178,7 @@ class ModelCode:
 
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
         """Write what is needed to put a system together."""
-        for function in (functions.start, functions.all_closure, functions.equilibrium, _variation(functions)):
+        for function in (functions.start, functions.all_closure, functions.equilibrium, variation(functions)):
             yield self._code(function, helpers, prefix)
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
@@ -205,11 +186,12 @@ class ModelCode:
         accelerations = system.accelerations
         texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
         names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
+        dense = "NULL, NULL" if self._changes else f"{prefix}equilibrium, {prefix}variation"
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
-            f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {prefix}equilibrium, "
-            f"{prefix}variation, {balances}, {balancing}, {calculated}}}"
+            f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {dense}, "
+            f"{balances}, {balancing}, {calculated}}}"
         )
 
     # -- tables ---------------------------------------------------------------------------------------------
@@ -286,12 +268,11 @@ class ModelCode:
 
     def _tables(self) -> Iterable[str]:
         system, simulation = self._system, self._simulation
-        given = self._functions.expressions
-        accelerated = given.depends(given.outputs, "accelerations")
+        accelerated = self._functions.outputs_by_accelerations
         yield f"static const double guess_starts[] = {numbers(each.start or 0.0 for each in system.guesses)};"
         yield f"static const char *const parameter_names[] = {strings(each.name for each in system.parameters)};"
         yield f"static const double parameter_starts[] = {numbers(each.start or 0.0 for each in system.parameters)};"
-        needs = ", ".join(str(int(any(each))) for each in accelerated.tolist())
+        needs = ", ".join(str(int(each)) for each in accelerated)
         yield f"static const int output_needs_accelerations[] = {{{needs or '0'}}};"
         feeds = (f"{{{calculated}, {parameter}}}" for calculated, parameter in simulation.initialization.feeds)
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
@@ -338,34 +319,3 @@ class ModelCode:
             f"{{{kind}, {index}, {number(variable.start or 0.0)}, {low}, {high}, "
             f"{string(variable.name)}, {string(variable.unit)}, {int(variable.settable)}, {int(tunable)}}}"
         )
-
-
-def _variation(functions: SystemFunctions) -> TracedFunction:
-    """Trace how everything that initialization solves changes along directions of the instant's parts."""
-    given, system = functions.expressions, functions.system
-    placed = system.start_system is not system
-    # References of orientations and momenta do not change with what is set: these follow, those stay.
-    varied = PARTS[: PARTS.index("references")]
-    directions = {part: functions.add_part(f"d_{part}", given.symbol_by_part[part].numel())[0] for part in varied}
-
-    def along(value: ca.SX) -> ca.SX:
-        result = ca.SX.zeros(value.numel())
-        for part, direction in directions.items():
-            result += ca.jtimes(value, given.symbol_by_part[part], direction)
-        return result
-
-    values = [given.all_closure, given.all_closure_rate, given.closure_acceleration, given.balance]
-    if not system.constraints:
-        values[:3] = [ca.SX(0, 1)] * 3
-    values += [given.outputs, given.initial_integrals, *((ca.SX(0, 1),) * 3 if placed else given.start.values())]
-    return functions.traced("variation", [along(value) for value in values])
-
-
-def _placement_variation(functions: SystemFunctions) -> TracedFunction:
-    """Trace how z and ż at the start change with those of the start system and with parameters."""
-    parts = ("start_coordinates", "start_velocities", "parameters")
-    directions = [functions.add_part(f"d_{part}", functions.symbol(part).numel())[0] for part in parts[:2]]
-    directions.append(functions.symbol("d_parameters"))
-    placed = functions.expressions.placed(*(functions.symbol(part) for part in parts[:2]))
-    along = ca.vertcat(*(functions.symbol(part) for part in parts)), ca.vertcat(*directions)
-    return functions.traced("placement_variation", [ca.jtimes(value, *along) for value in placed])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,8 +31,6 @@ class Program:
         Numbers that follow these.
     kernels, schedule
         What is called, and in which order.
-    results
-        Places of the elements of each result.
     """
 
     name: str
@@ -40,7 +38,11 @@ class Program:
     constants: tuple[float, ...]
     kernels: tuple[Kernel, ...]
     schedule: Schedule
-    results: tuple[Places, ...]
+
+    @property
+    def results(self) -> tuple[Places, ...]:
+        """Places of the elements of each result."""
+        return self.schedule.results
 
     @property
     def operations(self) -> int:
@@ -78,22 +80,51 @@ class Program:
         return [memory[places] for places in self.results]
 
 
-def recorded(name: str, given: Mapping[str, int], function: Callable[[dict[str, Any]], Sequence[Any]]) -> Program:
-    """Record a function of arrays.
+def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:
+    """Return which elements of a result depend on which elements of a part, shape (elements, size of the part)."""
+    names = list(program.given)
+    first, size = sum(program.given[name] for name in names[: names.index(part)]), program.given[part]
+    pattern = np.zeros((program.schedule.size, -(-size // 8)), dtype=np.uint8)
+    pattern[first : first + size] = np.packbits(np.eye(size, dtype=bool), axis=1)
+    for loop in program.schedule.loops:
+        needed = _needed(program.kernels[loop.kernel])
+        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+            for index, arguments in enumerate(needed):
+                places = loop.first + len(needed) * np.arange(begin, end) + index
+                pattern[places] = np.bitwise_or.reduce(pattern[loop.arguments[begin:end][:, arguments]], axis=1)
+    return np.unpackbits(pattern[program.results[result].ravel()], axis=1, count=size).astype(bool)
+
+
+def _needed(kernel: Kernel) -> list[list[int]]:
+    """Return which arguments each result of a kernel depends on."""
+    sparsity = kernel.function.jac_sparsity(0, 0)
+    needed: list[list[int]] = [[] for _ in range(kernel.results)]
+    for row, column in zip(*sparsity.get_triplet(), strict=True):
+        needed[row].append(column)
+    return needed
+
+
+def program_of(name: str, recorder: Recorder, given: Mapping[str, RecordedArray], results: Sequence[Any]) -> Program:
+    """Return what was recorded as a function of arrays.
 
     Parameters
     ----------
     name
         Its name.
+    recorder
+        What has recorded the results.
     given
-        Names and sizes of the arrays that it takes.
-    function
-        The function; it returns arrays.
+        What they may depend on.
+    results
+        Arrays, recorded or of numbers.
     """
-    recorder = Recorder()
-    results = function({each: recorder.new(size) for each, size in given.items()})
     places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
-    first, constants = sum(given.values()), len(recorder.values)
-    ordered = schedule(recorder.calls, [kernel.results for kernel in recorder.kernels], first, constants)
-    moved = [np.where(each < 0, first - 1 - each, ordered.moved[np.maximum(each, 0)]) for each in places]
-    return Program(name, dict(given), tuple(recorder.values), tuple(recorder.kernels), ordered, tuple(moved))
+    first = np.concatenate([each.places.ravel() for each in given.values()])
+    ordered = schedule(recorder.calls, first, places)
+    return Program(
+        name,
+        {part: each.size for part, each in given.items()},
+        tuple(recorder.values[number] for number in ordered.constants),
+        tuple(recorder.kernels),
+        ordered,
+    )

@@ -20,11 +20,12 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.schedule import Places
-from mbsfmu.tracing import SymbolicArray, symbolic_array
+from mbsfmu.programs.schedule import Call, Places, needed
+from mbsfmu.tracing import SymbolicArray, expression, symbolic_array
 
 _FOLDED = (0.0, 1.0, -1.0)
 """Numbers that decide which calls are alike."""
+_ZERO = -1
 _MOST_FOLDED = -len(_FOLDED)
 _NO_PLACES = np.zeros(0, dtype=np.int64)
 
@@ -72,18 +73,19 @@ class Recorder:
     kernels
         What was traced.
     calls
-        In their order: the kernel's index, and the places of its arguments.
+        What was called, in its order.
     """
 
     def __init__(self) -> None:
         self.kernels: list[Kernel] = []
-        self.calls: list[tuple[int, Places]] = []
+        self.calls: list[Call] = []
         self.values: list[float] = list(_FOLDED)
         """Numbers of the negative places: place −1 − k has the number k of them."""
         self._number_by_value: dict[float, int] = {value: index for index, value in enumerate(_FOLDED)}
         self._places = 0
         self._known: dict[Hashable, _Traced] = {}
         self._made: dict[Hashable, Places] = {}
+        self._derivatives: dict[int, Callable[..., Any]] = {}
 
     @property
     def places(self) -> int:
@@ -140,8 +142,54 @@ class Recorder:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self.new(self.kernels[kernel].results).places
-            self.calls.append((kernel, taken))
+            self.calls.append(Call(kernel, taken, made))
         return made
+
+    def changes(
+        self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, RecordedArray]]
+    ) -> list[RecordedArray]:
+        """Return how values change along directions, by the derivatives of all kernels that were called.
+
+        Parameters
+        ----------
+        values
+            Arrays that were computed, or numbers.
+        directions
+            Arrays that these depend on, each with how it changes.
+        """
+        change = {
+            place: moved
+            for array, direction in directions
+            for place, moved in zip(array.places.ravel().tolist(), direction.places.ravel().tolist(), strict=True)
+        }
+        wanted = [each.places for each in values if isinstance(each, RecordedArray)]
+        for call in needed(self.calls, wanted, self.places):
+            moved = np.array([change.get(place, _ZERO) for place in call.taken.tolist()], dtype=np.int64)
+            if np.all(moved == _ZERO):
+                continue
+            given = [RecordedArray(self, places) for places in (call.taken, moved)]
+            found = self.call(self._derivative(call.kernel), given, {})
+            change |= zip(call.made.tolist(), found.places.tolist(), strict=True)
+        result = []
+        for value in values:
+            places = value.places if isinstance(value, RecordedArray) else self.constants(value)
+            moved = [change.get(place, _ZERO) for place in places.ravel().tolist()]
+            result.append(RecordedArray(self, np.array(moved, dtype=np.int64).reshape(places.shape)))
+        return result
+
+    def _derivative(self, number: int) -> Callable[..., Any]:
+        """Return the function of a kernel's arguments and their changes that gives the changes of its results."""
+        if number not in self._derivatives:
+            kernel = self.kernels[number]
+            at, along = (ca.SX.sym(name, kernel.arguments) for name in ("x", "d"))
+            moved = ca.Function("change", [at, along], [ca.densify(ca.jtimes(kernel.function(at), at, along))])
+
+            def change(values: Any, directions: Any) -> Any:
+                return symbolic_array(moved(expression(values), expression(directions)))
+
+            change.__name__ = f"change_of_{kernel.name}"
+            self._derivatives[number] = change
+        return self._derivatives[number]
 
     def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
         """Return arrays as one, along their first axis."""

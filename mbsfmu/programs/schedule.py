@@ -41,6 +41,23 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A recorded call of a kernel.
+
+    Attributes
+    ----------
+    kernel
+        Index of the kernel.
+    taken, made
+        Recorded places of its arguments, those of constants negative, and of its results.
+    """
+
+    kernel: int
+    taken: Places
+    made: Places
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The loops in their order.
 
@@ -48,89 +65,127 @@ class Schedule:
     ----------
     loops
         The loops.
-    moved
-        Where each recorded place is in the memory of the program.
+    constants
+        Numbers k of the constants that are needed, recorded as −1 − k; they follow what is given.
+    results
+        Where the results of the program are in its memory.
     size
         How many numbers this has.
     """
 
     loops: tuple[Loop, ...]
-    moved: Places
+    constants: tuple[int, ...]
+    results: tuple[Places, ...]
     size: int
 
 
-def schedule(calls: Sequence[tuple[int, Places]], results: Sequence[int], given: int, constants: int) -> Schedule:
-    """Order calls.
+def schedule(calls: Sequence[Call], given: Places, results: Sequence[Places]) -> Schedule:
+    """Order those of some calls that results need.
 
     Parameters
     ----------
     calls
-        As recorded: index of the kernel and recorded places of the arguments, those of constants negative.
-    results
-        How many results each kernel has.
+        As they were recorded.
     given
-        How many places hold what the program is given; they come first, then constants.
-    constants
-        How many constants there are: constant k, recorded as −1 − k, is at place `given` + k.
+        Recorded places of what the program is given; it stands first in the memory, in this order.
+    results
+        Recorded places of the results.
     """
-    first = given + np.concatenate([[0], np.cumsum([results[kernel] for kernel, _ in calls])])
-    owner = np.repeat(np.arange(len(calls)), [results[kernel] for kernel, _ in calls])
-    needed = [np.unique(owner[taken[taken >= given] - given]) for _, taken in calls]
+    count = 1 + max((int(each.max()) for each in (given, *(call.made for call in calls)) if each.size), default=0)
+    chosen = needed(calls, results, count)
+    order = _ordered(chosen, count)
+    constants = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *_constants(chosen, results)]))[::-1]
+    moved = np.full(count, -1, dtype=np.int64)
+    moved[given] = np.arange(len(given))
+    number = {place: len(given) + index for index, place in enumerate(constants.tolist())}
+    size = len(given) + len(constants)
+
+    def placed(places: Places) -> Places:
+        flat = places.ravel()
+        found = np.where(flat < 0, 0, moved[np.maximum(flat, 0)])
+        negative = np.flatnonzero(flat < 0)
+        found[negative] = [number[place] for place in flat[negative].tolist()]
+        return found.reshape(places.shape)
+
+    loops = []
+    for made in order:
+        first = size
+        for index in made:
+            width = len(chosen[index].made)
+            moved[chosen[index].made] = np.arange(size, size + width)
+            size += width
+        taken = np.stack([chosen[index].taken for index in made])
+        loops.append(Loop(chosen[made[0]].kernel, placed(taken), first, _stages(made, chosen)))
+    where = tuple(placed(each) for each in results)
+    return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, size)
+
+
+def needed(calls: Sequence[Call], results: Sequence[Places], count: int) -> list[Call]:
+    """Return the calls that results follow from, in their order.
+
+    Parameters
+    ----------
+    calls
+        As they were recorded.
+    results
+        Recorded places of the results.
+    count
+        How many places there are.
+    """
+    wanted = np.zeros(count, dtype=bool)
+    for each in results:
+        wanted[each[each >= 0]] = True
+    found = []
+    for call in reversed(calls):
+        if wanted[call.made].any():
+            wanted[call.taken[call.taken >= 0]] = True
+            found.append(call)
+    return found[::-1]
+
+
+def _constants(calls: Sequence[Call], results: Sequence[Places]) -> list[Places]:
+    return [each[each < 0] for each in (*(call.taken for call in calls), *results)]
+
+
+def _ordered(calls: Sequence[Call], count: int) -> list[list[int]]:
+    """Return indices of calls, loop by loop."""
+    owner = np.full(count, -1, dtype=np.int64)
+    for index, call in enumerate(calls):
+        owner[call.made] = index
     users: list[list[int]] = [[] for _ in calls]
-    for call, before in enumerate(needed):
-        for each in before.tolist():
-            users[each].append(call)
-    waiting = np.array([len(each) for each in needed], dtype=np.int64)
+    waiting = []
+    for index, call in enumerate(calls):
+        before = set(owner[call.taken[call.taken >= 0]].tolist()) - {-1}
+        waiting.append(len(before))
+        for each in before:
+            users[each].append(index)
     ready: dict[int, deque[int]] = {}
-    for call in np.flatnonzero(waiting == 0).tolist():
-        ready.setdefault(calls[call][0], deque()).append(call)
+    for index, left in enumerate(waiting):
+        if not left:
+            ready.setdefault(calls[index].kernel, deque()).append(index)
     order: list[list[int]] = []
     while ready:
         kernel = min(ready, key=lambda each: ready[each][0])
         made: list[int] = []
-        while kernel in ready:
-            call = ready[kernel].popleft()
-            if not ready[kernel]:
+        while queue := ready.get(kernel):
+            index = queue.popleft()
+            if not queue:
                 del ready[kernel]
-            made.append(call)
-            for user in users[call]:
+            made.append(index)
+            for user in users[index]:
                 waiting[user] -= 1
-                if waiting[user] == 0:
-                    ready.setdefault(calls[user][0], deque()).append(user)
+                if not waiting[user]:
+                    ready.setdefault(calls[user].kernel, deque()).append(user)
         order.append(made)
-    return _placed(calls, results, first, order, needed, given, constants)
+    return order
 
 
-def _placed(
-    calls: Sequence[tuple[int, Places]],
-    results: Sequence[int],
-    first: Places,
-    order: list[list[int]],
-    needed: list[Places],
-    given: int,
-    constants: int,
-) -> Schedule:
-    moved = np.empty(int(first[-1]), dtype=np.int64)
-    moved[:given] = np.arange(given)
-    size = given + constants
-    loops = []
-    for made in order:
-        kernel = calls[made[0]][0]
-        begin, count = size, results[kernel]
-        for call in made:
-            moved[first[call] : first[call] + count] = np.arange(size, size + count)
-            size += count
-        taken = np.stack([calls[call][1] for call in made]).reshape(len(made), -1)
-        places = np.where(taken < 0, given - 1 - taken, moved[np.maximum(taken, 0)])
-        loops.append(Loop(kernel, places, begin, _stages(made, needed)))
-    return Schedule(tuple(loops), moved, size)
-
-
-def _stages(made: list[int], needed: list[Places]) -> tuple[int, ...]:
+def _stages(made: Sequence[int], calls: Sequence[Call]) -> tuple[int, ...]:
+    """Return where calls begin that take what calls of the same loop have made since the last such place."""
     stages, since = [0], set[int]()
-    for index, call in enumerate(made):
-        if not since.isdisjoint(needed[call].tolist()):
-            stages.append(index)
+    for position, index in enumerate(made):
+        if not since.isdisjoint(calls[index].taken.tolist()):
+            stages.append(position)
             since = set()
-        since.add(call)
+        since.update(calls[index].made.tolist())
     return tuple(stages)

@@ -25,6 +25,7 @@ from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
@@ -180,7 +181,9 @@ class Simulation:
         return tuple(coordinates[index].name for index in chosen)
 
     @cached_property
-    def _depends(self) -> Dependencies:
+    def _depends(self) -> Dependencies | RecordedDependencies:
+        if self.functions.in_loops and not self.initialization.balanced_parts:
+            return RecordedDependencies(self.functions, self._table)
         return Dependencies(self.functions, self.initialization, self._table)
 
     @property

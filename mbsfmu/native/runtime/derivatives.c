@@ -76,14 +76,31 @@ static Status get_rates(Instance *instance, const unsigned *outputs, size_t coun
     return DONE;
 }
 
+/* Where everything that changes with what is set has its changes at the start afterwards. */
+static int change_start(
+    Instance *instance, double *d_parameters, const double *d_inputs, double *d_calculated, double *outputs
+) {
+#if CHANGES
+    (void)d_calculated;
+    COPY(instance->parts.d_parameters, d_parameters, PARAMETERS);
+    COPY(instance->parts.d_inputs, d_inputs, INPUTS);
+    start_change(&instance->parts, outputs);
+#else
+    Variation found;
+    if (!vary_initialization(instance, d_parameters, d_inputs, d_calculated, &found)) return 0;
+    COPY(outputs, found.outputs, OUTPUTS);
+#endif
+    return 1;
+}
+
 /* Derivatives of the start, by parameters and inputs. */
 static Status initial_derivative(
     Instance *instance, double *d_parameters, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
 ) {
     const Parts *parts = &instance->parts;
     double d_calculated[ROOM(CALCULATED_PARAMETERS)] = {0.0};
-    Variation found;
-    if (!vary_initialization(instance, d_parameters, d_inputs, d_calculated, &found)) {
+    double outputs[ROOM(OUTPUTS)];
+    if (!change_start(instance, d_parameters, d_inputs, d_calculated, outputs)) {
         return REFUSE("derivatives cannot be computed: %s", instance->reason);
     }
     for (size_t k = 0; k < count; k++) {
@@ -95,7 +112,7 @@ static Status initial_derivative(
             case ACCELERATION: values[k] = parts->d_accelerations[i]; break;
             case STATE: values[k] = parts->d_states[i]; break;
             case INTEGRAL: values[k] = parts->d_integrals[i]; break;
-            case OUTPUT: values[k] = found.outputs[i]; break;
+            case OUTPUT: values[k] = outputs[i]; break;
             case CALCULATED: values[k] = d_calculated[i]; break;
             case OF_SOLVER: values[k] = 0.0; break;
             case REACTION:
@@ -106,10 +123,13 @@ static Status initial_derivative(
     return DONE;
 }
 
-/* Derivatives while stepping, by inputs: positions, velocities and states are given. */
-static Status direct_derivative(
-    Instance *instance, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
-) {
+/* Changes of accelerations and outputs along a direction of inputs: positions, velocities and states are given. */
+static void change_directly(Instance *instance, const double *d_inputs, double *accelerations, double *outputs) {
+#if CHANGES
+    COPY(instance->parts.d_inputs, d_inputs, INPUTS);
+    direct_change(&instance->parts, outputs);
+    COPY(accelerations, instance->parts.d_accelerations, COORDINATES);
+#else
     double by_inputs[ROOM(OUTPUTS * INPUTS)], by_accelerations[ROOM(OUTPUTS * COORDINATES)];
     double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
     double forcing[ROOM(COORDINATES * INPUTS)], turning[ROOM(CONSTRAINTS * INPUTS)], turned[ROOM(SADDLE)];
@@ -122,6 +142,21 @@ static Status direct_derivative(
         for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] -= turning[i + CONSTRAINTS * j] * d_inputs[j];
     }
     step_functions.solve_saddle(&instance->parts, mass, turned);
+    COPY(accelerations, turned, COORDINATES);
+    for (int i = 0; i < OUTPUTS; i++) {
+        outputs[i] = 0.0;
+        for (int j = 0; j < INPUTS; j++) outputs[i] += by_inputs[i + OUTPUTS * j] * d_inputs[j];
+        for (int j = 0; j < COORDINATES; j++) outputs[i] += by_accelerations[i + OUTPUTS * j] * turned[j];
+    }
+#endif
+}
+
+/* Derivatives while stepping, by inputs. */
+static Status direct_derivative(
+    Instance *instance, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
+) {
+    double accelerations[ROOM(COORDINATES)], outputs[ROOM(OUTPUTS)];
+    change_directly(instance, d_inputs, accelerations, outputs);
     for (size_t k = 0; k < count; k++) {
         const Variable *unknown = &variables[unknowns[k]];
         const int i = unknown->index;
@@ -130,10 +165,8 @@ static Status direct_derivative(
             return REFUSE("%s is no unknown", unknown->name);
         }
         if (unknown->kind == REACTION) return REFUSE("the derivative of %s is not known", unknown->name);
-        if (unknown->kind == ACCELERATION) values[k] = turned[i];
-        if (unknown->kind != OUTPUT) continue;
-        for (int j = 0; j < INPUTS; j++) values[k] += by_inputs[i + OUTPUTS * j] * d_inputs[j];
-        for (int j = 0; j < COORDINATES; j++) values[k] += by_accelerations[i + OUTPUTS * j] * turned[j];
+        if (unknown->kind == ACCELERATION) values[k] = accelerations[i];
+        if (unknown->kind == OUTPUT) values[k] = outputs[i];
     }
     return DONE;
 }

@@ -1,4 +1,5 @@
 /* Exact derivatives of the start by parameters: what initialization solves is differentiated implicitly. */
+#if !CHANGES
 
 typedef struct {
     double closure[ROOM(MOST_CONSTRAINTS)], rate[ROOM(MOST_CONSTRAINTS)], acceleration[ROOM(MOST_CONSTRAINTS)];
@@ -192,3 +193,5 @@ static int vary_initialization(
     vary_here(parts, found);
     return 1;
 }
+
+#endif

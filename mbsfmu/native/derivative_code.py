@@ -1,0 +1,107 @@
+"""The traced functions that a unit's derivatives need: by inputs while it steps, by time, and at the start.
+
+In straight code these are matrices and changes along directions, from which linear equations find the rest. In loops,
+accelerations follow without such equations, and so do their changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import casadi as ca
+
+from mbsfmu.formulations.expressions import PARTS
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.workspace import RecordedFunction, TracedFunction
+
+_VARIED = PARTS[: PARTS.index("references")]
+"""Parts that change with what is set: references of orientations and momenta do not, these follow, those stay."""
+_BY_TIME = {
+    "coordinates": "velocities",
+    "velocities": "accelerations",
+    "states": "rates",
+    "integrals": "integral_rates",
+    "inputs": "input_rates",
+}
+"""The derivatives of parts by time."""
+
+
+def derivatives(functions: SystemFunctions) -> Iterable[TracedFunction]:
+    """Return those of straight code."""
+    given = functions.expressions
+    direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
+    direct.append(given.derivative(given.quadratic, "inputs"))
+    yield functions.traced("feedthrough", direct, matrices=[0, 1, 2])
+    rates = ca.SX.zeros(len(functions.system.outputs))
+    for part, rate in _BY_TIME.items():
+        rates += ca.jtimes(given.outputs, functions.symbol(part), functions.symbol(rate))
+    yield functions.traced("output_rates", [rates])
+    yield variation(functions)
+    if functions.system.start_system is not functions.system:
+        yield _placement_variation(functions)
+
+
+def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
+    """Return those of code in loops: changes of everything along directions of inputs, of the start, and by time."""
+    for part in _VARIED:
+        functions.add_part(f"d_{part}", functions.symbol(part).numel())
+
+    def direct(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        accelerations, _ = given.forward_dynamics(0.0)
+        along = [(given.instant.inputs, beside["d_inputs"])]
+        outputs = given.at(accelerations=accelerations).outputs
+        return given.changes([accelerations, outputs], along)[::-1]
+
+    def start(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        instant = given.instant
+        along = [(getattr(instant, part), beside[f"d_{part}"]) for part in ("parameters", "inputs")]
+        parts = given.start
+        moved = dict(zip(parts, given.changes(list(parts.values()), along), strict=True))
+        along += [(getattr(instant, part), change) for part, change in moved.items()]
+        (integrals,) = given.changes([given.initial_integrals], along)
+        along.append((instant.integrals, integrals))
+        accelerations, _ = given.forward_dynamics(0.0)
+        outputs = given.at(accelerations=accelerations).outputs
+        found = given.changes([outputs, accelerations], along)
+        return [*found, *moved.values(), integrals]
+
+    def by_time(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        rates = {rate: beside.get(rate, getattr(given.instant, rate, None)) for rate in _BY_TIME.values()}
+        along = [(getattr(given.instant, part), rates[rate]) for part, rate in _BY_TIME.items()]
+        return given.changes([given.outputs], along)
+
+    yield functions.recorded("direct_change", direct, ["d_inputs"], into=["d_accelerations"])
+    written = [f"d_{part}" for part in ("accelerations", "coordinates", "velocities", "states", "integrals")]
+    yield functions.recorded("start_change", start, ["d_parameters", "d_inputs"], into=written)
+    yield functions.recorded("output_rates", by_time, ["rates", "integral_rates", "input_rates"])
+
+
+def variation(functions: SystemFunctions) -> TracedFunction:
+    """Trace how everything that initialization solves changes along directions of the instant's parts."""
+    given, system = functions.expressions, functions.system
+    placed = system.start_system is not system
+    directions = {part: functions.add_part(f"d_{part}", given.symbol_by_part[part].numel())[0] for part in _VARIED}
+
+    def along(value: ca.SX) -> ca.SX:
+        result = ca.SX.zeros(value.numel())
+        for part, direction in directions.items():
+            result += ca.jtimes(value, given.symbol_by_part[part], direction)
+        return result
+
+    values = [given.all_closure, given.all_closure_rate, given.closure_acceleration, given.balance]
+    if not system.constraints:
+        values[:3] = [ca.SX(0, 1)] * 3
+    values += [given.outputs, given.initial_integrals, *((ca.SX(0, 1),) * 3 if placed else given.start.values())]
+    return functions.traced("variation", [along(value) for value in values])
+
+
+def _placement_variation(functions: SystemFunctions) -> TracedFunction:
+    """Trace how z and ż at the start change with those of the start system and with parameters."""
+    parts = ("start_coordinates", "start_velocities", "parameters")
+    directions = [functions.add_part(f"d_{part}", functions.symbol(part).numel())[0] for part in parts[:2]]
+    directions.append(functions.symbol("d_parameters"))
+    placed = functions.expressions.placed(*(functions.symbol(part) for part in parts[:2]))
+    along = ca.vertcat(*(functions.symbol(part) for part in parts)), ca.vertcat(*directions)
+    return functions.traced("placement_variation", [ca.jtimes(value, *along) for value in placed])

@@ -1,0 +1,64 @@
+"""What the variables of a simulation depend on where its code is in loops: found from what was recorded."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.programs.program import depends
+from mbsfmu.simulation.variables import VariableTable
+from mbsfmu.variables import Variable
+
+
+class RecordedDependencies:
+    """The same as `Dependencies`, for mechanisms without loops whose start nothing has to be balanced for.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    table
+        Its variables.
+    """
+
+    def __init__(self, functions: SystemFunctions, table: VariableTable) -> None:
+        self._functions = functions
+        self._table = table
+
+    @cached_property
+    def while_stepping(self) -> dict[str, tuple[str, ...]]:
+        """Return the inputs that each continuous variable depends on directly, states being given."""
+        functions, system = self._functions, self._functions.system
+        program = functions.recorded(
+            "direct", lambda given, _: [given.residual, given.outputs, given.reactions]
+        ).program
+        residual, outputs, reactions = (depends(program, index, "inputs") for index in range(3))
+        forcing = np.asarray(residual.any(axis=0))
+        result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
+        for variable in system.accelerations:
+            result[variable.name] = _names(system.inputs, forcing)
+        for variable, direct in zip(system.reactions, reactions, strict=True):
+            result[variable.name] = _names(system.inputs, direct | forcing)
+        through = functions.outputs_by_accelerations
+        for variable, direct, accelerated in zip(system.outputs, outputs, through, strict=True):
+            result[variable.name] = _names(system.inputs, direct | (forcing & accelerated))
+        given = {variable.name for variable in system.inputs}
+        return {name: needed for name, needed in result.items() if name not in given}
+
+    @cached_property
+    def at_start(self) -> dict[str, tuple[str, ...]]:
+        """Return the parameters and inputs that each other variable may depend on after initialization: all of them.
+
+        Which of thousands do not count would take more room in a description than it is worth.
+        """
+        system = self._functions.system
+        everything = tuple(each.name for each in (*system.parameters, *system.inputs) if each.settable)
+        given = {variable.name for variable in system.inputs}
+        return {each.name: everything for each in self._table.continuous if each.name not in given}
+
+
+def _names(variables: tuple[Variable, ...], selected: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(variable.name for variable, used in zip(variables, selected, strict=True) if used)

@@ -45,7 +45,8 @@ def unit_sources(simulation: Simulation, identity: str, fmi: Fmi = 2) -> dict[st
     def chosen(name: str) -> bool:
         return name not in LOOP.keys() - _CORE.keys() and not name.startswith(tuple(others))
 
-    return {**_sources(code, chosen), "model_rest.c": code.rest(), **identity_source(identity)}
+    rest = {"model_rest.c": code.rest()}
+    return {**_sources(code, chosen), **rest, **identity_source(identity)}
 
 
 def identity_source(identity: str) -> dict[str, str]:
@@ -55,4 +56,5 @@ def identity_source(identity: str) -> dict[str, str]:
 
 def _sources(code: ModelCode, chosen: Callable[[str], bool]) -> dict[str, str]:
     runtime = {file.name: file.read_text("utf-8") for file in sorted(_RUNTIME.glob("*.[ch]")) if chosen(file.name)}
-    return {"model.h": code.header(), "model_steps.c": code.steps(), "model_readings.c": code.readings(), **runtime}
+    written = {"model_steps.c": code.steps(), "model_readings.c": code.readings()}
+    return {"model.h": code.header(), **written, **runtime}  # the header knows how much room they need

@@ -57,6 +57,9 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--bond", "bonds", multiple=True, help="a.effort,b.flow: outputs whose product is a power.")
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file that the rows go to.")
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
+@click.option("--until", type=float, help="Time in s at which the run is left before its stop time.")
+@click.option("--save", callback=output_file(".zip"), help="File that the run is saved to where it is left.")
+@click.option("--resume", help="File of a saved run of the same call, to go on from there.")
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
@@ -86,7 +89,8 @@ def command(
     """
     log_to_stderr(quiet)
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
-    refuse_same_files(output, report, json_file, inputs=[*source, *read, *([scenario] if scenario else [])])
+    save, resume = options["save"], options["resume"]
+    refuse_same_files(output, report, json_file, save, inputs=[*source, *read, *filter(None, (scenario, resume))])
     values = [assignment(text) for text in (*parameters, *starts)]
     for name in {name for name, _ in values}:
         if sum(name == other for other, _ in values) > 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class Controller(ABC):
         Whether a step can be made again.
     """
 
+    CHANGES: ClassVar[tuple[str, ...]] = ("_last",)
+
     def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
         self.stepping = stepping
         self.tolerances = tolerances
@@ -142,6 +145,8 @@ class Controller(ABC):
 class _Weights:
     """What is allowed for each output: a share of the magnitude so far and one of the nominal value."""
 
+    CHANGES: ClassVar = ("_magnitudes",)
+
     def __init__(self, nominals: Floats, start: Floats, tolerances: Tolerances) -> None:
         self._least = tolerances.absolute * nominals
         self._relative = tolerances.relative
@@ -185,6 +190,8 @@ class RichardsonControl(Controller):
     it. So may a step in which something jumps, which is where a step that is made again with a smaller length is
     still off as much as before; see `JumpFinder`.
     """
+
+    CHANGES = (*Controller.CHANGES, "_coarse", "_weights", "_suspected")
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, duration: float) -> None:
         super().__init__(stepping, tolerances, returns=True)
@@ -239,6 +246,15 @@ class RichardsonControl(Controller):
         ratio = float(np.max(np.maximum(error, effect)[self._continuous], initial=0.0))
         return Attempt(points, fine, ratio, defect, jumps)
 
+    @property
+    def _suspected(self) -> tuple[float, ...]:
+        """What is known of a step in which something may have jumped; nothing where there is none."""
+        return () if self._suspect is None else astuple(self._suspect)
+
+    @_suspected.setter
+    def _suspected(self, known: tuple[float, ...]) -> None:
+        self._suspect = _Suspect(*known) if known else None
+
     def _of_signals(self, sample: Sample) -> Floats:
         return self._absolute * self._signal_nominals + self._relative * np.abs(sample.values).max(axis=0)
 
@@ -270,6 +286,8 @@ class PredictionControl(Controller):
 
     The estimate is embedded in the step and needs no state; it is of the inputs, not of what the units make of them.
     """
+
+    CHANGES = (*Controller.CHANGES, "_weights")
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History) -> None:
         super().__init__(stepping, tolerances, returns=False)
@@ -305,6 +323,8 @@ class EnergyControl(Controller):
     it, would let steps grow in which motion and force are wrong; equal steps of the same cost then are better.
     Steps that are far off are made again where units save their states.
     """
+
+    CHANGES = (*Controller.CHANGES, "_largest")
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
         super().__init__(stepping, tolerances, returns)

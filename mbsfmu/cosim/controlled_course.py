@@ -19,6 +19,8 @@ class ControlledCourse(Course):
     Events are those of the followed signals and of the scenario, and those inside units that tell the next one.
     """
 
+    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "controller")
+
     def __init__(self, parts: Parts, step: float, controller: Controller) -> None:
         super().__init__(parts, step)
         bounds = controller.tolerances

@@ -20,7 +20,8 @@ from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exposed import behind_connectors
 from mbsfmu.cosim.fixed_course import FixedCourse
-from mbsfmu.cosim.graph import Connection, check_connections, undriven_inputs
+from mbsfmu.cosim.graph import Connection, SystemGraph, check_connections, undriven_inputs
+from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loading import by_instance, instantiate, load_graph
 from mbsfmu.cosim.notes import tell_crossed, tell_notes, tell_undriven
 from mbsfmu.cosim.options import TIME_LIMIT, CouplingKeywords, CouplingOptions
@@ -34,6 +35,8 @@ from mbsfmu.cosim.result import (
     residual_notes,
 )
 from mbsfmu.cosim.running import Course, Parts, check_until
+from mbsfmu.cosim.saved import read_saved, write_saved
+from mbsfmu.cosim.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.scenario import Scenario, Table, check_settable, read_scenario
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
@@ -59,7 +62,7 @@ class Cosimulation:
 
     Parameters
     ----------
-    source, options, connections, parameters, inputs, scenario, bonds, output, progress, given
+    source, options, connections, parameters, inputs, scenario, bonds, output, progress, resume, given
         As for `cosimulate`.
 
     Raises
@@ -83,20 +86,21 @@ class Cosimulation:
         bonds: Sequence[str] = (),
         output: str | os.PathLike[str] | None = None,
         progress: Callable[[float], None] | None = None,
+        resume: str | os.PathLike[str] | None = None,
         **given: Unpack[CouplingKeywords],
     ) -> None:
-        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "output", "progress")
+        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "output", "progress", "resume")
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
             check_suffix(output)
-        self._source, self._output, self._progress = source, output, progress
+        self._source, self._output, self._progress, self._resume = source, output, progress, resume
         self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)
         self._stack = ExitStack()
         self._course: Course | None = None
-        self._ended = False
+        self._ended = self._failed = False
 
     # -- begin and end --------------------------------------------------------------------------------------------
 
@@ -116,10 +120,9 @@ class Cosimulation:
         except KeyboardInterrupt:
             raise CosimulationInterrupted(self.result()) from None
 
-    def _prepare(self, stack: ExitStack) -> None:
-        """Load the units, and bring them to their start."""
+    def _load(self, stack: ExitStack) -> tuple[SystemGraph, dict[str, Instance]]:
+        """Return what is coupled, and its units."""
         chosen = self.options
-        rates = {} if chosen.rates is None else chosen.rates
         graph = load_graph(self._source, stack, strict=chosen.strict)
         graph = replace(graph, connections=(*graph.connections, *self._connections))
         if chosen.start_time is not None:
@@ -127,8 +130,14 @@ class Cosimulation:
         instances = stack.enter_context(instantiate(graph, chosen.isolate or (), chosen.time_limit or TIME_LIMIT))
         graph = connect_elements(graph, instances)
         check_connections(graph, instances)
+        return graph, instances
+
+    def _prepare(self, stack: ExitStack) -> None:
+        """Load the units, and bring them to their start, or to where a saved run is."""
+        chosen = self.options
+        graph, instances = self._graph, self._instances = self._load(stack)
         settings = chosen.settings(instances)
-        preparation.check_rates(rates, instances)
+        rates = preparation.whole_rates(chosen.rates, instances)
         stop, step = preparation.experiment(graph, instances, chosen.stop, chosen.step)
         tolerances = preparation.tolerances(chosen, step)
         preparation.check_control(chosen.control, instances)
@@ -136,44 +145,55 @@ class Cosimulation:
         driven = DrivenInputs(followed, instances, graph.connections, step)
         self._taken = {*followed, *(connection.target for connection in graph.connections)}
         scenario = Scenario(self._scenario, graph, instances, self._taken, graph.start, step)
-        given = by_instance(behind_connectors(self._parameters, graph), instances)
-        values = {**graph.parameters, **given, **scenario.start}
+        given = {**by_instance(behind_connectors(self._parameters, graph), instances), **scenario.start}
+        values = {**graph.parameters, **given}
         texts = Texts(instances, graph.connections)
         exchange = preparation.initialize(
-            instances,
-            graph.connections,
-            values,
-            driven,
-            texts,
-            {name: int(rate) for name, rate in rates.items()},
-            settings.extrapolation.rows,
-            graph.start,
-            stop,
+            instances, graph.connections, values, driven, texts, rates, settings.extrapolation.rows, graph.start, stop,
             chosen.unit_tolerance,
-        )
-        self._instances, self._graph = instances, graph
+        )  # fmt: skip
         self.facts = Facts(chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes)
         self._algorithm = make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
         self._tell({*values, *followed, *scenario.variables})
-        tell_notes(self.facts, exchange, self._algorithm.iterates, settings.extrapolation)
-        history = self._algorithm.history()
-        found = find_bonds(exchange, exchange.connections, self._bonds)
-        columns = chosen_columns(all_columns(exchange, found, graph.outputs), chosen.record)
-        self._check_size(graph.start, stop, step, len(columns))
-        stepping = Stepping(self._algorithm, found)
-        controller = make_controller(chosen.control, stepping, tolerances, history, self.facts, stop - graph.start)
-        thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
-        self._record = Record(columns, found, len(exchange.names), thinning, self._output)
+        parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)
-        parts = Parts(
-            stepping, history, self._record, self.facts, driven, scenario, texts, graph.start, stop, self._progress
+        controller = make_controller(
+            chosen.control, parts.stepping, tolerances, parts.history, self.facts, stop - graph.start
         )
         course = FixedCourse(parts, step) if controller is None else ControlledCourse(parts, step, controller)
         self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.facts)
+        self._call = call_in_words(chosen, graph, step, stop, given, followed, self._scenario)
         with self._guarded(course):
-            course.begin()
+            if self._resume is None:
+                course.begin()
+            else:
+                put_all_back(self._instances, self._changing(course), read_saved(self._resume, self._call))
+                self._record.go_on()
         self._course = course
+
+    def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> Parts:
+        """Return what the run is made of, its record with it; times in s."""
+        chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
+        tell_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
+        history = self._algorithm.history()
+        bonds = find_bonds(exchange, exchange.connections, self._bonds)
+        columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record)
+        self._check_size(graph.start, stop, step, len(columns))
+        thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
+        self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)
+        return Parts(
+            stepping=Stepping(self._algorithm, bonds),
+            history=history,
+            record=self._record,
+            facts=self.facts,
+            driven=driven,
+            scenario=scenario,
+            texts=texts,
+            start=graph.start,
+            stop=stop,
+            progress=self._progress,
+        )
 
     def _tell(self, known: set[tuple[str, str]]) -> None:
         """Tell what may be wrong with the connections, where values are known of some variables."""
@@ -212,9 +232,11 @@ class Cosimulation:
             if course.done:
                 self._finish()
         except (SimulationError, WriteError) as error:
+            self._failed = True
             self.facts.wall_seconds += clock.perf_counter() - begin
             raise CosimulationError(str(error), self._kept()) from error
         except KeyboardInterrupt:
+            self._failed = True
             self.facts.wall_seconds += clock.perf_counter() - begin
             raise CosimulationInterrupted(self._kept()) from None
 
@@ -230,6 +252,11 @@ class Cosimulation:
         if not self._ended and hasattr(self, "_record"):
             self._ended = True
             self._record.finish()
+
+    def end(self) -> None:
+        """End the run where it is: what was recorded is complete, and nothing goes on."""
+        self._running()
+        self._finish()
 
     def step(self) -> float:
         """Make one communication step and return the time in s that it led to; a controlled one may take tries.
@@ -262,6 +289,45 @@ class Cosimulation:
         with self._guarded(course):
             course.run(until, self._pacer)
         return self.result()
+
+    # -- in another process -----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the run where it is to a file, from which the same call goes on with `resume`, in another process too.
+
+        Signals must be given again, as they were; units in processes of their own, threads and pace may be others.
+        Where rows go to a file, that one is gone on with.
+
+        Raises
+        ------
+        InputError
+            When it is not loaded or has failed, or a unit cannot save its state for another process.
+        SimulationError
+            When a unit refuses.
+        WriteError
+            When the file cannot be written.
+        """
+        if self._course is None:
+            self._running()
+        if self._failed or self._course is None or self._course.over:
+            raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
+        self._record.settle()
+        write_saved(path, self._call, all_changes(self._instances, self._changing(self._course)))
+
+    def _changing(self, course: Course) -> dict[str, Any]:
+        """Return all that changes from step to step, beside the units."""
+        parts = course.parts
+        return {
+            "course": course,
+            "algorithm": self._algorithm,
+            "history": parts.history,
+            "record": self._record,
+            "facts": self.facts,
+            "scenario": parts.scenario,
+            "texts": parts.texts,
+        }
+
+    # -- where it is --------------------------------------------------------------------------------------------------
 
     @property
     def time(self) -> float:

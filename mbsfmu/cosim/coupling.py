@@ -83,6 +83,7 @@ class Algorithm(ABC):
         Whether an entry that takes a column is corrected, shape (number of columns,).
     """
 
+    CHANGES: ClassVar[tuple[str, ...]] = ("sweeps", "rollbacks")
     iterates = False
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the options that have an effect with it, and not with all others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,8 @@ class History:
     unknown
         Indices of outputs whose derivatives are not given.
     """
+
+    CHANGES: ClassVar = ("now", "known", "_lengths", "correction")
 
     def __init__(self, extrapolation: Extrapolation, now: Floats, rates: Floats | None, held: list[int]) -> None:
         self.extrapolation = extrapolation

@@ -11,12 +11,15 @@ from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.grid import Grid
 from mbsfmu.cosim.instance import Floats, UnitEnded
 from mbsfmu.cosim.running import TELL_EVERY, Course, Parts
+from mbsfmu.errors import InputError
 
 _PIECE = 1 << 18  # communication points that are laid out at once
 
 
 class FixedCourse(Course):
     """A run with steps of one length in s, cut at events."""
+
+    CHANGES = ("_point",)
 
     def __init__(self, parts: Parts, step: float) -> None:
         super().__init__(parts, step)
@@ -43,6 +46,26 @@ class FixedCourse(Course):
         return self._ended_at if self.over else self._times[self._index]
 
     _ended_at = 0.0
+
+    @property
+    def _point(self) -> float:
+        return self.time
+
+    @_point.setter
+    def _point(self, time: float) -> None:
+        """Go to a communication point in s.
+
+        Raises
+        ------
+        InputError
+            When it is none.
+        """
+        place = min(self._grid.place_of(time), self._grid.count - 1)
+        self._lay_out(place - place % _PIECE)
+        index = bisect_left(self._times, time - self._same)
+        if index == len(self._times) or abs(self._times[index] - time) > self._same:
+            raise InputError(f"the saved run is at {time:.9g} s, where steps of {self.step:g} s have no point")
+        self._index = index
 
     def begin(self) -> None:
         """Record the start."""

@@ -24,6 +24,7 @@ class FixedPoint(Algorithm):
     interaction solvers with dynamic relaxation"), in scaled residuals and kept from one step to the next.
     """
 
+    CHANGES = (*Algorithm.CHANGES, "_interface", "_relaxation")
     iterates = True
     options: ClassVar[tuple[str, ...]] = ("order", *OF_ITERATIONS, "relaxation")
 

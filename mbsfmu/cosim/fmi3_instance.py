@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
@@ -25,6 +26,7 @@ from mbsfmu.times import tolerance
 logger = logging.getLogger(__name__)
 
 _MOST_ITERATIONS = 1000
+_TIME = struct.Struct("<d")
 """Event iterations at one instant, and returns from one step without getting on, after which a unit is at fault."""
 _BITS = (8, 16, 32, 64)
 
@@ -254,11 +256,21 @@ class Fmi3Instance(LibraryInstance):
         status = self._set_state(self.component, self._states[slot])
         if status > WARNING:
             self.fail("fmi3SetFMUState", status)
-        self.report.next_event = self._next_events[slot]
+        self.report.next_event = self._next_events.get(slot, math.inf)
         self.report.event = self.report.ends = False
         self.sent.clear()
         self._texts.clear()
         self.ends.pop(self.name, None)
+
+    def serialize(self) -> bytes:
+        """Return the state for another process, and when the next event comes."""
+        return _TIME.pack(self.report.next_event) + super().serialize()
+
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process."""
+        following = _TIME.unpack_from(state)[0]
+        super().deserialize(state[_TIME.size :])
+        self.report.next_event = following
 
     def _free_state(self, state: Any) -> None:
         self._slave.fmi3FreeFMUState(self.component, byref(state))

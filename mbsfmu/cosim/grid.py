@@ -49,6 +49,10 @@ class Grid:
     def _time(self, place: int) -> float:
         return self._stop if place == self.count else self._start + self._step * float(place)
 
+    def place_of(self, time: float) -> int:
+        """Return the last place on the grid that is not after a time in s."""
+        return min(max(round((time - self._start) / self._step), 0), self.count)
+
     def _first_from(self, event: float) -> int:
         """Return the first place on the grid that is not before an event inside."""
         place = min(int((event - self._start) / self._step), self.count)

@@ -149,6 +149,8 @@ class Instance(ABC):
         Whether outputs have derivatives by time and by inputs.
     saves_state
         Whether the state can be saved and restored.
+    serializes_state
+        Whether the state can be handed to another process.
     takes_any_step
         Whether communication steps may differ.
     clock
@@ -168,6 +170,7 @@ class Instance(ABC):
     gives_rates: bool
     gives_directional_derivatives: bool
     saves_state: bool
+    serializes_state: bool
     takes_any_step: bool
 
     def __init__(self, name: str) -> None:
@@ -278,6 +281,14 @@ class Instance(ABC):
         """Free saved states and the instance; after a fatal error nothing may be called any more."""
 
     # -- states ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def serialize(self) -> bytes:
+        """Return the state for another process."""
+
+    @abstractmethod
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process."""
 
     @abstractmethod
     def save(self, slot: str, time: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ class Interface:
     columns
         Which outputs they are, shape (m,).
     """
+
+    CHANGES: ClassVar = ("_magnitudes",)
 
     def __init__(self, exchange: Exchange, order: Sequence[str] = ()) -> None:
         self._exchange = exchange

@@ -30,6 +30,7 @@ class InterfaceNewton(Algorithm):
     (Interface Jacobians: Sicklinger et al. 2014, "Interface Jacobian-based co-simulation".)
     """
 
+    CHANGES = (*Algorithm.CHANGES, "_interface", "_jacobian", "jacobians")
     iterates = True
     options: ClassVar[tuple[str, ...]] = (*OF_ITERATIONS, "jacobian", "threads")
 

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 _STATUS = {1: "warning", 2: "discard", 3: "error", 4: "fatal", 5: "pending"}
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 """What functions return, in all versions."""
+_SERIALIZED = "for another process"
+"""Slot of states on their way."""
 _NEXT_EVENT = "next_event"
 """Name of the Real variable, in s, that tells when a signal of a unit's own jumps or bends next."""
 
@@ -84,6 +86,7 @@ class LibraryInstance(Instance):
         self.default_experiment = _default_experiment(self._description)
         interface = archive.interface
         self.saves_state = bool(interface.canGetAndSetFMUstate)
+        self.serializes_state = self.saves_state and bool(getattr(interface, "canSerializeFMUstate", False))
         self.gives_rates = int(interface.maxOutputDerivativeOrder or 0) >= 1
         self.gives_directional_derivatives = bool(interface.providesDirectionalDerivative)
         self.takes_any_step = bool(interface.canHandleVariableCommunicationStepSize)
@@ -189,6 +192,33 @@ class LibraryInstance(Instance):
         except FMICallException:
             logger.debug("%s does not terminate after an error", self.name)
         self._slave.freeInstance()
+
+    def serialize(self) -> bytes:
+        """Return the state for another process.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        self.save(_SERIALIZED, self.time)
+        try:
+            return self._call("serializeFMUState", self._states[_SERIALIZED])
+        finally:
+            self.release(_SERIALIZED)
+
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        if _SERIALIZED in self._states:
+            self._free_state(self._states.pop(_SERIALIZED))
+        self._states[_SERIALIZED] = self._call("deserializeFMUState", state)
+        self.restore(_SERIALIZED)
 
     @abstractmethod
     def _free_state(self, state: Any) -> None:

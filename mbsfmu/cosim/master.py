@@ -26,6 +26,9 @@ def cosimulate(
     bonds: Sequence[str] = (),
     output: str | os.PathLike[str] | None = None,
     progress: Callable[[float], None] | None = None,
+    until: float | None = None,
+    save: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **given: Unpack[CouplingKeywords],
 ) -> CosimulationResult:
     """Run coupled co-simulation units of FMI 2.0 and 3.0.
@@ -55,6 +58,12 @@ def cosimulate(
         CSV or Parquet file that the rows go to while the run goes on; the result reads them from there.
     progress
         Called with the share that is done.
+    until
+        Time in s at which, or at the first communication point after which, the run is left before its stop time.
+    save
+        File that the run is saved to where it is left, so that another call goes on with it.
+    resume
+        File of a run that was saved by the same call, to go on from there.
 
     Raises
     ------
@@ -76,6 +85,12 @@ def cosimulate(
         bonds=bonds,
         output=output,
         progress=progress,
+        resume=resume,
         **given,
     ) as run:
-        return run.run()
+        run.run(until)
+        if save is not None:
+            run.save(save)
+        if not run.done:
+            run.end()
+        return run.result()

@@ -46,13 +46,20 @@ def experiment(
     return stop, step
 
 
-def check_rates(rates: Mapping[str, float], instances: Mapping[str, Instance]) -> None:
-    """Check numbers of steps in a communication step."""
-    for name, rate in rates.items():
+def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Instance]) -> dict[str, int]:
+    """Return numbers of steps in a communication step as whole ones.
+
+    Raises
+    ------
+    InputError
+        When one is none, or a unit is not there.
+    """
+    for name, rate in (rates or {}).items():
         if name not in instances:
             raise InputError(f"there is no unit '{name}' with a rate; {meant(name, instances)}")
         if rate < 1 or rate != int(rate):
             raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
+    return {name: int(rate) for name, rate in (rates or {}).items()}
 
 
 def tolerances(options: CouplingOptions, step: float) -> Tolerances:

@@ -6,7 +6,7 @@ import os
 import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,6 +86,8 @@ class Thinning:
         self._start, self._every, self._interval = start, every, interval
         self.seen, self.interval_of_last = 0, -1.0
 
+    CHANGES: ClassVar = ("seen", "interval_of_last")
+
     def choose(self, times: Floats) -> Any:
         """Return which of the next rows are chosen, by their times in s."""
         chosen = (self.seen + np.arange(len(times))) % self._every == 0
@@ -130,7 +132,22 @@ class Record:
         Communication points until now.
     shortest, longest
         Length of a step in s.
+    position
+        Number of rows that went to a file, without the last one that is there in any case.
     """
+
+    CHANGES: ClassVar = (
+        "residuals",
+        "exchanged",
+        "largest",
+        "points",
+        "shortest",
+        "longest",
+        "position",
+        "_thinning",
+        "_last",
+        "_last_is_in",
+    )
 
     def __init__(
         self,
@@ -149,8 +166,9 @@ class Record:
         self.rows = np.zeros((_FIRST_ROWS, self.width))
         self.times: list[float] = []
         self.points, self.shortest, self.longest = 0, np.inf, 0.0
+        self.position = 0
         self._last: tuple[Floats, Floats] | None = None
-        self._last_is_in = True
+        self._last_is_in, self._finished = True, False
         self._settled = clock.monotonic()
         self._kept: list[tuple[Floats, Floats]] = []
         names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
@@ -212,6 +230,7 @@ class Record:
         chosen = self._thinning.choose(times)
         self._last, self._last_is_in = (times[-1:], self._recorded(rows[-1:])), bool(chosen[-1])
         if chosen.any():
+            self.position += int(chosen.sum())
             self._hand_on(times[chosen], self._recorded(rows[chosen]))
 
     def _recorded(self, rows: Floats) -> Floats:
@@ -228,6 +247,20 @@ class Record:
         else:
             self.stream.add(times, values)
 
+    def go_on(self) -> None:
+        """Go on where another record was that has been put back: with its rows, or the last one where none are kept.
+
+        Raises
+        ------
+        InputError
+            When the file has them not.
+        """
+        if self.stream is not None:
+            self.stream.take_over(self.position)
+            self.stream.begin()
+        elif self._last is not None and self._last_is_in:
+            self._kept.append((self._last[0], self._last[1]))
+
     # -- the end ------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -240,8 +273,8 @@ class Record:
         """
         self.settle()
         if self._last is not None and not self._last_is_in:
-            self._last_is_in = True
             self._hand_on(*self._last)
+        self._finished = True
         if self.stream is not None:
             self.stream.finish()
 
@@ -252,7 +285,7 @@ class Record:
 
     def result(self, facts: Facts) -> CosimulationResult:
         """Return what was recorded; what is in a file is read from there when it is asked for."""
-        waiting = [] if self._last is None or self._last_is_in else [self._last]
+        waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
         kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]
         empty = (np.zeros(0), np.zeros((0, len(self._columns))))
         times, values = (np.concatenate(each) for each in zip(empty, *kept, strict=True))

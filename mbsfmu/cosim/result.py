@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class Facts:
     late_steps, lateness_max
         Of a paced run: steps that ended after their time, and by how many s of the clock the latest one did.
     """
+
+    CHANGES: ClassVar = ("notes", "rejected_steps", "wall_seconds", "late_steps", "lateness_max")
 
     algorithm: str = ""
     extrapolation: str = ""

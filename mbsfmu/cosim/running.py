@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import History
@@ -75,6 +76,8 @@ class Course(ABC):
     over
         Whether a unit has ended it.
     """
+
+    CHANGES: ClassVar[tuple[str, ...]]
 
     def __init__(self, parts: Parts, step: float) -> None:
         self.parts, self.step = parts, step

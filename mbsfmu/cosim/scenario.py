@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mbsfmu.cosim.exposed import behind_connectors
 from mbsfmu.cosim.graph import SystemGraph
@@ -51,6 +51,8 @@ class Scenario:
     InputError
         When a variable is not there, or cannot be set while a run goes on.
     """
+
+    CHANGES: ClassVar = ("passed",)
 
     def __init__(
         self,

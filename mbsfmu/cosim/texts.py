@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from mbsfmu.cosim.graph import Connection, is_text
 from mbsfmu.cosim.instance import Instance
@@ -27,6 +28,8 @@ class Texts:
         For each output by `instance.variable`, the times in s at which it changed, with the text from then on.
     """
 
+    CHANGES: ClassVar = ("_until_now",)
+
     def __init__(self, instances: Mapping[str, Instance], connections: Sequence[Connection]) -> None:
         self._instances = instances
         self._connections = [each for each in connections if is_text(each, instances)]
@@ -38,6 +41,15 @@ class Texts:
         ]
         self._sources = list(dict.fromkeys([*outputs, *(each.source for each in self._connections)]))
         self.changes: dict[str, list[tuple[float, str]]] = {".".join(source): [] for source in self._sources}
+
+    @property
+    def _until_now(self) -> dict[str, list[tuple[float, str]]]:
+        return {name: list(each) for name, each in self.changes.items()}
+
+    @_until_now.setter
+    def _until_now(self, changes: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        for name, each in changes.items():
+            self.changes[name][:] = [(time, text) for time, text in each]
 
     def read(self) -> dict[tuple[str, str], str]:
         """Return the text of each output as it stands."""

@@ -116,6 +116,15 @@ class IsolatedInstance(Instance):
 
     # -- states ---------------------------------------------------------------------------------------------
 
+    def serialize(self) -> bytes:
+        """Return the state for another process."""
+        return self._ask(("serialize",))
+
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process."""
+        self._ask(("deserialize", state))
+        self.ends.pop(self.name, None)
+
     def save(self, slot: str, time: float) -> None:
         """Keep the state at a time in s under a name; what was kept under it is replaced."""
         self.later("save", slot, time)

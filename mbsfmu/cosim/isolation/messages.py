@@ -24,6 +24,7 @@ DESCRIBED = (
     "gives_rates",
     "gives_directional_derivatives",
     "saves_state",
+    "serializes_state",
     "takes_any_step",
 )
 """Attributes of an instance that the master knows as well; `arrays` too."""

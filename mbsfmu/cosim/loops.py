@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from mbsfmu.cosim.exchange import Exchange
 
@@ -37,9 +39,6 @@ def sort_outputs(exchange: Exchange, dependencies: Dependencies) -> list[list[in
         Outputs by their columns. An output that stands alone may depend on itself only if `is_loop` says so; several
         together make an algebraic loop (a strongly connected component).
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415 - processes of units, which load this too, do without
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
     count = len(exchange.names)
     needs = _needs(exchange, dependencies)
     pairs = [(source, column) for column, sources in needs.items() for source in sources]

@@ -80,6 +80,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FRESH": (newton, "FRESH"),
     "FAST": (newton, "FAST"),
     "LIGHT": (newton, "LIGHT"),
+    "NEAR": (newton, "NEAR"),
     "SAME_STEP": (kept_tangent, "SAME_STEP"),
     "LOOP_SMALL": (loop_solver, "SMALL"),
     "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),

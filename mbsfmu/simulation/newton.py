@@ -51,6 +51,11 @@ FAST = 0.1
 """… unless they shrank by less than this share until then."""
 
 
+NEAR = 1e-6
+"""Share of the magnitudes up to which increments that hardly shrink speak against the tolerance; above, the iteration
+fails, whatever the tolerance."""
+
+
 LIGHT = 1e-2
 """How much states count where it is decided whether what is left is negligible. It does not add up over steps as in
 positions, whose round-off moves a stiff pressure by more than that share of its tolerance."""
@@ -187,7 +192,7 @@ class _Iteration:
         self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
         self.count = self.tangents = self.evaluations = 0
         self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
-        self.rate = self.unconverged = 0.0
+        self.rate = self.unconverged = self._first = 0.0
         if kept is not None:
             self.inverse, self.rate = kept.inverse, kept.rate
 
@@ -195,6 +200,7 @@ class _Iteration:
         """Iterate to the end; return whether the residual was last evaluated at the solution."""
         before = np.inf
         self._evaluate()
+        self._first = self._residual_size()
         if self._own:
             self._renew()
         while True:
@@ -287,11 +293,24 @@ class _Iteration:
             return
         shares = self._shares(increment)
         worst = int(np.argmax(shares))
-        slow = "; increments hardly shrink, its tolerance may be too small" if rate > STAGNATION else ""
         raise SimulationError(
             f"after {self.tangents} iterations {self.problem.names[worst]} still moves by "
-            f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}{slow}"
+            f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}"
+            f"{self._what_happens(rate, float(shares[worst] * self._limits.shares[worst]))}"
         )
+
+    def _what_happens(self, rate: float, size: float) -> str:
+        """Return what to say where increments shrink by a ratio, the last one as a share of magnitudes."""
+        if rate <= STAGNATION:
+            return ""
+        if size <= NEAR:
+            return "; increments hardly shrink, its tolerance may be too small"
+        left = self._residual_size() / self._first if self._first > 0.0 else np.inf
+        how = "diverges: increments grow" if rate >= 1.0 else "stalls: increments hardly shrink"
+        return f"; the iteration {how}, and the residual is {left:.2g} times what it was at first"
+
+    def _residual_size(self) -> float:
+        return float(np.max(np.abs(self._residual), initial=0.0))
 
     def _forward_difference(self) -> Floats:
         """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""

@@ -40,14 +40,14 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Checked]:
-    """Return a function that compiles a model's unit with sanitizers, once for each formulation and version."""
-    made: dict[tuple[str, str, Fmi], Checked] = {}
+    """Return a function that compiles a model's unit with sanitizers, once for each formulation, solver and version."""
+    made: dict[tuple[str, str, str, Fmi], Checked] = {}
 
-    def unit(name: str, formulation: str, fmi: Fmi = 2) -> Checked:
-        key = name, formulation, fmi
+    def unit(name: str, formulation: str, solver: str = "trapezoidal", fmi: Fmi = 2) -> Checked:
+        key = name, formulation, solver, fmi
         if key not in made:
-            simulation = model_of(name).simulation(formulation=formulation, compiled=False)
-            made[key] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}"), fmi)
+            simulation = model_of(name).simulation(formulation=formulation, solver=solver, compiled=False)
+            made[key] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}-{solver}"), fmi)
         return made[key]
 
     return unit

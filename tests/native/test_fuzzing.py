@@ -17,14 +17,15 @@ CALLS = 20_000
     [
         ((("four-bar", "double-step"), ("four-bar", "penalty")), 2),
         ((("ball-pendulum", "double-step"), ("ball-pendulum", "dca-alm")), 2),
+        ((("four-bar", "double-step", "rodas5p"), ("four-bar", "double-step")), 2),
         ((("sampled", "double-step"), ("ball-pendulum", "double-step")), 3),
     ],
 )
 def test_random_calls_find_nothing(
-    sanitized: Callable[..., Checked], units: tuple[tuple[str, str], tuple[str, str]], fmi: Fmi
+    sanitized: Callable[..., Checked], units: tuple[tuple[str, ...], tuple[str, ...]], fmi: Fmi
 ) -> None:
     """Two units whose states must not be mixed up; the seed is fixed, so that a failure comes back."""
-    one, other = (sanitized(*unit, fmi) for unit in units)
+    one, other = (sanitized(*unit, fmi=fmi) for unit in units)
     report = fuzz(one, other, CALLS, seed=1)
     done, discarded, refused = (int(text.split()[0]) for text in report.split(": ")[1].split(", ")[:3])
     assert min(done, refused) > CALLS / 5  # both what goes on and what is refused was tried

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import pytest
+from one_equation import STEP, Scalar
 
-from mbsfmu import SimulationError
-from mbsfmu.formulations.functions import Floats
 from mbsfmu.formulations.iteration import Limits
 from mbsfmu.formulations.kept_tangent import KeptTangent
 from mbsfmu.formulations.step_problem import StepProblem
@@ -20,30 +18,6 @@ from mbsfmu.simulation.simulation import Simulation
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 REMAINING = 1e-3
 LIMITS = Limits(np.array([1e-6]), np.ones(1))
-STEP = 1e-3
-
-
-@dataclass
-class Scalar:
-    """f(x) = x + bend x³ = 0.5, as the problem of a step."""
-
-    bend: float
-    guess: Floats
-    step: float = STEP
-    names = ("x",)
-    evaluations: int = 0
-    tangents: int = 0
-
-    def residual(self, unknowns: Floats) -> Floats:
-        self.evaluations += 1
-        self._at = unknowns.copy()
-        if abs(self._at[0]) > 1e6:
-            raise SimulationError("far away")
-        return self._at + self.bend * self._at**3 - 0.5
-
-    def jacobian(self) -> Floats:
-        self.tangents += 1
-        return np.atleast_2d(1.0 + 3.0 * self.bend * self._at**2)
 
 
 def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> Solution:

@@ -10,6 +10,7 @@ typedef struct {
     double spent;                       /* on all of it, in evaluations */
     int own;                            /* the next increment is the first of a tangent that is made where it begins */
     int evaluated;                      /* the residual was last evaluated at the solution */
+    double first;                       /* the largest residual at the guess */
     double unconverged;                 /* the increment that would come next by its tolerances; 0 where it converged */
 } Iteration;
 
@@ -88,16 +89,32 @@ static int is_dear(const Iteration *iteration, double rate, double size, double 
     return evaluations > RENEWAL_COST + FRESH;
 }
 
+/* Write what to say of an iteration whose increments shrink by a ratio, the last one as a share of magnitudes. */
+static void say_what_happens(char *text, size_t room, const Iteration *iteration, double rate, double size) {
+    const double left = largest_magnitude(iteration->residual, ALL_UNKNOWNS) / iteration->first;
+    text[0] = '\0';
+    if (!(rate > STAGNATING)) return;
+    if (size <= NEAR) {
+        snprintf(text, room, "; increments hardly shrink, its tolerance may be too small");
+        return;
+    }
+    snprintf(
+        text, room, "; the iteration %s, and the residual is %.2g times what it was at first",
+        rate >= 1.0 ? "diverges: increments grow" : "stalls: increments hardly shrink", left
+    );
+}
+
 /* Whether one more tangent may help; else there is a reason. */
 static int can_renew(Instance *instance, const Iteration *iteration, double rate) {
     double moves = 0.0, allowed = 0.0;
+    char how[160];
     if (iteration->tangents == 0 && rate >= 1.0) return fail(instance, "the tangent of an earlier step leads nowhere");
     if (iteration->tangents < NEWTON_ITERATIONS || MOST_INCREMENTS > 0) return 1;
     const int worst = most_moving(iteration->unknowns, iteration->increment, &moves, &allowed);
+    say_what_happens(how, sizeof how, iteration, rate, moves / magnitude_of(iteration->unknowns, worst));
     return fail(
         instance, "after %d iterations %s still moves by %.3g, tolerance %.3g%s", iteration->tangents,
-        unknown_name(instance, worst), moves, allowed,
-        rate > STAGNATING ? "; increments hardly shrink, its tolerance may be too small" : ""
+        unknown_name(instance, worst), moves, allowed, how
     );
 }
 
@@ -107,6 +124,7 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
     double before = HUGE_VAL;
     memcpy(unknowns, problem->guess, sizeof(double) * ALL_UNKNOWNS);
     if (!evaluate_here(instance, problem, iteration)) return 0;
+    iteration->first = largest_magnitude(iteration->residual, ALL_UNKNOWNS);
     if (iteration->own && !renew(instance, iteration)) return 0;
     for (;;) {
         multiply(ALL_UNKNOWNS, iteration->inverse, iteration->residual, increment);

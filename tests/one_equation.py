@@ -1,0 +1,35 @@
+"""One equation as the problem of a step, for Newton's iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu import SimulationError
+from mbsfmu.formulations.workspace import Floats
+
+STEP = 1e-3
+
+
+@dataclass
+class Scalar:
+    """f(x) = x + bend x³ = 0.5, as the problem of a step."""
+
+    bend: float
+    guess: Floats
+    step: float = STEP
+    names = ("x",)
+    evaluations: int = 0
+    tangents: int = 0
+
+    def residual(self, unknowns: Floats) -> Floats:
+        self.evaluations += 1
+        self._at = unknowns.copy()
+        if abs(self._at[0]) > 1e6:
+            raise SimulationError("far away")
+        return self._at + self.bend * self._at**3 - 0.5
+
+    def jacobian(self) -> Floats:
+        self.tangents += 1
+        return np.atleast_2d(1.0 + 3.0 * self.bend * self._at**2)

@@ -85,7 +85,7 @@ def make_simulation(
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
         _tell_round_off(chosen.solver, step)
     system = CoupledSystem.of(system)
-    inputs = InputValues(system.inputs, signals, (*system.connected, *start))
+    inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -77,6 +77,8 @@ class InputValues:
         Signals by the input's name.
     connected
         What else of the same systems connections drive, as `system.variable`.
+    given
+        Inputs, among others, that were given a value to start with, as `system.variable`.
 
     Attributes
     ----------
@@ -98,7 +100,11 @@ class InputValues:
     """
 
     def __init__(
-        self, variables: Sequence[Variable], signals: Mapping[str, AnySignal], connected: Sequence[str] = ()
+        self,
+        variables: Sequence[Variable],
+        signals: Mapping[str, AnySignal],
+        connected: Sequence[str] = (),
+        given: Collection[str] = (),
     ) -> None:
         names = [variable.name for variable in variables]
         for name in signals:
@@ -106,7 +112,7 @@ class InputValues:
                 raise InputError(
                     f"a signal drives '{name}', which is no input; inputs are {', '.join(names) or 'none'}"
                 )
-        self._variables, self._connected = variables, connected
+        self._variables, self._connected, self._given = variables, connected, given
         self.signals = _with_rates(variables, {names.index(name): signal for name, signal in signals.items()})
         self._rated = np.array([variable.rated for variable in variables], dtype=bool)
         self.reset()
@@ -148,7 +154,8 @@ class InputValues:
         """Return which of the undriven ones somebody may have forgotten, by what inputs are as `system.variable`."""
         undriven = {references.get(name, name): name for name in self.undriven}
         every = {references.get(each.name, each.name) for each in self._variables}
-        return [undriven[each] for each in forgotten_inputs(undriven, {*self._connected, *(every - undriven.keys())})]
+        left = forgotten_inputs(undriven, {*self._connected, *(every - undriven.keys())})
+        return [undriven[each] for each in left if each not in self._given]
 
     def over(self, passed: float) -> InputCourse:
         """Return the values over a stretch of time without events, as a function of the time in s.

@@ -497,3 +497,14 @@ def test_command_writes_the_model_that_starts_there(tmp_path: Path) -> None:
     assert json.loads(facts.read_text())["found"] == {"machine.drive.torque": pytest.approx(torque)}
     start = CoupledModel.from_file(target).start
     assert start == {"machine.beam.angle_start": pytest.approx(0.7), "machine.drive.torque": pytest.approx(torque)}
+
+
+def test_inputs_with_a_start_are_not_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    """They keep the value they were given, and nobody is warned."""
+    model = alone(lever(0.4, JointDrive(name="drive", joint="hinge")))
+    held = model.equilibrium("position", ["machine.drive.torque"]).model
+    result = held.simulation(compiled=False).run(0.02)
+    assert result["drive.torque"][-1] == pytest.approx(10.0 * GRAVITY * cos(0.4), rel=1e-12)
+    assert not caplog.records
+    model.simulation(compiled=False).run(0.02)
+    assert "nothing drives drive.torque" in caplog.text

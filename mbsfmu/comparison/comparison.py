@@ -144,10 +144,10 @@ class Comparison(Tabular):
 
         if self.machine is None:
             raise InputError(f"the comparison of {self.model} does not know what it compared, nor how that moves")
-        known = {run.label: run for run in self.runs}
-        coarsest = {run.algorithm: run.label for run in sorted(self.runs, key=lambda each: each.step)}
+        known = {run.label: run for run in sorted(self.runs, key=lambda each: each.step) if run.curves.outputs}
+        coarsest = {run.algorithm: label for label, run in known.items()}
         if missing := next((label for label in labels or () if label not in known), None):
-            raise InputError(f"there is no coupled run '{missing}'; {meant(missing, known)}")
+            raise InputError(f"there is no motion of a coupled run '{missing}'; {meant(missing, known)}")
         wanted = coarsest.values() if labels is None else labels
         ghosts = {label: self._drawn(known[label].curves.outputs) for label in wanted}
         return animate(self._drawn(self.curves), self.machine, ghosts, **{"label": "monolithic", **chosen})

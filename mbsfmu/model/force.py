@@ -16,6 +16,10 @@ FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
 """All kinds of forces by their types."""
 
 
+SYMBOLS = ("line", "spring", "cylinder", "none")
+"""What may be drawn between the two points of a force."""
+
+
 class PointLoad(NamedTuple):
     """What acts on a body at a point.
 
@@ -67,7 +71,7 @@ class Force(DynamicPart, abstract=True):
         Its inputs that can hold the mechanism still: for each there is a calculated parameter, `static_force` for an
         input `force`, with the value that keeps the mechanism at rest where it starts. Loads are linear in them.
     symbol
-        What is drawn between its two points, where it has two: `line`, `spring`, `damper` or `cylinder`.
+        What is drawn between its two points, where it has two: `line`, `spring`, `cylinder` or `none`.
 
     Raises
     ------
@@ -89,6 +93,8 @@ class Force(DynamicPart, abstract=True):
             raise DataError(
                 f"class {cls.__name__}: a force needs a point or a joint that it acts on, as `start: PointReference`"
             )
+        if cls.symbol not in SYMBOLS:
+            raise DataError(f"class {cls.__name__}: its symbol is '{cls.symbol}'; it must be {', '.join(SYMBOLS)}")
         check_parameters(cls)
 
     @model_validator(mode="after")

@@ -35,7 +35,7 @@ def force_lines(placement: Placement, machine: Machine, first_body: int, size: f
     result = []
     for force in placement.mechanism.forces:
         points = references(force, Reference.POINT)
-        if len(points) != 2:
+        if len(points) != 2 or force.symbol == "none":
             continue
         ends = []
         for reference in points:

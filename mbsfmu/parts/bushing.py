@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Bushing(Force):
         Rotation vector in rad that turns the parent's frame into the axes of the bushing.
     """
 
+    symbol: ClassVar[str] = "none"
     type: Literal["bushing"] = "bushing"
     parent: PointReference
     child: PointReference

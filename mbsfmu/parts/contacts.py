@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -57,6 +57,7 @@ class PlaneContact(Force):
         v₀ in m/s, the slip at which 71 % of the friction are there.
     """
 
+    symbol: ClassVar[str] = "none"
     type: Literal["plane-contact"] = "plane-contact"
     sphere: PointReference
     plane: PointReference

@@ -14,8 +14,10 @@ from scipy.spatial.transform import Rotation
 from spatial import random_tree
 
 import mbsfmu
-from mbsfmu import CoupledModel, Free, InputError, Mechanism, RigidBody, Trajectory
+from mbsfmu import Comparison, CoupledModel, Free, InputError, Mechanism, RigidBody, Run, Trajectory
+from mbsfmu.comparison.curves import RunCurves
 from mbsfmu.models import four_bar, pendulum
+from mbsfmu.view.curve import Curve
 
 Floats = NDArray[np.float64]
 FINE = 1e-6  # of poses, whose numbers are of four bytes
@@ -165,3 +167,54 @@ def test_inertia_becomes_the_cuboid_that_has_it() -> None:
     again = turned @ np.diag(mass * (np.sum(size**2) - size**2) / 12.0) @ turned.T
     np.testing.assert_allclose(again, tensor, rtol=1e-5, atol=1e-6)
     assert sqrt(np.linalg.det(turned) ** 2) == pytest.approx(1.0)
+
+
+def test_one_system_alone_is_seen_too() -> None:
+    alone = four_bar().simulation_of("mechanism").run(0.05)
+    payload = alone.animate().payload
+    assert payload["name"] == "four-bar.mechanism"
+    np.testing.assert_allclose(path(payload, "link.end")[0, :2], pivot(np.zeros(1))[0], atol=1e-4)
+
+
+def test_a_comparison_shows_its_coupled_runs_beside_the_monolithic_one() -> None:
+    """Of each algorithm that of the largest step; a run that diverged as far as it came."""
+    result = pendulum(1).simulation(compiled=False).run(1.0)
+    angle = result["link_1.angle"]
+
+    def coupled(algorithm: str, step: float, factor: float, rows: int | None = None) -> Run:
+        curve = Curve.of("", result.time[:rows], factor * angle[:rows]).thinned(4000)
+        return Run(algorithm, step, "ok", {}, None, 1, 0.1, curves=RunCurves({"link_1.angle": curve}))
+
+    runs = [coupled("jacobi", 2e-3, 1.02), coupled("jacobi", 1e-3, 1.01), coupled("gauss-seidel", 2e-3, 1.005, 501)]
+    runs.append(Run("jacobi", 4e-3, "diverged", {}, None, 0, 0.1))
+    curves = {"link_1.angle": Curve.of("", result.time, angle).thinned(4000)}
+    comparison = Comparison("pendulum", "", "double-step", {}, {"link_1.angle": "rad"}, runs, {}, curves)
+    with pytest.raises(InputError, match="the comparison of pendulum does not know what it compared"):
+        comparison.animate()
+    comparison.machine = result.machine
+    payload = comparison.animate().payload
+    shown = {run["label"]: run["reached"] for run in payload["runs"]}
+    count = payload["time"]["count"]
+    assert shown == {"monolithic": count, "jacobi 0.002 s": count, "gauss-seidel 0.002 s": (count + 1) // 2}
+    turned = np.unwrap([np.arctan2(y, x) for x, y, _ in path(payload, "link_1.end", 1)])
+    np.testing.assert_allclose(turned, 1.02 * np.interp(times(payload), result.time, angle), atol=1e-4)
+    assert [run["label"] for run in comparison.animate(["jacobi 0.001 s"]).payload["runs"]][1:] == ["jacobi 0.001 s"]
+    for label in ("jacobi 1 s", "jacobi 0.004 s"):
+        with pytest.raises(InputError, match=f"there is no motion of a coupled run '{label}'; did you mean"):
+            comparison.animate([label])
+
+
+def test_a_spin_faster_than_the_rows_goes_the_short_way() -> None:
+    """A quaternion that is recorded with the other sign means the same."""
+    model = floating()
+    result = model.simulation(step=1e-2, compiled=False).run(0.5)
+    names = list(result)
+    columns = np.stack([result[name] for name in names], axis=1)
+    flipped = columns.copy()
+    turning = [names.index(f"body.quaternion.{part}") for part in "wxyz"]
+    flipped[np.ix_(range(1, len(columns), 2), turning)] *= -1.0
+    one, other = (
+        mbsfmu.animate(Trajectory(result.time, rows, names, ["1"] * len(names)), model).payload
+        for rows in (columns, flipped)
+    )
+    np.testing.assert_allclose(path(one, "body.centre"), path(other, "body.centre"), atol=FINE)

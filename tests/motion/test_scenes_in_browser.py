@@ -10,7 +10,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
-from mbsfmu.models import four_bar
+from mbsfmu.models import four_bar, pendulum
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
 EVIL = "</script><script>window.broken = 1</script><!-- '\"&"
@@ -45,6 +45,32 @@ def test_scenes_are_quiet_reachable_and_alone(browser: Chromium, page: Path, wid
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate("document.querySelector('.mbsfmu-scene').dataset.theme") == ("dark" if dark else "light")
     assert findings(browser) == []
+
+
+def test_without_webgl_a_sentence_stands_there(browser: Chromium, page: Path) -> None:
+    nothing = "HTMLCanvasElement.prototype.getContext = () => null"
+    made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=nothing)
+    browser.open(page)
+    browser.until("document.querySelector('.mbsfmu-scene .without') !== null")
+    assert "no WebGL" in browser.evaluate("document.querySelector('.without').textContent")
+    assert browser.said == []
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)
+
+
+def test_notebooks_have_the_page_in_a_frame(browser: Chromium, tmp_path: Path) -> None:
+    """Scripts of a notebook and those of the page do not meet; what would end the frame is text."""
+    animation = pendulum(1).simulation(compiled=False).run(0.1).animate(label=EVIL)
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(
+        f"<!doctype html><title>notebook</title><body>{animation._repr_html_()}</body>", encoding="utf-8"
+    )
+    browser.open(notebook)
+    inside = "document.querySelector('iframe').contentDocument?.querySelector('.mbsfmu-scene')?.scene"
+    browser.until(f"{inside}?.runs.length === 1")
+    assert browser.evaluate(f"{inside}.runs[0].label") == EVIL
+    assert browser.evaluate("typeof THREE") == "undefined"
+    assert browser.evaluate("window.broken") is None
+    assert browser.said == []
 
 
 def test_two_frames_differ(browser: Chromium, page: Path) -> None:

@@ -48,6 +48,7 @@
       this.corners = [0, 1, 2, 3, 4, 5, 6, 7].map((each) =>
         new THREE.Vector3(sides[each & 1].x, sides[(each >> 1) & 1].y, sides[each >> 2].z),
       );
+      for (const place of Object.values(this.payload.ground)) this.corners.push(new THREE.Vector3(...place));
       for (const end of this.points.values()) {
         const path = this.runs[0].path(end);
         const apart = 3 * Math.ceil(path.length / 3 / SEEN_FRAMES);

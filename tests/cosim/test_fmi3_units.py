@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,11 @@ from foreign_units import compiler
 from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
+from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.compiled.steps import CompiledSteps
+from mbsfmu.cosim.elements import elements_of
+from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.loading import make_instance
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -295,3 +301,55 @@ def test_input_clocks_are_refused(foreign: Unit, tmp_path: Path) -> None:
     change_description(path, "</ModelVariables>", f"{clock}</ModelVariables>")
     with pytest.raises(InputError, match=r"vectors\.fmu has the input clock tick; units with such are not supported"):
         cosimulate(path, step=0.5, stop=1.0)
+
+
+# -- instances alone ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def instance_of(foreign: Unit) -> Iterator[Callable[[str], Instance]]:
+    """Return a function that makes an instance in initialization mode."""
+    with ExitStack() as stack:
+
+        def made(name: str) -> Instance:
+            archive = Archive(foreign(name))
+            stack.callback(archive.close)
+            instance = make_instance(name, archive)
+            stack.callback(instance.close)
+            instance.setup(0.0, 1.0)
+            instance.enter_initialization()
+            return instance
+
+        yield made
+
+
+def test_elements_set_alone_stay_where_others_are_set_after_them(instance_of: Callable[[str], Instance]) -> None:
+    instance = instance_of("vectors")
+    first = instance.port(["force[1]"])
+    instance.set_start("force[3]", 2.0)
+    first.values[:] = 1.0
+    first.write()
+    assert instance.port([f"force[{index}]" for index in (1, 2, 3)]).read().tolist() == [1.0, 0.0, 2.0]
+
+
+def test_discrete_inputs_are_set_again_after_a_return(instance_of: Callable[[str], Instance]) -> None:
+    """The unit has what it had when it was saved, not what it was told after that."""
+    instance = instance_of("ticking")
+    instance.exit_initialization()
+    instance.step(0.0, 0.25)
+    instance.save("before", 0.25)
+    factor, scaled = instance.port(["factor"]), instance.port(["scaled"])
+    factor.values[:] = 3.0
+    factor.write()
+    assert scaled.read()[0] == 0.75
+    instance.restore("before")
+    assert scaled.read()[0] == 0.25
+    factor.write()
+    assert scaled.read()[0] == 0.75
+
+
+def test_the_last_index_counts_fastest() -> None:
+    described = SimpleNamespace(name="m", dimensions=[2, 3], shape=(2, 3))
+    assert [each.name for each in elements_of(described)] == [
+        "m[1,1]", "m[1,2]", "m[1,3]", "m[2,1]", "m[2,2]", "m[2,3]",
+    ]  # fmt: skip

@@ -77,27 +77,29 @@ def repeated(flow: Flow) -> Timed:
     return run
 
 
-def interleaved(functions: Mapping[str, Timed]) -> dict[str, tuple[float, float]]:
+def interleaved(
+    functions: Mapping[str, Timed], rounds: int = ROUNDS, repetitions: int = REPETITIONS
+) -> dict[str, tuple[float, float]]:
     """Return median and least time of one evaluation in µs; rounds go through all functions in turn."""
     times: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, function in functions.items():
             begin = time.perf_counter()
-            function(REPETITIONS)
-            times[name].append((time.perf_counter() - begin) / REPETITIONS * 1e6)
+            function(repetitions)
+            times[name].append((time.perf_counter() - begin) / repetitions * 1e6)
     return {name: (median(each), min(each)) for name, each in times.items()}
 
 
-def spatial_chain() -> CoupledModel:
+def spatial_chain(links: int = LINKS) -> CoupledModel:
     """Return the chain with hinges about Z, Y and X in turn."""
-    mechanism = pendulum(LINKS).systems["mechanism"]
+    mechanism = pendulum(links).systems["mechanism"]
     assert isinstance(mechanism, Mechanism)
     joints = [
         Revolute(name=joint.name, parent=joint.parent, child=joint.child, axis=AXES[index % 3])
         for index, joint in enumerate(mechanism.joints)
     ]
     changed = mechanism.model_copy(update={"joints": tuple(joints)})
-    return CoupledModel(name=f"spatial-{LINKS}", systems={"mechanism": changed})
+    return CoupledModel(name=f"spatial-{links}", systems={"mechanism": changed})
 
 
 def articulated_body(folder: Path, flags: tuple[str, ...]) -> ctypes.CDLL:
@@ -146,7 +148,7 @@ def main() -> None:
                 f"\n| {model.name} | instructions | median [µs] | least [µs] | to aba, -O2, LOCAL |\n|" + " --- |" * 5
             )
             for name, (middle, least) in times.items():
-                count = flows[name].formulation.explicit.function.n_instructions() if name in flows else "–"
+                count = flows[name].formulation.explicit.operations if name in flows else "–"
                 print(f"| {name} | {count} | {middle:.2f} | {least:.2f} | {middle / reference:.2f} |", flush=True)
 
 

@@ -23,6 +23,7 @@ NEEDED = {
     "windows_under_wine.py": ("ziglang", "wine64"),
     "solvers.py": ("extensisq",),
     "compiled.py": ("pinocchio",),
+    "large.py": ("pinocchio",),
 }
 """Packages and programs without which a study is left out."""
 SEEN_ELSEWHERE = {"paper_figures.py": "examples/test_paper_figures.py"}

@@ -1,0 +1,113 @@
+"""Units whose code is in loops are as all others: derivatives, saved states, and values as in straight code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from importer import Importer
+from numpy.typing import NDArray
+
+import mbsfmu
+from mbsfmu import CoupledModel, Mechanism
+from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.parts import AppliedForce
+
+READ = [
+    "link_1.angle",
+    "link_3.angular_velocity",
+    "link_5.centre.x.position",
+    "energy.potential",
+    "link_4.angular_acceleration",
+]
+FORCE, MASS, ANGLE = "push.force.y", "link_3.mass", "link_2.angle_start"
+STEPS = 40
+
+
+def pushed_chain() -> CoupledModel:
+    """A chain with a force on its end that is an input."""
+    mechanism = mbsfmu.models.pendulum(5).systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    pushed = mechanism.model_copy(
+        update={"forces": (AppliedForce(name="push", point=f"{mechanism.bodies[-1].name}.end"),)}
+    )
+    return CoupledModel(name="pushed-chain", systems={"mechanism": pushed})
+
+
+@pytest.fixture(scope="module", params=["dca", "hdca"])
+def units(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Code, Importer]:
+    """The same model in both forms."""
+    folder = tmp_path_factory.mktemp(request.param)
+    options = {"formulation": request.param, "solver": "rk45", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
+
+    def unit(code: Code) -> Importer:
+        path = mbsfmu.export(pushed_chain(), folder / code, layout="monolithic", code=code, **options)[0]
+        return Importer(Path(path), folder / f"{code}-unpacked")
+
+    return {code: unit(code) for code in Code}
+
+
+def values(unit: Importer, slave: object, names: Sequence[str] = READ) -> NDArray[np.float64]:
+    return np.array([unit.get(slave, name) for name in names])  # pyright: ignore[reportArgumentType]
+
+
+def test_they_move_alike(units: dict[Code, Importer]) -> None:
+    reached = []
+    for unit in units.values():
+        slave = unit.running(**{FORCE: 4.0, MASS: 1.5})
+        for step in range(STEPS):
+            slave.doStep(0.01 * step, 0.01)
+        reached.append(values(unit, slave))
+    np.testing.assert_allclose(reached[0], reached[1], rtol=1e-8, atol=1e-8)
+
+
+def test_derivatives_at_the_start_are_differences(units: dict[Code, Importer]) -> None:
+    unit = units[Code.LOOPS]
+    slave = unit.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    for name, begin in ((MASS, 1.3), (ANGLE, 0.4), (FORCE, 2.0)):
+        known = [unit.reference[name]]
+        unit.set(slave, name, begin)
+        found = slave.getDirectionalDerivative([unit.reference[each] for each in READ], known, [1.0])
+        ends = []
+        for change in (-1e-5, 1e-5):
+            unit.set(slave, name, begin + change)
+            ends.append(values(unit, slave))
+        expected = (ends[1] - ends[0]) / 2e-5
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+        assert np.any(np.abs(expected) > 1e-3)
+
+
+def test_derivatives_while_it_steps_are_differences(units: dict[Code, Importer]) -> None:
+    unit = units[Code.LOOPS]
+    slave = unit.running(**{FORCE: 1.0})
+    for step in range(5):
+        slave.doStep(0.01 * step, 0.01)
+    acceleration = [unit.reference["link_4.angular_acceleration"]]
+    found = slave.getDirectionalDerivative(acceleration, [unit.reference[FORCE]], [1.0])
+    ends = []
+    for force in (0.0, 2.0):
+        unit.set(slave, FORCE, force)
+        ends.append(unit.get(slave, "link_4.angular_acceleration"))
+    assert found[0] == pytest.approx(0.5 * (ends[1] - ends[0]), rel=1e-9)
+    rates = slave.getRealOutputDerivatives([unit.reference["link_2.angle"], unit.reference["energy.potential"]], [1, 1])
+    unit.set(slave, FORCE, 1.0)
+    before = values(unit, slave, ["link_2.angle", "energy.potential"])
+    slave.doStep(0.05, 1e-6)
+    np.testing.assert_allclose(
+        rates, (values(unit, slave, ["link_2.angle", "energy.potential"]) - before) / 1e-6, rtol=1e-3
+    )
+
+
+def test_restored_state_repeats_to_the_last_bit(units: dict[Code, Importer]) -> None:
+    unit = units[Code.LOOPS]
+    slave, other = unit.running(**{FORCE: 1.0}), unit.running()
+    slave.doStep(0.0, 0.1)
+    kept = slave.serializeFMUstate(slave.getFMUstate())
+    slave.doStep(0.1, 0.1)
+    other.setFMUstate(other.deSerializeFMUstate(kept))
+    other.doStep(0.1, 0.1)
+    assert unit.everything(slave) == unit.everything(other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from ctypes import byref, c_double, c_int, c_void_p
 from typing import Any
@@ -141,22 +141,22 @@ class Fmi2Instance(LibraryInstance):
         UnitEnded
             When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
         """
-        if status != DISCARD or not self._wants_to_end():
+        if status != DISCARD:
             self.fail("fmi2DoStep", status)
-        reached = c_double(self.time)
-        if self._real_status(self._address, _LAST_SUCCESSFUL_TIME, byref(reached)) != OK:
-            reached.value = self.time
+        reached = self._told_of_step(self._real_status, _LAST_SUCCESSFUL_TIME, c_double(self.time))
+        if not self._told_of_step(self._boolean_status, _TERMINATED, c_int(0)):
+            self._discarded("fmi2DoStep", reached)
         self._messages.clear()
-        self._end(reached.value, self.time + step, step)
+        self._end(reached, self.time + step, step)
 
-    def _wants_to_end(self) -> bool:
-        """Tell whether a step was discarded because the unit ends the run; what it said of the step stays."""
+    def _told_of_step(self, function: Callable[..., int], kind: int, answer: c_double | c_int) -> float:
+        """Return what the unit tells of a step that it discards, or what is there; what it said of the step stays."""
         self._forget_earlier_steps()
-        messages, answer = list(self._messages), c_int(0)
-        status = self._boolean_status(self._address, _TERMINATED, byref(answer))
+        messages, otherwise = list(self._messages), answer.value
+        status = function(self._address, kind, byref(answer))
         self._messages.clear()
         self._messages.extend(messages)
-        return status == OK and bool(answer.value)
+        return answer.value if status == OK else otherwise
 
     # -- states ---------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from mbsfmu.cosim.described import (
     unit_name,
 )
 from mbsfmu.cosim.elements import Element, all_elements, described_arrays
-from mbsfmu.cosim.instance import Floats, Instance, UnitEnded
+from mbsfmu.cosim.instance import Floats, Instance, UnitEnded, UnitError
 from mbsfmu.cosim.library_port import Dialect, LibraryPort
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError, SimulationError
@@ -119,6 +119,22 @@ class LibraryInstance(Instance):
             Always; the message has instance, time, function and the unit's own reason.
         """
         self._failed(function, _STATUS.get(status, str(status)), fatal=status == FATAL)
+
+    def _discarded(self, function: str, reached: float) -> NoReturn:
+        """Raise that a step was discarded, of which the part up to a time in s was made.
+
+        Raises
+        ------
+        UnitError
+            Always; `reached` is that time, if it is after the beginning of the step.
+        """
+        try:
+            self.fail(function, DISCARD)
+        except UnitError as error:
+            if reached <= self.time:
+                raise
+            told = f"{error}; it has come to t = {reached:.9g} s, where a step would end with control error or energy"
+            raise UnitError(told, error.fatal, reached) from None
 
     # -- functions and variables of the FMI as they are -----------------------------------------------------
 

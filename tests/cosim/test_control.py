@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from cosim.linear_units import CONNECTIONS, NAMES, exact
 
 import mbsfmu
-from mbsfmu import CosimulationResult, InputError, StepSignal, cosimulate
+from mbsfmu import CosimulationError, CosimulationResult, InputError, StepSignal, cosimulate
 
 STOP = 2.0
 
@@ -109,3 +110,14 @@ def test_four_bar_with_error_control(tmp_path: Path) -> None:
         )  # fmt: skip
         force = np.interp(result.time, reference.time, reference["cylinder.force"])
         assert np.max(np.abs(result["cylinder.force"] - force)) < tolerance * np.max(force)
+
+
+def test_steps_end_where_a_unit_discards_them(foreign: Callable[[str], Path]) -> None:
+    """It says up to where it has made a step: the next one ends there, not after halves of halves."""
+    result = cosimulate(foreign("halting"), step=0.1, stop=1.0, control="error", tolerance=1e-3, smallest_step=1e-3)
+    wall = np.argmin(np.abs(result.time - 0.3337))
+    assert result.time[wall] == pytest.approx(0.3337, abs=1e-12)
+    np.testing.assert_allclose(result["now"], result.time, atol=1e-12)
+    assert result.rejected_steps == 1
+    with pytest.raises(CosimulationError, match=r"it has come to t = 0\.3337 s, where a step would end"):
+        cosimulate(foreign("halting"), step=0.1, stop=1.0)

@@ -15,6 +15,7 @@ from mbsfmu.cli.commands import cli
 
 ELSEWHERE = {
     "blocks.md": "tests/blocks/test_documented_blocks.py",
+    "coupled-runs.md": "tests/cosim/test_documented_runs.py",
     "hydraulics.md": "tests/extending/test_hydraulics_page.py",
     "mechanics.md": "tests/parts/test_documented_mechanics.py",
     "parts.md": "tests/extending/test_documented_parts.py",

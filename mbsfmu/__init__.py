@@ -1,4 +1,4 @@
-"""Multibody mechanisms and hydraulic circuits as FMI 2.0 co-simulation units.
+"""Multibody mechanisms and hydraulic circuits as co-simulation units of FMI 2.0 and 3.0.
 
 A model is written once (`CoupledModel`), simulated in process, exported as functional mock-up units, run
 coupled by the master, and compared: what does coupling cost?

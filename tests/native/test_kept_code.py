@@ -249,26 +249,41 @@ def test_many_may_keep_the_same_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "machine", "name"),
+    ("system", "machine", "names"),
     [
-        ("linux", "x86_64", "linux64"),
-        ("win32", "AMD64", "win64"),
-        ("darwin", "arm64", "darwin64"),
-        ("linux", "aarch64", None),
-        ("linux", "riscv64", None),
-        ("win32", "ARM64", None),
+        ("linux", "x86_64", ("linux64", "x86_64-linux")),
+        ("win32", "AMD64", ("win64", "x86_64-windows")),
+        ("darwin", "x86_64", ("darwin64", "x86_64-darwin")),
+        ("darwin", "arm64", ("darwin64", "aarch64-darwin")),
+        ("linux", "aarch64", (None, "aarch64-linux")),
+        ("linux", "riscv64", (None, None)),
+        ("win32", "ARM64", (None, None)),
     ],
 )
 def test_platforms_go_by_the_machine(
-    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, name: str | None
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, names: tuple[str | None, str | None]
 ) -> None:
     monkeypatch.setattr(platforms.sys, "platform", system)
     monkeypatch.setattr(platforms.machines, "machine", lambda: machine)
-    if name:
-        assert platforms.host_platform() == name
-        return
-    with pytest.raises(mbsfmu.InputError, match=f"FMI 2.0 has no platform for {system} on {machine.lower()}, 64 bits"):
-        platforms.host_platform()
+    for fmi, name in zip(platforms.VERSIONS, names, strict=True):
+        if name:
+            assert platforms.host_platform(fmi) == name
+            assert platforms.PLATFORMS[name].fmi == fmi
+            continue
+        told = f"FMI {fmi}.0 has no platform for {system} on {machine.lower()}, 64 bits"
+        with pytest.raises(mbsfmu.InputError, match=told):
+            platforms.host_platform(fmi)
+
+
+def test_machines_do_not_pass_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On ARM the compiler of the machine makes what FMI 3.0 calls aarch64, and not what it calls x86_64."""
+    monkeypatch.setattr(platforms.sys, "platform", "linux")
+    monkeypatch.setattr(platforms.machines, "machine", lambda: "aarch64")
+    monkeypatch.setattr(compiler, "_zig", lambda: None)
+    assert compiler._command("aarch64-linux", portable=True)
+    with pytest.raises(mbsfmu.InputError, match="for x86_64-linux the cross-compiler"):
+        compiler._command("x86_64-linux", portable=True)
+    assert platforms.platform_named("linux64", 3) == "x86_64-linux"
 
 
 def test_a_failing_compiler_ends_an_export_with_a_sentence(

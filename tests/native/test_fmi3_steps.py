@@ -211,10 +211,11 @@ def test_update_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert importer.get(slave, "count") == 1e200
     slave.enterEventMode()
     before = importer.everything(slave)
-    with pytest.raises(FMICallException):
-        slave.updateDiscreteStates()
-    assert "the update at t = 0.15" in importer.messages[-1][1]
-    assert importer.everything(slave) == before
+    for _ in range(2):  # and it is still to be made
+        with pytest.raises(FMICallException):
+            slave.updateDiscreteStates()
+        assert "the update at t = 0.15" in importer.messages.pop()[1]
+        assert importer.everything(slave) == before
 
 
 # -- intermediate updates -----------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ def test_what_has_a_rate_goes_where_it_is_led(tmp_path: Path) -> None:
     (path,) = mbsfmu.export(driven_crank(None), tmp_path, layout="monolithic", fmi=3)
     importer = Importer(path, tmp_path / "unpacked")
     position = importer.reference["motor.position"]
-    for led, grown in ((False, 1e-4), (True, 0.0)):
+    for led, grown in ((False, 9e-5), (True, 0.0)):
         slaves: list[Slave3] = []
 
         def update(_: Any, __: float, may_set: bool, *___: Any, led: bool = led, slaves: list[Slave3] = slaves) -> None:
@@ -306,7 +307,7 @@ def test_what_has_a_rate_goes_where_it_is_led(tmp_path: Path) -> None:
         slaves.append(running(importer, requiredIntermediateVariables=[position], intermediateUpdate=update))
         importer.set(slaves[0], "motor.position", 0.5)
         importer.set(slaves[0], "motor.velocity", 0.01)
-        slaves[0].doStep(0.0, 0.01)
+        slaves[0].doStep(0.0, 0.009)
         assert importer.get(slaves[0], "motor.position") == pytest.approx(0.5 + grown, abs=1e-12)
 
 

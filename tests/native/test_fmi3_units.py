@@ -20,12 +20,13 @@ from lxml import etree
 from native_units import Exported
 
 import mbsfmu
+from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.native.sources import UNIT
 
 Native = Callable[..., Exported]
 SCHEMA = Path(fmpy.__file__).parent / "schema" / "fmi3"
 QUICK = ("four-bar", "ball-pendulum")
-SLOW = ("quick-return", "five-bar", "double-pentagon", "loop-4", "loop-8", "double-loop-8", "bennett", "slewing")
+SLOW = ("quick-return", "double-loop-8", "bennett", "slewing")
 
 
 def elements(result: np.ndarray, name: str) -> np.ndarray:
@@ -38,8 +39,12 @@ def elements(result: np.ndarray, name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)])
-def test_units_of_both_versions_compute_the_same(native: Native, name: str) -> None:
-    one, other = (native(name, "double-step", fmi=fmi) for fmi in (2, 3))
+def test_units_of_both_versions_compute_the_same(native: Native, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What steps are made of does not matter here: most models have those that are compiled soonest."""
+    solver = "trapezoidal" if name in QUICK else "rk4"
+    if name not in QUICK:
+        monkeypatch.setenv(OPTIMIZATION, "0")
+    one, other = (native(name, "double-step", solver, fmi=fmi) for fmi in (2, 3))
     assert mbsfmu.validate(other.path) == []
     grid = {"stop_time": 0.3, "step_size": 1e-2, "output_interval": 1e-2}
     described = fmpy.read_model_description(str(one.path)).modelVariables

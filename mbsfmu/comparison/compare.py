@@ -15,7 +15,6 @@ from typing import Unpack
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.cost import observed_order
-from mbsfmu.comparison.curves import monolithic_curves
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import Run, Task, make_run
@@ -94,7 +93,7 @@ def compare(
         units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},
-        monolithic_curves(result, units),
+        result,
         chosen.accuracy,
         limits,
         tight,

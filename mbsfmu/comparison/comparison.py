@@ -49,8 +49,8 @@ class Comparison(Tabular):
         The coupled runs.
     order
         Observed order of each algorithm over its converged steps; None where there are fewer than two.
-    curves
-        What is drawn of the monolithic run: each output over time in s. Each coupled run has its own.
+    monolithic
+        The monolithic run, with all its signals.
     accuracy
         Largest error wanted, relative to the range of an output.
     stability
@@ -68,7 +68,7 @@ class Comparison(Tabular):
     outputs: dict[str, str]
     runs: list[Run]
     order: dict[str, float | None]
-    curves: Mapping[str, Curve]
+    monolithic: Trajectory
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
     tight: TightRun = field(default_factory=TightRun)
@@ -131,7 +131,8 @@ class Comparison(Tabular):
         Parameters
         ----------
         labels
-            Which coupled runs, as `jacobi 0.001 s`; of each algorithm that of the largest step by default.
+            Which coupled runs, as `jacobi 0.001 s`; of each algorithm that of the largest step that did not diverge by
+            default.
         chosen
             What `mbsfmu.animate` takes beside: `frame_rate`.
 
@@ -145,12 +146,12 @@ class Comparison(Tabular):
         if self.machine is None:
             raise InputError(f"the comparison of {self.model} does not know what it compared, nor how that moves")
         known = {run.label: run for run in sorted(self.runs, key=lambda each: each.step) if run.curves.outputs}
-        coarsest = {run.algorithm: label for label, run in known.items()}
+        coarsest = {run.algorithm: label for label, run in known.items() if run.status == "ok"}
         if missing := next((label for label in labels or () if label not in known), None):
             raise InputError(f"there is no motion of a coupled run '{missing}'; {meant(missing, known)}")
         wanted = coarsest.values() if labels is None else labels
         ghosts = {label: self._drawn(known[label].curves.outputs) for label in wanted}
-        return animate(self._drawn(self.curves), self.machine, ghosts, **{"label": "monolithic", **chosen})
+        return animate(self.monolithic, self.machine, ghosts, **{"label": "monolithic", **chosen})
 
     def _drawn(self, curves: Mapping[str, Curve]) -> Trajectory:
         """Return a run as far as it came, at equal distances of time."""

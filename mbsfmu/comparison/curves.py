@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.curve import Curve, Kind
+from mbsfmu.view.curve import Curve
 
 _MOST = 4000  # points of a curve
 _RESIDUAL = "energy_residual."
@@ -44,8 +44,3 @@ def curves_of(run: Trajectory, reference: Reference, label: str) -> RunCurves:
         {name: curve(values) for name, values in reference.deviations(run).items()},
         curve(np.sum(residuals, axis=0)) if residuals else None,
     )
-
-
-def monolithic_curves(run: Trajectory, outputs: Iterable[str]) -> dict[str, Curve]:
-    """Return the curves of the outputs of a monolithic run."""
-    return {name: Curve.of("monolithic", run.time, run[name], Kind.REFERENCE).thinned(_MOST) for name in outputs}

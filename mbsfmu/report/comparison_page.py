@@ -21,7 +21,9 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
         paragraph(f"{about}; coupled units beside the same model as one system", "soft"),
         answer(words.sentences(comparison, circumstances.ended)),
         *circumstances.told(),
-        *moving(comparison.animate, "Monolithic, with coupled runs of the largest step as ghosts."),
+        *moving(
+            comparison.animate, "Monolithic; ghosts are the coupled runs of the largest step that did not diverge."
+        ),
         section("Algorithms", words.algorithms(comparison)),
         *plots.error_over_step(comparison),
         *plots.outputs_over_time(comparison),

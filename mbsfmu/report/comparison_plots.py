@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from math import ceil, floor, log10
 
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.view.blocks import paragraph, section, unfolded
@@ -47,9 +47,16 @@ def error_over_cost(comparison: Comparison) -> list[Element]:
     wanted = Curve.of("wanted", (times[0], times[-1]), [100.0 * comparison.accuracy] * 2, Kind.BOUND)
     judged = "error of coupling and step" if comparison.tight.solver else "error of the coupling"
     panel = Panel(f"largest {judged}", "%", (*curves, wanted), True)
-    plot = Plot("Error over cost", (panel,), Axis("processor time", "s", logarithmic=True))
+    axis = Axis("processor time", "s", logarithmic=True, ticks=_round_numbers(times[0], times[-1]))
+    plot = Plot("Error over cost", (panel,), axis)
     told = paragraph("Processor time of a run, with loading its units.", "soft")
     return [section("Error over cost", plot.element(), told)]
+
+
+def _round_numbers(low: float, high: float) -> tuple[float, ...]:
+    """Return 1, 2 and 5 times the powers of ten about a range of positive numbers."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return tuple(float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5))
 
 
 def _bounds(comparison: Comparison, steps: Sequence[float], label: str) -> list[Curve]:
@@ -82,21 +89,29 @@ def outputs_over_time(comparison: Comparison) -> list[Element]:
     for place, name in enumerate(sorted(comparison.outputs, key=largest, reverse=True)):
         unit = comparison.outputs[name]
         runs = [run for run in shown if name in run.curves.outputs]
+        whole = comparison.monolithic
+        low, high = float(whole[name].min()), float(whole[name].max())
+        beyond = max(high - low, 1e-9 * max(abs(low), abs(high)))
+        reference = Curve.of("monolithic", whole.time, whole[name], Kind.REFERENCE)
+        curves = (reference, *(run.curves.outputs[name] for run in runs))
+        off = tuple(run.curves.deviations[name] for run in runs)
         panels = (
-            Panel(name, unit, (comparison.curves[name], *(run.curves.outputs[name] for run in runs))),
-            Panel("coupled − monolithic", unit, tuple(run.curves.deviations[name] for run in runs)),
+            Panel(name, unit, curves, limits=(low - beyond, high + beyond)),
+            Panel("coupled − monolithic", unit, off, limits=(-beyond, beyond)),
         )
-        off = f": off by {percent(largest(name), 2)} at most" if largest(name) else ""
+        told = f": off by {percent(largest(name), 2)} at most" if largest(name) else ""
         made = Plot(name, panels, group="time", most=share).element()
-        parts.append(unfolded(f"{name}{off}", made, opened=place < _OPENED))
-    told = paragraph("The smallest step of each algorithm; runs that broke off are drawn as far as they came.", "soft")
-    return [section("Outputs over time", told, *parts)]
+        parts.append(unfolded(f"{name}{told}", made, opened=place < _OPENED))
+    words = "The smallest step of each algorithm; runs that broke off are drawn as far as they came"
+    if any(run.status != "ok" for run in shown):
+        words += ", and what is off by more than the range of an output leaves its panel"
+    return [section("Outputs over time", paragraph(f"{words}.", "soft"), *parts)]
 
 
 def energy_over_time(comparison: Comparison) -> list[Element]:
     """Return the residual energy of the coupling over time; nothing without power bonds."""
     curves = [run.curves.energy_residual for run in _finest(comparison.runs)]
-    drawn = tuple(replace(curve) for curve in curves if curve is not None)
+    drawn = tuple(curve for curve in curves if curve is not None)
     if not drawn:
         return []
     plot = Plot("Residual energy", (Panel("residual energy", "J", drawn),), group="time", most=_POINTS // 10)

@@ -65,12 +65,16 @@ class Panel:
         In the order of the legend.
     logarithmic
         Whether it is drawn so at first; None for what has no such switch. Magnitudes are drawn then.
+    limits
+        Beyond which values curves leave the panel, so that one that runs away does not flatten the others; no limits by
+        default.
     """
 
     label: str
     unit: str
     curves: tuple[Curve, ...]
     logarithmic: bool | None = False
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +130,8 @@ class Plot:
                     places.append(packed_places(curve.x))
                 told = {"label": curve.label, "kind": curve.kind, "grid": grids[key], "values": packed(curve.y)}
                 curves.append(told)
-            told = {"label": panel.label, "unit": panel.unit, "logarithmic": panel.logarithmic, "curves": curves}
-            panels.append(told)
+            told = {name: getattr(panel, name) for name in ("label", "unit", "logarithmic", "limits")}
+            panels.append({**told, "curves": curves})
         axis = {name: getattr(self.axis, name) for name in ("label", "unit", "logarithmic", "ticks")}
         data = {"title": self.title, "axis": axis, "group": self.group, "grids": places, "panels": panels}
         markup = filled("plotting/plot.html", title=self.title, data=data_block(data), thinning=thin.thinning)

@@ -34,7 +34,7 @@
     return text.replace("e+", "e").replace(/-/g, "−");
   }
 
-  const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+  const withUnit = (text, unit) => (unit ? `${text}\u00a0${unit}` : text);
   const titled = (label, unit) => (unit ? `${label} [${unit}]`.trim() : label);
 
   window.mbsfmuQuantities = { written, scaling, number, withUnit, titled };

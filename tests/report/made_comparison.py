@@ -9,7 +9,8 @@ import numpy as np
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.comparison.curves import RunCurves
 from mbsfmu.comparison.tight import TightRun
-from mbsfmu.view.curve import Curve, Kind
+from mbsfmu.trajectory import Trajectory
+from mbsfmu.view.curve import Curve
 
 TIMES = np.array([0.0, 0.5, 1.0])
 MONOLITHIC = {"crank.angle": np.array([0.0, 1.0, 2.0]), "cylinder.length": np.array([1.0, 1.5, 1.2])}
@@ -59,7 +60,9 @@ def made_comparison(
         "cpu_seconds": 1.5,
         "error": {"crank.angle": STEP_ERROR / 2, "cylinder.length": STEP_ERROR},
     }
-    curves = {name: Curve.of("monolithic", TIMES, values, Kind.REFERENCE) for name, values in MONOLITHIC.items()}
+    monolithic = Trajectory(TIMES, np.column_stack(list(MONOLITHIC.values())), list(MONOLITHIC), list(UNITS.values()))
     order = {"jacobi": 1.04, "gauss-seidel": None}
     tight = TightRun("dca", "rodas5p", 1e-6, {"crank.angle": 2e-6, "cylinder.length": 4e-6})
-    return Comparison(model, description, "double-step", reference, dict(UNITS), list(runs), order, curves, tight=tight)
+    return Comparison(
+        model, description, "double-step", reference, dict(UNITS), list(runs), order, monolithic, tight=tight
+    )

@@ -89,6 +89,7 @@ def test_values_stand_in_all_panels_with_their_units(browser: Chromium, page: Pa
 def test_the_keyboard_does_what_the_pointer_does(browser: Chromium, page: Path) -> None:
     browser.open(page)
     drawn(browser)
+    browser.mouse("mouseMoved", 1, 1)
     browser.evaluate("mbsfmuPlots.panels[0].field.focus()")
     browser.key("+")
     assert browser.evaluate(RANGE) == [[1.25, 3.75]] * 2
@@ -96,7 +97,12 @@ def test_the_keyboard_does_what_the_pointer_does(browser: Chromium, page: Path) 
     for low, high in browser.evaluate(RANGE):
         assert (low, high) == pytest.approx((1.875, 4.375))
     browser.key("ArrowRight")
-    assert all(told(browser))
+    before = told(browser)
+    assert all(before)
+    browser.key("+")
+    line = "(({ plot }) => plot.posToVal(plot.cursor.left, 'x') - mbsfmuPlots.panels[0].group.place)"
+    assert browser.evaluate(f"mbsfmuPlots.panels.map({line})") == pytest.approx([0, 0], abs=1e-9)
+    assert told(browser) == before, "of the same place, wherever that stands now"
     browser.key("0")
     assert browser.evaluate(RANGE) == [[0, 5]] * 2
 
@@ -111,6 +117,21 @@ def test_curves_are_hidden_and_logarithms_drawn(browser: Chromium, page: Path) -
     low, high = browser.evaluate("(({ min, max }) => [min, max])(mbsfmuPlots.panels[0].plot.scales.y)")
     assert 0 < low < 1e-2
     assert high >= 5.0
+
+
+def test_a_curve_that_runs_away_leaves_the_panel(browser: Chromium, tmp_path: Path) -> None:
+    """It is not scaled by, whose unit stays, and what is well below the limits fills the panel."""
+    time = [0.0, 1.0, 2.0]
+    curves = (Curve.of("kept", time, [0.0, 0.5, 0.2]), Curve.of("lost", time, [0.0, 0.1, 1e9]))
+    small = (Curve.of("kept", time, [0.0, 0.01, -0.01]),)
+    panels = (Panel("x", "m", curves, limits=(-2.0, 2.0)), Panel("y", "m", small, limits=(-2.0, 2.0)))
+    browser.open(Plot("lost", panels).save(tmp_path / "plot.html"))
+    drawn(browser)
+    shown = browser.evaluate("mbsfmuPlots.panels.map(({ plot: { scales: { y } } }) => [y.min, y.max])")
+    assert shown[0] == pytest.approx([-0.2, 2.2], abs=0.3)
+    assert shown[1] == pytest.approx([-10, 10], abs=5), "in mm"
+    names = "[...document.querySelectorAll('.plot-name')].map((each) => each.textContent)"
+    assert browser.evaluate(names) == ["x [m]", "y [mm]"]
 
 
 def test_ticks_stand_where_they_are_wanted(browser: Chromium, tmp_path: Path) -> None:

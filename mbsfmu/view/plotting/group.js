@@ -34,6 +34,15 @@
       this.range = [begin, begin + width];
       const [min, max] = this.shown;
       for (const panel of this.panels) panel.plot?.setScale("x", { min, max });
+      queueMicrotask(() => this.pointAgain()); // when the new scale holds
+    }
+
+    // What is shown has moved: the pointer is at another place of it, the keyboard's place is elsewhere in the field.
+    pointAgain() {
+      if (this.place === undefined || this.place === null) return;
+      const place = this.panels.find((panel) => panel.hovered)?.placeOfCursor ?? this.place;
+      this.place = undefined;
+      this.point(place);
     }
 
     zoom(factor, share = 0.5) {

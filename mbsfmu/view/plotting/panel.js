@@ -17,7 +17,14 @@
 
   class Panel {
     constructor(data, axis, group, grids) {
-      Object.assign(this, { axis, group, label: data.label, unit: data.unit, plain: written(data.unit) });
+      Object.assign(this, {
+        axis,
+        group,
+        label: data.label,
+        unit: data.unit,
+        limits: data.limits,
+        plain: written(data.unit),
+      });
       let series = 0;
       this.curves = data.curves.map((curve) => {
         const grey = curve.kind === "reference" || curve.kind === "bound";
@@ -28,7 +35,8 @@
       const magnitudes = this.curves.flatMap((curve) =>
         curve.y.reduce((most, each) => Math.max(most, Math.abs(each ?? 0)), 0),
       );
-      this.scaling = scaling(this.unit, Math.max(0, ...magnitudes));
+      const most = this.limits ? Math.max(...this.limits.map(Math.abs)) : Infinity;
+      this.scaling = scaling(this.unit, Math.min(most, Math.max(0, ...magnitudes)));
       this.make(data.logarithmic !== null && data.logarithmic !== undefined);
     }
 
@@ -156,7 +164,15 @@
       return [horizontal, { ...style, size, values: labels }];
     }
 
+    // Curves that run away leave the panel: what is within the limits fills it.
+    limited(low, high) {
+      const [least, most] = this.limits.map((each) => each / this.scaling.factor);
+      if (low === null || low > most || high < least) return [least, most];
+      return uPlot.rangeNum(Math.max(low, least), Math.min(high, most), 0.1, true);
+    }
+
     heightScale() {
+      if (!this.logarithmic && this.limits) return { range: (_, low, high) => this.limited(low, high) };
       if (!this.logarithmic) return {};
       const range = (_, low, high) => {
         if (low === null || !(high > 0)) return [1e-12, 1];
@@ -199,9 +215,17 @@
       if (!this.watched) this.watch();
     }
 
+    get hovered() {
+      return Boolean(this.plot) && this.field.matches(":hover") && this.plot.cursor.left >= 0;
+    }
+
+    get placeOfCursor() {
+      return this.plot.posToVal(this.plot.cursor.left, "x");
+    }
+
     // The pointer is over this panel: what follows in the others comes from the group.
     pointedAt(plot) {
-      if (!this.field.matches(":hover") && document.activeElement !== this.field && !this.touched) return;
+      if (!this.field.matches(":hover")) return;
       this.pointed = true;
       const left = plot.cursor.left;
       this.group.point(left === null || left === undefined || left < 0 ? null : plot.posToVal(left, "x"));

@@ -28,6 +28,25 @@ items = importlib.import_module("exudyn.itemInterface")
 FULL_COMMAND = 10.0
 
 
+def integrated(
+    system: Any, begin: float, end: float, step: float, *, modified: bool, tolerance: float, solver: str
+) -> float:
+    """Go on with a system by equal steps; return the wall time in s."""
+    settings = exu.SimulationSettings()
+    integration = settings.timeIntegration
+    integration.startTime, integration.endTime = begin, end
+    integration.numberOfSteps = round((end - begin) / step)
+    integration.adaptiveStep = False
+    integration.verboseMode = 0
+    integration.newton.useModifiedNewton = modified
+    integration.newton.relativeTolerance = tolerance
+    settings.solution.file.write = False
+    started = time.perf_counter()
+    kind = getattr(exu.DynamicSolverType, solver)
+    system.SolveDynamic(settings, solverType=kind, updateInitialValues=True, showHints=False)
+    return time.perf_counter() - started
+
+
 class FourBar:
     """The mechanism at its start, at rest.
 
@@ -149,23 +168,7 @@ class FourBar:
         for (begin, end), opening in zip(pairwise(self._times), self._openings, strict=True):
             self._system.SetObjectParameter(self._actuator, "valveOpening0", opening)
             self._system.SetObjectParameter(self._actuator, "valveOpening1", -opening)
-            settings = exu.SimulationSettings()
-            integration = settings.timeIntegration
-            integration.startTime, integration.endTime = begin, end
-            integration.numberOfSteps = round((end - begin) / step)
-            integration.adaptiveStep = False
-            integration.verboseMode = 0
-            integration.newton.useModifiedNewton = modified
-            integration.newton.relativeTolerance = tolerance
-            settings.solution.file.write = False
-            started = time.perf_counter()
-            self._system.SolveDynamic(
-                settings,
-                solverType=getattr(exu.DynamicSolverType, solver),
-                updateInitialValues=True,
-                showHints=False,
-            )
-            wall += time.perf_counter() - started
+            wall += integrated(self._system, begin, end, step, modified=modified, tolerance=tolerance, solver=solver)
             if self._sensor is not None:
                 rows.append(np.array(self._system.GetSensorStoredData(self._sensor)))
         return wall, np.vstack(rows) if rows else np.empty((0, 2))

@@ -6,6 +6,8 @@ import importlib.util
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -202,16 +204,22 @@ class Cvodes(Way):
 
 
 class Exudyn(Way):
-    """The four-bar without friction in Exudyn, with equal steps; its error is that to its own converged run.
+    """A machine in Exudyn, with equal steps: the four-bar without friction, or a ring of links.
 
     Parameters
     ----------
+    machine
+        One of `MODELLED`.
     solver
         `TrapezoidalIndex2` or `GeneralizedAlpha`.
     settings
         Steps in s.
+    finest
+        The step in s of its own converged run, to which the error of the four-bar is taken: that model differs from
+        ours in details. Rings are the same in both.
     """
 
+    MODELLED = ("four-bar without friction", "loop-8", "five-bar")
     reference: np.ndarray | None = None
 
     def __init__(self, machine: Machine, solver: str, settings: tuple[float, ...], finest: float) -> None:
@@ -228,20 +236,29 @@ class Exudyn(Way):
 
     def run(self, setting: float) -> tuple[np.ndarray, float]:
         """Run with recording for the values, and without for the time."""
-        from exudyn_four_bar import FourBar  # noqa: PLC0415 - optional
-
-        choice = {"modified": True, "tolerance": 1e-6, "solver": self._solver}
-        _, rows = FourBar(pressure=True).run(setting, **choice)
-        machine = FourBar()
+        _, rows = self._made(record=True)(setting)
+        run = self._made(record=False)
         begin = time.process_time()
-        machine.run(setting, **choice)
+        run(setting)
         seconds = time.process_time() - begin
         ends = self._machine.communication * np.arange(1, SAMPLES + 1)
         return rows[np.searchsorted(rows[:, 0], ends - 1e-6), 1], seconds
 
+    def _made(self, *, record: bool) -> Callable[[float], tuple[float, np.ndarray]]:
+        """Make the machine at its start; return what runs it with a step in s."""
+        from exudyn_four_bar import FourBar  # noqa: PLC0415 - optional
+        from exudyn_ring import Ring  # noqa: PLC0415 - optional
+
+        choice = {"modified": True, "tolerance": 1e-6, "solver": self._solver}
+        if self._machine.name == self.MODELLED[0]:
+            return partial(FourBar(pressure=record).run, **choice)
+        link = int(self._machine.variable.removeprefix("link_").removesuffix(".angle"))
+        return partial(Ring(self._machine.make(), link if record else None).run, self._machine.stop, **choice)
+
     def error(self, found: np.ndarray, machine: Machine) -> float:
-        """Return the error to the converged run, whose model differs from ours in details."""
-        del machine
+        """Return the error to the converged run of the same model."""
+        if machine.name != self.MODELLED[0]:
+            return machine.error(found)
         if Exudyn.reference is None:
             Exudyn.reference, _ = self.run(self._finest)
         return float(np.max(np.abs(found - Exudyn.reference)) / np.ptp(Exudyn.reference))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from fmpy.fmi1 import FMICallException
 from matplotlib.figure import Figure
 from precise_machines import MACHINES, Machine
 from precise_ways import Cvodes, Exudyn, Radau, Unit, Way
@@ -46,7 +47,7 @@ def ways_of(machine: Machine, folder: Path, *, quick: bool) -> list[Way]:
         for formulation in formulations
     ]
     made += [Cvodes(machine, tolerances[-5:], folder), Radau(machine, tolerances[-5::2])]
-    if machine is MACHINES[0] and Exudyn.is_there():
+    if machine.name in Exudyn.MODELLED and Exudyn.is_there():
         made += [Exudyn(machine, solver, steps[1:], 2e-5) for solver in ("TrapezoidalIndex2", "GeneralizedAlpha")]
     return made
 
@@ -60,7 +61,7 @@ def measure(machine: Machine, ways: list[Way], rounds: int) -> Measured:
             for setting in way.settings:
                 try:
                     found, seconds = way.run(setting)
-                except (SimulationError, RuntimeError):  # too coarse for it
+                except (SimulationError, RuntimeError, FMICallException):  # too coarse for it
                     continue
                 key = way.name, setting
                 errors.setdefault(key, way.error(found, machine))

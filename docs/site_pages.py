@@ -247,7 +247,7 @@ def _animate() -> None:
 
 def _linked(app: Sphinx, page: str, source: list[str]) -> None:  # noqa: ARG001 - Sphinx's interface
     """Let links between pages of the site lead there, and name files that are no pages."""
-    text = source[0]
+    text = source[0].replace("OTHERS", "\n".join(_unlisted())) if page == "index" else source[0]
     outside = page in OUTSIDE.values()
     if outside:
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)
@@ -255,9 +255,17 @@ def _linked(app: Sphinx, page: str, source: list[str]) -> None:  # noqa: ARG001 
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(file)}(#[^)]*)?\)", rf"]({name}.md\1)", text)
     text = re.sub(r"\]\((?:\.\./)?README\.md(#[^)]*)?\)", r"](index.md)", text)
     text = re.sub(r"\]\((?:\.\./)?examples/README\.md\)", r"](gallery.md)", text)
+    text = re.sub(r"\[([^\]]*)\]\(LICENSE\)", r"\1", text)
     source[0] = re.sub(
         r"\[([^\]]*)\]\((?:\.\./)?((?:examples|mbsfmu|hydraulics|tests|benchmarks)/[^)]*)\)", _named, text
     )
+
+
+def _unlisted() -> list[str]:
+    """Return the pages that the front page does not list."""
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    pages = [file.stem for file in sorted(DOCS.glob("*.md")) if file.stem != "index"]
+    return [page for page in pages if page not in text.splitlines()]
 
 
 def _named(link: re.Match[str]) -> str:

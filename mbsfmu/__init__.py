@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
     from mbsfmu.errors import InputError, SimulationError
     from mbsfmu.exporting import export
-    from mbsfmu.fmu.validation import validate
+    from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.formulations.coupled_system import CoupledSystem
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
@@ -124,7 +124,7 @@ _HOMES = {
     "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "errors": "InputError SimulationError",
     "exporting": "export",
-    "fmu.validation": "validate",
+    "fmu.validation": "Finding validate",
     "formulations.coupled_system": "CoupledSystem",
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
@@ -218,6 +218,7 @@ __all__ = [
     "Element",
     "Equation",
     "Facts",
+    "Finding",
     "FirstOrder",
     "Fixed",
     "Force",

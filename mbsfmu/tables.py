@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,39 @@ _PARQUET = b"PAR1"
 _GROUP = 1 << 20  # numbers of a group of rows, at least, in a Parquet file that was a stream
 
 
+def optional(module: str, wanted: str) -> Any:
+    """Import what is no part of the base installation.
+
+    Parameters
+    ----------
+    module
+        Its name; the package is called as the name begins.
+    wanted
+        What needs it, for the message.
+
+    Raises
+    ------
+    InputError
+        When it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(f"{wanted} needs {module.partition('.')[0]}: pip install 'mbsfmu[data]'") from None
+
+
+def arrow(wanted: str = "a table in Arrow's form") -> Any:
+    """Return pyarrow with its Parquet files; what needs it says so before it begins with work.
+
+    Raises
+    ------
+    InputError
+        When it is not installed; the message names what is wanted.
+    """
+    optional("pyarrow.parquet", wanted)
+    return optional("pyarrow", wanted)
+
+
 def make_table(
     columns: Mapping[str, Sequence[Any] | NDArray[Any]], units: Mapping[str, str], facts: Mapping[str, str]
 ) -> pyarrow.Table:
@@ -36,7 +70,7 @@ def make_table(
     facts
         Kept as metadata of the whole.
     """
-    import pyarrow  # noqa: PLC0415 - only files need it: a unit on its target does without
+    pyarrow = arrow()
 
     arrays = [pyarrow.array(values, from_pandas=False) for values in columns.values()]
     fields = [
@@ -48,7 +82,7 @@ def make_table(
 
 def write_parquet(table: pyarrow.Table, path: str | os.PathLike[str]) -> None:
     """Write a table to a Parquet file, complete or not at all."""
-    import pyarrow.parquet  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     with complete_file(path) as partial:
         pyarrow.parquet.write_table(table, partial)
@@ -72,7 +106,7 @@ def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
     InputError
         When it is neither.
     """
-    import pyarrow.parquet  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     with Path(path).open("rb") as file:
         if file.read(len(_PARQUET)) == _PARQUET:
@@ -91,7 +125,7 @@ def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
 
 def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
     """Return the next rows of a stream; None at its end, wherever that is."""
-    import pyarrow  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     try:
         return stream.read_next_batch()
@@ -101,7 +135,7 @@ def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
 
 def stream_to_parquet(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
     """Write a stream to a Parquet file, complete or not at all; no more is in memory than a group of rows."""
-    import pyarrow.parquet  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     groups = read_stream(source)
     first = next(groups)
@@ -125,7 +159,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
     InputError
         When it is none.
     """
-    import pyarrow.parquet  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     try:
         if str(path).endswith(".part"):
@@ -151,7 +185,7 @@ def column_values(table: pyarrow.Table, column: str) -> NDArray[np.float64]:
     InputError
         When it is not numeric.
     """
-    import pyarrow  # noqa: PLC0415 - as above
+    pyarrow = arrow()
 
     try:
         return table.column(column).cast(pyarrow.float64()).to_numpy()

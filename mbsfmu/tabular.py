@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
-from mbsfmu.tables import make_table
+from mbsfmu.tables import make_table, optional
 
 if TYPE_CHECKING:
     import pandas
@@ -101,24 +100,3 @@ def full_name(name: str, names: Collection[str], kind: str) -> str:
     if found:
         raise UnknownNameError(f"{kind} '{name}' is ambiguous: it may be {' or '.join(found)}")
     raise UnknownNameError(f"there is no {kind} '{name}'; {meant(name, names)}")
-
-
-def optional(module: str, wanted: str) -> Any:
-    """Import what is no part of the base installation.
-
-    Parameters
-    ----------
-    module
-        Its name, which is that of the package too.
-    wanted
-        What needs it, for the message.
-
-    Raises
-    ------
-    InputError
-        When it is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise InputError(f"{wanted} needs {module}: pip install 'mbsfmu[data]'") from None

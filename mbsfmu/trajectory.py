@@ -17,8 +17,8 @@ from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file
 from mbsfmu.patterns import means, nearest
 from mbsfmu.streams import PART, TIME, csv_header, csv_lines
-from mbsfmu.tables import column_values, read_parquet, unit_of, write_parquet
-from mbsfmu.tabular import Tabular, UnknownNameError, full_name, optional
+from mbsfmu.tables import arrow, column_values, optional, read_parquet, unit_of, write_parquet
+from mbsfmu.tabular import Tabular, UnknownNameError, full_name
 
 if TYPE_CHECKING:
     import pandas
@@ -331,11 +331,13 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     InputError
-        When it is none of `SUFFIXES`.
+        When it is none of `SUFFIXES`, or Parquet and pyarrow is not installed.
     """
     suffix = Path(str(path).removesuffix(PART)).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(f"{path} is refused as a file of signals: its name must end in {' or '.join(SUFFIXES)}")
+    if suffix == ".parquet":
+        arrow(str(path))
     return suffix
 
 

@@ -12,6 +12,7 @@ import click
 from mbsfmu.errors import InputError
 from mbsfmu.options import Number, Options, Several, Switch, Word
 from mbsfmu.simulation.options import RunOptions
+from mbsfmu.tables import arrow
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -82,6 +83,8 @@ def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str
             raise click.BadParameter(f"the folder of {value} is not there")
         if Path(value).is_dir():
             raise click.BadParameter(f"{value} is a folder")
+        if value.lower().endswith(".parquet"):
+            arrow(value)
         return value
 
     return check

@@ -16,7 +16,8 @@ from mbsfmu.comparison.tight import TightRun
 from mbsfmu.data import html_table, meant
 from mbsfmu.errors import InputError
 from mbsfmu.model.machine import Machine
-from mbsfmu.tabular import Columns, Tabular, optional
+from mbsfmu.tables import optional
+from mbsfmu.tabular import Columns, Tabular
 from mbsfmu.trajectory import Trajectory
 from mbsfmu.view.curve import Curve
 

@@ -160,7 +160,8 @@ def common_files(
 
 def _licences(package: str) -> Iterator[tuple[str, str]]:
     for file in importlib.metadata.files(package) or ():
-        if "licen" in file.name.lower():
+        # those of the package itself, not of what stands in it
+        if "licen" in file.name.lower() and file.parts[0].endswith("-info"):
             yield f"{package}/{file.name}", file.read_text()
 
 

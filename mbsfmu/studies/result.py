@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mbsfmu.data import html_table
 from mbsfmu.studies.journal import KEY
-from mbsfmu.tables import unit_of
-from mbsfmu.tabular import Columns, Tabular, full_name, optional
+from mbsfmu.tables import optional, unit_of
+from mbsfmu.tabular import Columns, Tabular, full_name
 
 if TYPE_CHECKING:
     import pyarrow

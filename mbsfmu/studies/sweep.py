@@ -26,7 +26,7 @@ from mbsfmu.studies.points import Point, make_points
 from mbsfmu.studies.result import StudyResult
 from mbsfmu.studies.running import run_points
 from mbsfmu.studies.study_table import study_table
-from mbsfmu.tables import write_parquet
+from mbsfmu.tables import arrow, write_parquet
 from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,7 @@ def sweep(
         When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
     beside = ("vary", "output", "fresh", "force", "workers", "executor", "progress")
+    arrow("a study")
     chosen = StudyOptions.of(options, given, beside)
     chosen.check_model(model)
     if executor is not None and workers is not None:

@@ -159,21 +159,44 @@ def test_columns_of_a_study_are_found_by_what_is_left_of_their_names(study: mbsf
     assert [row["step"] for row in study.rows] == [2e-3, 1e-3, 5e-4] * 2
 
 
+def _without(folder: Path, *packages: str) -> str:
+    """Return lines of Python that hide packages, as where they are not installed."""
+    for package in packages:
+        (folder / f"{package}.py").write_text("raise ImportError\n")
+    return f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+
+
 def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
-    """A base installation has neither pandas nor xarray."""
-    for package in ("pandas", "xarray"):
-        (tmp_path / f"{package}.py").write_text("raise ImportError\n")
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import numpy as np\nfrom mbsfmu.trajectory import Trajectory\nfrom mbsfmu import InputError\n"
+    """A base installation has neither of these."""
+    code = _without(tmp_path, "pandas", "xarray", "pyarrow") + (
+        "import mbsfmu\nfrom mbsfmu import InputError, Trajectory\n"
+        "import numpy as np\n"
         "result = Trajectory(np.zeros(1), np.zeros((1, 1)), ['x'], ['m'])\n"
-        "for convert in (result.to_pandas, result.to_xarray):\n"
-        "    try:\n        convert()\n    except InputError as error:\n        print(error)\n"
+        "result.to_file('run.csv')\n"
+        "study = lambda: mbsfmu.sweep(None)\n"
+        "file = lambda: result.to_file('r.parquet')\n"
+        "for wanted in (result.to_pandas, result.to_xarray, result.to_arrow, file, study):\n"
+        "    try:\n        wanted()\n    except InputError as error:\n        print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        f"to_{module} needs {module}: pip install 'mbsfmu[data]'" for module in ("pandas", "xarray")
+        f"{what} needs {module}: pip install 'mbsfmu[data]'"
+        for what, module in (
+            ("to_pandas", "pandas"),
+            ("to_xarray", "xarray"),
+            ("a table in Arrow's form", "pyarrow"),
+            ("r.parquet", "pyarrow"),
+            ("a study", "pyarrow"),
+        )
     ]
+
+
+def test_a_command_says_what_is_not_installed_before_it_runs(tmp_path: Path) -> None:
+    code = _without(tmp_path, "pyarrow") + "from mbsfmu.cli.commands import main; main()"
+    command = [sys.executable, "-c", code, "simulate", "four-bar", "--stop", "1e9", "-o", "run.parquet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "mbsfmu: run.parquet needs pyarrow: pip install 'mbsfmu[data]'\n"
 
 
 def test_importing_the_package_loads_no_library() -> None:

@@ -1,4 +1,4 @@
-"""What pages say can be typed: commands have these options, files are there, code that no other test runs is run."""
+"""What pages say can be typed: commands have these options, files are there, the code of each is run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,12 @@ from documented import PAGES, ROOT
 
 from mbsfmu.cli.commands import cli
 
-ELSEWHERE = {
-    "blocks.md": "tests/blocks/test_documented_blocks.py",
-    "coupled-runs.md": "tests/cosim/test_documented_runs.py",
-    "hydraulics.md": "tests/extending/test_hydraulics_page.py",
-    "mechanics.md": "tests/parts/test_documented_mechanics.py",
-    "parts.md": "tests/extending/test_documented_parts.py",
-    "plots.md": "tests/view/test_plots.py",
-    "rules.md": "tests/extending/test_own_rules.py",
-    "tutorial.md": "tests/site/test_tutorial.py",
-    "urdf.md": "tests/urdf/test_urdf.py",
-}
-"""Pages whose Python is run by a test of its own."""
+ELSEWHERE = "\n".join(
+    file.read_text(encoding="utf-8")
+    for file in sorted((ROOT / "tests").rglob("*.py"))
+    if file.name not in ("test_pages.py", "test_public_names.py")
+)
+"""The other tests, of which some run the code of pages that they name."""
 NOT_RUN = {"studies.md": "a cluster", "system-description.md": "units of others"}
 """Pages whose Python needs what is not here."""
 
@@ -68,11 +62,7 @@ def test_programs_of_a_page_are_there(page: Path) -> None:
 def test_python_of_a_page_is_run_somewhere(page: Path) -> None:
     for block in blocks(page, "python"):
         compile(block, str(page), "exec")
-    if page.name in ELSEWHERE:
-        test = (ROOT / ELSEWHERE[page.name]).read_text(encoding="utf-8")
-        assert page.name in test or "documented_components" in test
-    else:
-        assert page.name in {*NOT_RUN, "README.md"}
+    assert page.name in {*NOT_RUN, "README.md"} or f'{page.name}"' in ELSEWHERE or f"docs/{page.name} " in ELSEWHERE
 
 
 def test_python_of_the_readme_runs(

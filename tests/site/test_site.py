@@ -20,30 +20,12 @@ ROOT = Path(__file__).parents[2]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-j",
-        "2",
-        "-d",
-        str(folder / "kept"),
-        "docs",
-    ]
+    made, kept = folder / "site", folder / "kept"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2", "-d", kept, "docs", made]
     environment = {**os.environ, "MBSFMU_SITE_ANIMATIONS": "0", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*command, "-d", str(folder / "kept"), "docs", str(folder / "site")],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / "site"
+    return made
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ def test_tutorial_does_what_it_says(programs: Path, tmp_path: Path) -> None:
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, (command, done.stderr)
+        assert "Warning" not in done.stderr, (command, done.stderr)
         return done.stdout
 
     where = run('python -c "import mbsfmu; print(mbsfmu.__file__)"')
@@ -70,6 +72,9 @@ def test_tutorial_does_what_it_says(programs: Path, tmp_path: Path) -> None:
     assert run("python use.py") == speed
     assert printed["python importer.py"] == angles
     assert "no problem" in printed["mbsfmu validate units/driven.fmu"]
+    files = zipfile.ZipFile(tmp_path / "units" / "driven.fmu").namelist()
+    assert len(files) == len(set(files))
+    assert "licenses/mbsfmu/LICENSE" in files
     assert (tmp_path / "beam.html").stat().st_size > 100_000
 
     motion = solve_ivp(lambda t, y: [y[1], -1.5 * 9.81 / 2.0 * math.cos(y[0])], (0.0, 2.0), [0.0, 0.0], rtol=1e-9)

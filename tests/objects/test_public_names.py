@@ -29,6 +29,8 @@ def _defined() -> set[str]:
 
 
 DEFINED = _defined()
+OF_STANDARDS = {"Clock"}
+"""Words of FMI and SSP that pages speak of, and classes of ours are called too."""
 
 
 def code_of(page: Path) -> list[str]:
@@ -37,7 +39,7 @@ def code_of(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_classes_that_a_page_names_are_reachable(page: Path) -> None:
-    named = set(re.findall(r"`([A-Z]\w+)[`(]", page.read_text(encoding="utf-8")))
+    named = set(re.findall(r"`([A-Z]\w+)[`(]", page.read_text(encoding="utf-8"))) - OF_STANDARDS
     assert sorted(name for name in named & DEFINED if name not in REACHABLE) == []
 
 

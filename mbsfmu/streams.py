@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import WriteError
+from mbsfmu.interruption import deferring_interruptions
 from mbsfmu.tables import column_values, make_table, read_stream, stream_beginning, stream_group, stream_to_parquet
 
 PART = ".part"
@@ -126,10 +127,11 @@ class Stream(ABC):
         WriteError
             When it cannot be written; what was there before stays whole.
         """
-        if self.waiting:
-            time, values = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
-            self._append(self._encoded(time, values))
-            self.waiting, self._count, self.end = [], 0, float(time[-1])
+        with deferring_interruptions():  # rows are in the file, or wait: neither both nor none of it
+            if self.waiting:
+                time, values = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
+                self._append(self._encoded(time, values))
+                self.waiting, self._count, self.end = [], 0, float(time[-1])
         self._since = clock.monotonic()
 
     def _append(self, data: bytes) -> None:

@@ -115,8 +115,7 @@ class Cosimulation:
     ) -> None:
         try:
             with self._stack:
-                if kind is None or issubclass(kind, (Exception, KeyboardInterrupt)):
-                    self._finish()
+                self._finish()
         except KeyboardInterrupt:
             raise CosimulationInterrupted(self.result()) from None
 

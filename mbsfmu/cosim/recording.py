@@ -17,6 +17,7 @@ from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.result import CosimulationResult, Facts
 from mbsfmu.cosim.units import IDENTITY, LinearMap
 from mbsfmu.errors import InputError
+from mbsfmu.interruption import deferring_interruptions
 from mbsfmu.patterns import means, nearest
 from mbsfmu.streams import Stream, open_stream
 
@@ -216,8 +217,11 @@ class Record:
             When the file does not take them.
         """
         self._settled = clock.monotonic()
-        if not self.times:
-            return
+        if self.times:
+            with deferring_interruptions():  # rows are here or handed on: neither both nor none of it
+                self._settle()
+
+    def _settle(self) -> None:
         times = np.array(self.times)
         rows = self.rows[: len(times)]
         self.times.clear()

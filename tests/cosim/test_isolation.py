@@ -16,6 +16,8 @@ import pytest
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, SimulationError, cosimulate
+from mbsfmu.cosim import SystemGraph
+from mbsfmu.cosim.loading import instantiate
 from mbsfmu.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
@@ -50,6 +52,20 @@ def test_types_texts_and_scenarios_are_the_same(foreign: Foreign) -> None:
     scenario = {0.5: {"feed_through.mode_in": "locked"}}
     units = [foreign("source"), foreign("feed_through")]
     check_same(units, ["feed_through"], connections=lines, scenario=scenario, step=0.1, stop=2.0)
+
+
+def test_what_was_read_with_a_step_is_read_again_after_a_change(foreign: Foreign) -> None:
+    with instantiate(SystemGraph({"unit": foreign("feed_through")}), ["all"], 60.0) as instances:
+        unit = instances["unit"]
+        unit.setup(0.0, 1.0)
+        unit.enter_initialization()
+        unit.exit_initialization()
+        port, seen = unit.port(["integer_in"]), []
+        for time in (0.0, 0.1, 0.2):
+            unit.step(time, 0.1)
+            seen.append(port.read().item(0))
+        unit.set_start("integer_in", 5)
+        assert (*seen, port.read().item(0)) == (0.0, 0.0, 0.0, 5.0)
 
 
 def test_units_of_version_3_are_the_same(foreign: Foreign) -> None:

@@ -17,6 +17,7 @@ import pytest
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import CosimulationError, InputError, cosimulate
+from mbsfmu.cosim import CosimulationInterrupted
 from mbsfmu.streams import open_stream
 from mbsfmu.trajectory import Trajectory
 
@@ -132,6 +133,28 @@ def test_full_disk(foreign: Foreign, tmp_path: Path, suffix: str, caplog: pytest
     assert len(read.time) < len(result.time)
     np.testing.assert_array_equal(result.time, 1e-4 * np.arange(len(result.time)))
     np.testing.assert_allclose(result["x"], np.exp(-result.time), rtol=1e-9)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_interrupted_while_rows_are_written(
+    foreign: Foreign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """No row is lost, and none is there twice."""
+    output, write, calls = tmp_path / f"run.{suffix}", os.write, []
+
+    def interrupted(file: int, data: bytes) -> int:
+        calls.append(write(file, data))
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return calls[-1]
+
+    monkeypatch.setattr("mbsfmu.streams.os.write", interrupted)
+    with pytest.raises(CosimulationInterrupted) as ended:
+        cosimulate(foreign("dahlquist"), step=1e-4, stop=10.0, output=output)
+    read = Trajectory.from_file(output)
+    assert 1 < len(read.time) < 100000
+    np.testing.assert_array_equal(read.time, 1e-4 * np.arange(len(read.time)))
+    assert ended.value.result.recorded == (output, read.time[-1])
 
 
 def test_what_was_there_stays_until_the_end(foreign: Foreign, tmp_path: Path) -> None:

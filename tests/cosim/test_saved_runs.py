@@ -41,8 +41,8 @@ CONTROLLED = {**EQUAL, "tolerance": 1e-3}
 def test_every_algorithm_goes_on(halves_exact: list[Path], tmp_path: Path, options: dict[str, Any]) -> None:
     call: dict[str, Any] = {"connections": CONNECTIONS, "bonds": ["two.force,one.velocity"], **options}
     whole = cosimulate(halves_exact, **call)
-    left = cosimulate(halves_exact, until=0.1, save=tmp_path / "run.zip", **call)
-    assert 0.1 <= left.time[-1] < 0.2
+    left = cosimulate(halves_exact, until=0.11, save=tmp_path / "run.zip", **call)
+    assert 0.11 <= left.time[-1] < 0.2
     rest = cosimulate(halves_exact, resume=tmp_path / "run.zip", **call)
     same = whole.time >= left.time[-1] if "record_every" not in call else whole.time > left.time[-1]
     np.testing.assert_array_equal(rest.time[-same.sum() :], whole.time[same])

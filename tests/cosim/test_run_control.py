@@ -198,3 +198,17 @@ def test_declared_bonds(foreign: Foreign) -> None:
     for bond, sentence in (("a.x", "it must read a.effort,b.flow"), ("a.x,b.u", "a connection must go from each")):
         with pytest.raises(InputError, match=f"the bond '{bond}' is refused: {sentence}"):
             cosimulate([f"a={file}", f"b={file}"], bonds=[bond], **options)
+
+
+def test_a_value_that_is_set_is_a_jump(halves_exact: list[Path]) -> None:
+    """What is known of the past says nothing of what comes: as where a signal jumps, nothing is continued over it."""
+    call = {"connections": CONNECTIONS[:1], "step": 0.01, "stop": 1.0, "extrapolation": "quadratic"}
+    signal = StepSignal(times=(0.3,), values=(0.5,))
+    driven = cosimulate(halves_exact, inputs={"two.velocity": signal}, **call)
+    changed = cosimulate(halves_exact, scenario={0.3: {"two.velocity": 0.5}}, **call)
+    with Cosimulation(halves_exact, **call) as run:
+        run.run(0.3)
+        run["two.velocity"] = 0.5
+        by_hand = run.run()
+    for result in (changed, by_hand):
+        np.testing.assert_allclose(result.values_by_column, driven.values_by_column, rtol=0.0, atol=1e-12)

@@ -21,6 +21,7 @@ from mbsfmu.models import pendulum
 from mbsfmu.native.program_code import program_code
 
 SIZES = (8,) if QUICK else (16, 32, 64, 128, 256, 512, 1024)
+ABA_UP_TO = 512  # its data grow as the square of the number of bodies
 STRAIGHT_UP_TO = 8 if QUICK else 32  # beyond, compilers take minutes
 
 
@@ -49,7 +50,7 @@ def main() -> None:
                 functions: dict[str, Timed] = {"loops": repeated(flow)}
                 if size <= STRAIGHT_UP_TO:
                     functions["straight"] = repeated(Flow(model, "dca", code=Code.STRAIGHT))
-                if aba is not None:
+                if aba is not None and size <= ABA_UP_TO:
                     functions["aba"] = pinocchios(aba, flow, spatial=spatial, world=False)
                 times = {name: least for name, (_, least) in interleaved(functions, 20, max(2, 4096 // size)).items()}
                 shown = [f"{times[name]:.2f}" if name in times else "–" for name in ("straight", "aba")]

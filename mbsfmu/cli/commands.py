@@ -27,7 +27,7 @@ COMMANDS = {
     "show": "Show what MODEL is made of, how it hangs together, its variables with their units, and how it moves.",
     "simulate": "Simulate MODEL monolithically, in process.",
     "sweep": "Run MODEL at every combination of parameters and settings.",
-    "validate": "Check FMU files, ours or not.",
+    "validate": "Check FMU files, ours or not, of FMI 2.0 and 3.0.",
 }
 """What each one does. Each has its module here, with the function `command`."""
 

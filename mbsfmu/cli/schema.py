@@ -20,7 +20,9 @@ from mbsfmu.part_files import load_parts
 @click.option("-o", "--output", callback=output_file(".json"), help="JSON file instead of stdout.")
 @common_options
 def command(parts: tuple[str, ...], output: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001
-    """Write the JSON Schema of model files, with all kinds of parts, their fields, units, bounds and defaults.
+    """Write the JSON Schema of model files.
+
+    It has all kinds of parts, with their fields, units, bounds and defaults.
 
     \b
     Example: mbsfmu schema -o model.schema.json

@@ -30,6 +30,8 @@ class Archive:
         Its description, as FMPy reads it.
     interface
         What it says of co-simulation.
+    intermediate
+        References of variables that can be set and read inside of steps.
     path, folder
         The file, and what it is unpacked into.
 
@@ -52,6 +54,7 @@ class Archive:
         if version not in PLATFORMS or self.description.coSimulation is None:
             raise InputError(f"{path} is no FMI 2.0 or 3.0 co-simulation FMU (it is {self._interface(version)})")
         self.interface = self.description.coSimulation
+        self.intermediate: frozenset[int] = frozenset()
         if version == "3.0":
             self._read_flags()
         self._check_entries(names, PLATFORMS[version])
@@ -81,11 +84,14 @@ class Archive:
             return [PurePosixPath(name) for name in archive.namelist()]
 
     def _read_flags(self) -> None:
-        """Read a flag of FMI 3.0 that FMPy looks for by its name of FMI 2.0."""
+        """Read what FMPy leaves out of FMI 3.0, or looks for by its name of FMI 2.0."""
         with zipfile.ZipFile(self.path) as archive:
             root = etree.fromstring(archive.read("modelDescription.xml"))
         given = root.xpath("string(CoSimulation/@providesDirectionalDerivatives)")
         self.interface.providesDirectionalDerivative = given in ("true", "1")
+        variables = root.iterfind("ModelVariables/*")
+        given = (each.get("valueReference") for each in variables if each.get("intermediateUpdate") in ("true", "1"))
+        self.intermediate = frozenset(int(each) for each in given if each is not None)
 
     def _check_entries(self, names: list[PurePosixPath], platform: str) -> None:
         """Check that there is a library for this platform, and that nothing would be unpacked outside."""

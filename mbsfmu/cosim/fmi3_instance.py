@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
+from ctypes import POINTER, addressof, byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
 from typing import Any
 from weakref import ref
 
 import numpy as np
 from fmpy import fmi3
+from numpy.typing import NDArray
 
 from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.compiled.layout import MakeStep, Report
+from mbsfmu.cosim.compiled.layout import Group, MakeStep, Ramp, Report
+from mbsfmu.cosim.compiled.library import setting_function
 from mbsfmu.cosim.elements import Element
 from mbsfmu.cosim.instance import Calls, Floats, UnitError
 from mbsfmu.cosim.library_instance import WARNING, LibraryInstance
-from mbsfmu.cosim.library_port import Dialect, address_of
+from mbsfmu.cosim.library_port import Dialect, LibraryPort, address_of
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.times import tolerance
 
@@ -36,7 +39,8 @@ class Fmi3Instance(LibraryInstance):
 
     Events are handled as the standard says where the unit has event mode: it may come back from a step before its end,
     is not asked to go beyond its next event, and has discrete inputs set where they change [FMI 3.0.2, section 4.2.1].
-    It then goes on to the end of the step by itself. Inputs are held over its steps.
+    It then goes on to the end of the step by itself. Inputs run straight over its steps where it asks for all of the
+    continuous ones inside of them (intermediate update), and are held elsewhere.
 
     Parameters
     ----------
@@ -72,11 +76,30 @@ class Fmi3Instance(LibraryInstance):
         ticked = [each.name for each in clocks if each.causality == "input"]
         if ticked:
             raise InputError(f"{archive.path} has the input clock {ticked[0]}; units with such are not supported")
-        self.interpolates = False
+        self._intermediate = _intermediate_inputs(archive)
+        self.interpolates = bool(self._intermediate)
         self.has_events = bool(archive.interface.hasEventMode)
         self.report = Report(next_event=math.inf)
+        self._ramp, self._ramp_buffer = Ramp(), np.zeros(0)
         self._next_events: dict[str, float] = {}
         self._texts: dict[str, str] = {}
+        self._callbacks = self._logger(), self._setter()
+        try:
+            self._make()
+        except SimulationError:
+            if not self.has_events:
+                raise
+            logger.warning("%s says that it has event mode, but gives no instance with it; it runs without", name)
+            self.has_events = False
+            self._make()
+        self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
+        told = (Report.event, Report.ends, Report.early, Report.reached)
+        self._outcome = tuple(byref(self.report, each.offset) for each in told)
+        self._get_state = self.function("fmi3GetFMUState", (c_void_p, c_void_p))
+        self._set_state = self.function("fmi3SetFMUState", (c_void_p, c_void_p))
+        self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
+
+    def _logger(self) -> Any:
         itself = ref(self)
 
         def log(_: int | None, status: int, category: bytes | None, message: bytes | None) -> None:
@@ -84,20 +107,65 @@ class Fmi3Instance(LibraryInstance):
             if instance is not None:
                 instance.log(status, (category or b"").decode(), (message or b"").decode(errors="replace"))
 
-        try:
-            self._instantiate(logMessage=log, eventModeUsed=self.has_events, earlyReturnAllowed=True)
-        except SimulationError:
-            if not self.has_events:
-                raise
-            logger.warning("%s says that it has event mode, but gives no instance with it; it runs without", name)
-            self.has_events = False
-            self._instantiate(logMessage=log, eventModeUsed=False, earlyReturnAllowed=True)
-        self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
-        told = (Report.event, Report.ends, Report.early, Report.reached)
-        self._outcome = tuple(byref(self.report, each.offset) for each in told)
-        self._get_state = self.function("fmi3GetFMUState", (c_void_p, c_void_p))
-        self._set_state = self.function("fmi3SetFMUState", (c_void_p, c_void_p))
-        self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
+        return fmi3.fmi3LogMessageCallback(log)
+
+    def _setter(self) -> Any:
+        """Return what the unit asks for inputs inside of steps; NULL where it does not."""
+        if not self.interpolates:
+            return fmi3.fmi3IntermediateUpdateCallback()
+        address, itself = setting_function(), ref(self)
+        if address is not None:
+            return fmi3.fmi3IntermediateUpdateCallback(address)
+
+        def set_within(
+            _: Any, time: float, requested: bool, __: bool, ___: bool, ____: bool, early: Any, _____: Any
+        ) -> None:
+            early[0] = False
+            instance = itself()
+            if requested and instance is not None:
+                instance._set_within(time)
+
+        return fmi3.fmi3IntermediateUpdateCallback(set_within)
+
+    def _make(self) -> None:
+        """Make the instance."""
+        required = (c_uint32 * len(self._intermediate))(*self._intermediate)
+        self._slave.component = self._slave.fmi3InstantiateCoSimulation(
+            self.name.encode(), (self._slave.guid or "").encode(),
+            os.path.join(self._slave.unzipDirectory, "resources", "").encode(),
+            False, True, self.has_events, True, required, len(required), addressof(self._ramp), *self._callbacks,
+        )  # fmt: skip
+        if not self._slave.component:
+            raise SimulationError(f"{self.name} cannot be instantiated: {self._reason('no reason given')}")
+
+    # -- inputs inside of steps -----------------------------------------------------------------------------
+
+    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+        """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
+        if len(self._ramp_buffer) != len(buffer):
+            self._ramp_buffer = buffer.copy()
+        self._ramp_buffer[:] = buffer
+        group.buffer = self._ramp_buffer.ctypes.data
+        self._followed = port, group
+        self._ramp.group = group
+        self._ramp.values = port.values.ctypes.data_as(POINTER(c_double))
+        self._ramp.slopes = port.slopes.ctypes.data_as(POINTER(c_double))
+        self._ramp.clock, self._ramp.report = pointer(self.clock), pointer(self.report)
+        self._ramp.component = self.component
+
+    def _set_within(self, time: float) -> None:
+        """Set inputs inside of a step to where they are at a time in s, as compiled code does."""
+        if not self._ramp.component:
+            return
+        port, group = self._followed
+        places = np.array(group.places[: group.count])
+        wanted = places >= 0
+        chosen = places[wanted]
+        self._ramp_buffer[wanted] = port.values[chosen] + (time - self.time) * port.slopes[chosen]
+        set_values = self.function("fmi3SetFloat64", (c_void_p, c_void_p, c_size_t, c_void_p, c_size_t))
+        status = set_values(self.component, group.references, group.reference_count, group.buffer, group.count)
+        if status > WARNING:
+            self.report.trouble = status
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
@@ -185,6 +253,9 @@ class Fmi3Instance(LibraryInstance):
         UnitError
             When the unit refuses.
         """
+        trouble, self.report.trouble = self.report.trouble, 0
+        if trouble:
+            self.fail("fmi3SetFloat64", trouble)
         if status > WARNING:
             self.fail("fmi3DoStep", status)
         if not (self.report.early or self.report.ends):
@@ -339,3 +410,13 @@ class Fmi3Instance(LibraryInstance):
             )  # fmt: skip
             result[:, column] = np.array(sensitivity)[rows]
         return result
+
+
+def _intermediate_inputs(archive: Archive) -> tuple[int, ...]:
+    """Return references of the inputs that are set inside of steps; none unless all continuous ones can be."""
+    if not archive.interface.providesIntermediateUpdate:
+        return ()
+    variables = archive.description.modelVariables
+    inputs = [each for each in variables if each.causality == "input" and each.variability == "continuous"]
+    able = all(each.type == "Float64" and each.valueReference in archive.intermediate for each in inputs)
+    return tuple(dict.fromkeys(each.valueReference for each in inputs)) if able else ()

@@ -102,6 +102,9 @@ class Port(ABC):
     def write(self) -> None:
         """Set the variables to `values`; whole numbers are rounded."""
 
+    def expect_slopes(self) -> None:
+        """Make ready for slopes that compiled code sets; nothing where the unit is told of them in every step."""
+
     @abstractmethod
     def write_slopes(self) -> None:
         """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""

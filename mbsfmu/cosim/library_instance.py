@@ -14,8 +14,10 @@ from typing import Any, ClassVar, NoReturn
 from weakref import WeakSet
 
 from fmpy.fmi1 import FMICallException
+from numpy.typing import NDArray
 
 from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.compiled.layout import Group
 from mbsfmu.cosim.described import (
     ALLOWED,
     described_dependencies,
@@ -160,6 +162,10 @@ class LibraryInstance(Instance):
     @abstractmethod
     def event(self) -> AbstractContextManager[None]:
         """Enter event mode between two steps, and leave it at the end."""
+
+    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+        """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
+        raise NotImplementedError
 
     # -- life cycle -----------------------------------------------------------------------------------------
 

@@ -239,10 +239,18 @@ class LibraryPort(Port):
                 for group in late:
                     group.send()
 
+    def expect_slopes(self) -> None:
+        """Make ready for slopes that compiled code sets."""
+        if self.unit.dialect.set_rates is None:
+            self.unit.follow(self, self._groups[0].table(Calls()), self._groups[0].buffer)
+
     def write_slopes(self) -> None:
         """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""
         assert self._rates is not None
-        self._rates.write()
+        if self.unit.dialect.set_rates is None:
+            self.expect_slopes()
+        else:
+            self._rates.write()
 
     def read_rates(self) -> Floats:
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""

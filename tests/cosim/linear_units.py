@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import expm
@@ -62,11 +63,17 @@ class LinearSystem(System):
 
 
 def export_linear(
-    system: System, folder: Path, solver: str, step: float, signals: dict[str, AnySignal] | None = None, **flags: bool
+    system: System,
+    folder: Path,
+    solver: str,
+    step: float,
+    signals: dict[str, AnySignal] | None = None,
+    fmi: Literal[2, 3] = 2,
+    **flags: bool,
 ) -> Path:
     """Write a system as a native unit; flags of its description are changed to say less than it can."""
     simulation = make_simulation(system, name=system.name, signals=signals or {}, solver=solver, step=step)
-    path = export_native(simulation, folder / f"{system.name}.fmu", platforms=[host_platform()], force=True)
+    path = export_native(simulation, folder / f"{system.name}.fmu", platforms=[host_platform()], fmi=fmi, force=True)
     if flags:
         degrade(path, flags)
     return path

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cosim.linear_units import change_description
+from cosim.linear_units import CONNECTIONS, change_description, export_linear, halves
 from foreign_units import compiler
 
 from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
@@ -285,6 +285,31 @@ def test_versions_mix(foreign: Unit, monkeypatch: pytest.MonkeyPatch, algorithm:
     assert one["dahlquist.x"][1000] == pytest.approx(exact, abs=1e-5)
 
 
+@pytest.fixture(scope="module")
+def halves_3(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The halves of the oscillator as units of FMI 3.0."""
+    folder = tmp_path_factory.mktemp("halves-3")
+    return [export_linear(system, folder, "rk4", 1e-3, fmi=3) for system in halves()]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "extrapolation"),
+    [("jacobi", "linear"), ("gauss-seidel", "quadratic"), ("jacobi", "derivatives"), ("newton", "linear")],
+)
+def test_inputs_run_straight_in_both_versions(
+    halves_exact: list[Path], halves_3: list[Path], monkeypatch: pytest.MonkeyPatch, algorithm: str, extrapolation: str
+) -> None:
+    """By derivatives of inputs in FMI 2.0, by the intermediate update in 3.0: the same, compiled or not."""
+    options = {"connections": CONNECTIONS, "algorithm": algorithm, "extrapolation": extrapolation}
+    one, other = results_in_both_ways(monkeypatch, halves_3, **options, step=5e-3, stop=0.1)
+    expected = cosimulate(halves_exact, **options, step=5e-3, stop=0.1)
+    held = cosimulate(halves_exact, connections=CONNECTIONS, algorithm=algorithm, step=5e-3, stop=0.1)
+    for name in expected.names:
+        assert one[name].tobytes() == other[name].tobytes()
+        np.testing.assert_allclose(one[name], expected[name], rtol=1e-12, atol=1e-15)
+    assert np.max(np.abs(held["one.position"] - expected["one.position"])) > 1e-7
+
+
 def test_ramps_through_units_of_both_versions(foreign: Unit, two: list[Path]) -> None:
     result = cosimulate(
         [foreign("dahlquist"), two[0]], connections=["dahlquist.x=a.force[2]"],
@@ -346,6 +371,18 @@ def test_discrete_inputs_are_set_again_after_a_return(instance_of: Callable[[str
     assert scaled.read()[0] == 0.25
     factor.write()
     assert scaled.read()[0] == 0.75
+
+
+def test_what_it_says_of_derivatives(foreign: Unit, tmp_path: Path) -> None:
+    """FMPy looks for the flag by its name of FMI 2.0."""
+    path = tmp_path / "vectors.fmu"
+    path.write_bytes(foreign("vectors").read_bytes())
+    for expected in (True, False):
+        archive = Archive(path)
+        assert bool(archive.interface.providesDirectionalDerivative) is expected
+        archive.close()
+        if expected:
+            change_description(path, 'providesDirectionalDerivatives="true"', "")
 
 
 def test_the_last_index_counts_fastest() -> None:

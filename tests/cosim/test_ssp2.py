@@ -126,6 +126,7 @@ def test_version_2_is_written_where_a_unit_is_of_fmi_3(foreign: Callable[[str], 
     text = zipfile.ZipFile(whole).read("SystemStructure.ssd").decode()
     assert 'version="2.0"' in text
     assert "<ssc:UInt16/>" in text
+    assert text.count('<ssc:Dimension size="3"/>') == 2 * 2 + 1  # of forces and points, and of a value
     result = cosimulate(whole, step=0.25, algorithm="newton", extrapolation="linear")
     np.testing.assert_allclose(result["b.point[3]"], 3.0 * result.time**2 / 2.0, atol=1e-12)
     assert result["a.int16_out"][0] == 7.0

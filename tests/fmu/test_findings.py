@@ -50,6 +50,28 @@ def test_good_files_have_hints_at_most(tmp_path: Path, name: str) -> None:
     assert {each.severity for each in mbsfmu.validate(packed(parts_of(name), tmp_path))} <= {Severity.HINT}
 
 
+def test_one_start_value_is_that_of_all_elements(tmp_path: Path) -> None:
+    parts = parts_of("vectors")
+    parts["modelDescription.xml"] = parts["modelDescription.xml"].replace('start="1 0 0 1"', 'start="1"')
+    assert {each.rule for each in mbsfmu.validate(packed(parts, tmp_path))} == {"default-experiment"}
+
+
+@pytest.mark.parametrize("missing", ["x", "der(x)"])
+def test_states_and_their_derivatives_are_unknown_at_the_start(tmp_path: Path, missing: str) -> None:
+    more = (
+        '<Float64 name="x" valueReference="90" causality="local" initial="approx" start="0"/>'
+        '<Float64 name="der(x)" valueReference="91" causality="local" derivative="90"/></ModelVariables>'
+    )
+    listed = {"x": '<InitialUnknown valueReference="90"/>', "der(x)": '<InitialUnknown valueReference="91"/>'}
+    parts = parts_of("vectors")
+    text = parts["modelDescription.xml"].replace("</ModelVariables>", more)
+    text = text.replace("<InitialUnknown", '<ContinuousStateDerivative valueReference="91"/><InitialUnknown', 1)
+    unknowns = "".join(each for name, each in listed.items() if name != missing)
+    parts["modelDescription.xml"] = text.replace("</ModelStructure>", f"{unknowns}</ModelStructure>")
+    found = [each.sentence for each in mbsfmu.validate(packed(parts, tmp_path)) if each.severity == Severity.ERROR]
+    assert found == [f"{missing} is missing in ModelStructure/InitialUnknowns"]
+
+
 def test_good_documents_beside_the_description(tmp_path: Path) -> None:
     parts = {**parts_of("vectors"), BUILD: BUILD_TEXT, "sources/all.c": "", TERMINALS: TERMINAL_TEXT}
     assert {each.rule for each in mbsfmu.validate(packed(parts, tmp_path))} == {"default-experiment"}

@@ -191,7 +191,7 @@ static int make_unit_step(const struct Member *member, double time, double step)
 
 static bool needs_a_look(const struct Report *report)
 {
-    return report && (!report->asked || report->event || report->ends || report->early);
+    return report && (!report->asked || report->event || report->ends || report->early || report->trouble);
 }
 
 /* Let a unit go over the step; one that was left inside it goes on from there. */
@@ -333,6 +333,26 @@ static enum outcome make_step(struct Exchange *exchange)
     record(exchange);
     exchange->under_way = 0;
     return MADE;
+}
+
+/* Set inputs of a unit that asks for them inside its step: the intermediate update of FMI 3.0. */
+EXPORTED void mbsfmu_set_within(void *environment, double time, bool set_requested, bool get_allowed, bool finished,
+                                bool can_return, bool *early, double *early_time)
+{
+    struct Ramp *ramp = environment;
+    (void)get_allowed, (void)finished, (void)can_return, (void)early_time;
+    *early = false;
+    if (!set_requested || !ramp->component)
+        return;
+    double elapsed = time - ramp->clock->time, *buffer = ramp->group.buffer;
+    for (size_t k = 0; k < ramp->group.count; k++) {
+        ptrdiff_t place = ramp->group.places[k];
+        if (place >= 0)
+            buffer[k] = ramp->values[place] + elapsed * ramp->slopes[place];
+    }
+    int status = access(ramp->component, &ramp->group, &ramp->group.set);
+    if (status > WARNING)
+        ramp->report->trouble = status;
 }
 
 /* Sizes of all structures, for who fills them. */

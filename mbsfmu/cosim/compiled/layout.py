@@ -51,12 +51,14 @@ class Rates(Structure):
 class Report(Structure):
     """What a unit says of a step.
 
-    Whether it was asked for one at all, an event has to be handled, it ends the run, it came back before the end; the
-    time in s that it reached; and the time of its next event, which it must not be asked to go beyond.
+    Whether it was asked for one at all; the status of inputs that could not be set inside; whether an event has to be
+    handled, it ends the run, it came back before the end; the time in s that it reached; and the time of its next
+    event, which it must not be asked to go beyond.
     """
 
     _fields_: ClassVar = [
         ("asked", c_bool),
+        ("trouble", c_int),
         ("event", c_bool),
         ("ends", c_bool),
         ("early", c_bool),
@@ -93,6 +95,19 @@ class Group(Structure):
         ("buffer", c_void_p),
         ("whole", c_int),
         ("shares", c_int),
+    ]
+
+
+class Ramp(Structure):
+    """Inputs that a unit is given in a straight line during its step: the group has a buffer of its own for them."""
+
+    _fields_: ClassVar = [
+        ("component", c_void_p),
+        ("group", Group),
+        ("values", _Doubles),
+        ("slopes", _Doubles),
+        ("clock", POINTER(Clock)),
+        ("report", POINTER(Report)),
     ]
 
 
@@ -219,7 +234,7 @@ MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
 asked for, and may go on; an output is not finite; a whole number of a unit is set beyond those that it may take."""
 
 _STRUCTURES = (
-    Clock, Access, Rates, Report, MakeStep, Group, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
+    Clock, Access, Rates, Report, MakeStep, Group, Ramp, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
     c_bool: "bool", c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",

@@ -32,9 +32,23 @@ def exchange_function() -> Callable[..., int] | None:
         return None
 
 
-@cache
+def setting_function() -> int | None:
+    """Return the address of what sets inputs within steps of units, or None as for `exchange_function`."""
+    if exchange_function() is None:
+        return None
+    return ctypes.cast(compiled_library().mbsfmu_set_within, ctypes.c_void_p).value
+
+
 def compiled_exchange() -> Callable[..., int]:
-    """Return what makes communication steps, loaded once in a process.
+    """Return what makes communication steps; errors as for `compiled_library`."""
+    function = compiled_library().mbsfmu_exchange
+    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
+    return function
+
+
+@cache
+def compiled_library() -> ctypes.CDLL:
+    """Return the compiled code, loaded once in a process.
 
     Raises
     ------
@@ -51,6 +65,4 @@ def compiled_exchange() -> Callable[..., int]:
     library.mbsfmu_exchange_size.restype = ctypes.c_size_t
     if library.mbsfmu_exchange_size() != total_size():
         raise CompilerError(f"{path} lays out structures in another way than Python")
-    function = library.mbsfmu_exchange
-    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
-    return function
+    return library

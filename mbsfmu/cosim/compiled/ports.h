@@ -19,18 +19,18 @@ static enum outcome refused(struct Exchange *exchange, int number, int status)
     return REFUSED;
 }
 
-static int access(const struct Port *port, const struct Group *group, const struct Access *access)
+static int access(void *component, const struct Group *group, const struct Access *access)
 {
     if (access->counting)
-        return access->counting(port->component, group->references, group->reference_count, group->buffer, group->count);
-    return access->function(port->component, group->references, group->reference_count, group->buffer);
+        return access->counting(component, group->references, group->reference_count, group->buffer, group->count);
+    return access->function(component, group->references, group->reference_count, group->buffer);
 }
 
 static enum outcome read_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
         const struct Group *group = &port->groups[g];
-        int status = access(port, group, &group->get);
+        int status = access(port->component, group, &group->get);
         if (status > WARNING)
             return refused(exchange, group->get.number, status);
         if (group->shares)
@@ -60,15 +60,18 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
             else
                 ((double *)group->buffer)[k] = value;
         }
-        int status = access(port, group, &group->set);
+        int status = access(port->component, group, &group->set);
         if (status > WARNING)
             return refused(exchange, group->set.number, status);
     }
     return MADE;
 }
 
+/* Give the slopes to a unit that takes them; to others mbsfmu_set_within gives what follows from them. */
 static enum outcome write_slopes(struct Exchange *exchange, const struct Port *port)
 {
+    if (!port->set_rates.function)
+        return MADE;
     int status = port->set_rates.function(port->component, port->references, port->reference_count, port->orders,
                                           port->slopes);
     return status > WARNING ? refused(exchange, port->set_rates.number, status) : MADE;

@@ -127,6 +127,8 @@ class Tables:
         )
 
     def _member(self, member: Member, function: MakeStep, calls: Calls, drives_later: bool) -> MemberTable:
+        if member.ramps:
+            member.entries.expect_slopes()
         return MemberTable(
             make_step=function,
             clock=POINTER(type(member.instance.clock))(member.instance.clock),

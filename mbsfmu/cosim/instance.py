@@ -102,7 +102,7 @@ class Port(ABC):
     def write(self) -> None:
         """Set the variables to `values`; whole numbers are rounded."""
 
-    def expect_slopes(self) -> None:
+    def expect_slopes(self) -> None:  # noqa: B027 - there is nothing to do for most
         """Make ready for slopes that compiled code sets; nothing where the unit is told of them in every step."""
 
     @abstractmethod

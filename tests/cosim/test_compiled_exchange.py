@@ -298,7 +298,7 @@ def test_without_compiled_code_python_makes_the_steps(
 ) -> None:  # fmt: skip
     """A compiler that fails is told once, one that is not there is not told."""
     unit = foreign("dahlquist")
-    library.compiled_exchange.cache_clear()
+    library.compiled_library.cache_clear()
     monkeypatch.setenv("MBSFMU_CACHE", str(tmp_path))
     if found:
         monkeypatch.setenv("CC", found)
@@ -309,7 +309,7 @@ def test_without_compiled_code_python_makes_the_steps(
     for _ in range(2):
         result = cosimulate(unit, step=0.1, stop=1.0)
         np.testing.assert_allclose(result["x"], np.exp(-result.time), rtol=1e-12)
-    library.compiled_exchange.cache_clear()
+    library.compiled_library.cache_clear()
     assert made == []
     told = [message for message in caplog.messages if "the master exchanges values in Python" in message]
     assert len(told) == bool(found)

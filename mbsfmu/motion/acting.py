@@ -69,15 +69,18 @@ class Acting:
         return {"name": name, "body": first_body + body, "position": numbers(position), "values": packed(vectors)}
 
     def _signal(self, name: str) -> Floats | None:
-        """Return a state or an input at the frames: as recorded, from what drives it, or as its signal says."""
+        """Return a state or an input at the frames: from what drives it, as recorded, or as its signal says.
+
+        What a connection drives a run of the whole does not have under its own name: that may be another one's there.
+        """
         system, times = self._placement.system, self._recorded.times
-        if (found := self._recorded.find(system, name)) is not None:
-            return found
         full = f"{system}.{name}"
         source = next((source for source, target in self._machine.connections if target == full), None)
         if source is not None:
             owner, _, variable = source.partition(".")
             return self._recorded.find(owner, variable)
+        if (found := self._recorded.find(system, name)) is not None:
+            return found
         signal = self._machine.signals.get(full)
         return None if signal is None else np.array([signal.before(float(time)) for time in times])
 

@@ -16,6 +16,7 @@ from mbsfmu import (
     Beam,
     Causality,
     CoupledModel,
+    Gain,
     LinearSignal,
     Mechanism,
     Prismatic,
@@ -134,3 +135,21 @@ def test_units_of_systems_move_what_they_were_exported_from() -> None:
     (note,) = one["notes"]
     assert "the run has no signal 'circuit.V2.pressure'; let it be an output" in note
     assert set(other["runs"][0]["pressures"]) == {"circuit.V2", "circuit.V3"}
+
+
+def test_an_input_of_another_system_with_the_same_name_is_no_force_here() -> None:
+    """A run of the whole has no signal of a connected input: `push.force.y` is the free one of the other arm there."""
+    arm = driven().systems["mechanism"]
+    ramp = LinearSignal(times=(0.0, 1.0), values=(0.0, 5.0))
+    model = CoupledModel(
+        name="arms",
+        systems={"one": arm, "other": arm, "gain": Gain(gain=10.0, output_unit="N", input_unit="N")},
+        connections=[("gain.output", "one.push.force.y")],
+        signals={"gain.input": ramp, "other.push.force.y": LinearSignal(times=(0.0,), values=(-7.0,))},
+    )
+    result = model.simulation(compiled=False).run(0.2)
+    assert "push.force.y" in result.names
+    payload = result.animate().payload
+    one, other = (values(arrow) for arrow in payload["arrows"])
+    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 50.0 * times(payload), atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(other, axis=1), 7.0, rtol=1e-6)

@@ -17,7 +17,9 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_co
 exclude_patterns = ["_site", "_extra", "jupyter_execute"]
 html_theme = "furo"
 html_title = f"mbsfmu {version}"
-html_extra_path = ["_extra"] if (Path(__file__).parent / "_extra").is_dir() else []
+EXTRA = Path(__file__).parent / "_extra"  # animations, which are made once this has been read
+EXTRA.mkdir(exist_ok=True)
+html_extra_path = [EXTRA.name]
 html_copy_source = False
 html_show_sourcelink = False
 

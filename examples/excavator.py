@@ -347,6 +347,14 @@ def excavator() -> CoupledModel:
     )
 
 
+def resting_excavator() -> CoupledModel:
+    """Return the same that begins at rest: pressures carry the parts, valves and pump are where they settle.
+
+    Pistons leak: what changes more slowly than in 10 s counts as standing.
+    """
+    return excavator().equilibrium("position", horizon=10.0).model
+
+
 if __name__ == "__main__":
     result = excavator().simulation().run()
     bar = {name: result[f"{name}.pressure"].max() / BAR for name in ("P", "boom_a", "stick_a", "slew_a")}

@@ -117,6 +117,13 @@ def test_pendulum_comes_to_hang_along_gravity(tilt: float) -> None:
     assert np.abs(found.eigenvalues.imag) == pytest.approx(sqrt(10.0 * GRAVITY / (10.0 * 4.0 / 3.0)), rel=1e-9)
 
 
+@pytest.mark.parametrize("angle", [0.02, -0.05, 3.1])
+def test_search_makes_no_turns(angle: float) -> None:
+    """Next to the horizontal the slope is nearly nothing: a whole step would go round several times."""
+    found = alone(lever(angle)).equilibrium()
+    assert abs(found["machine.beam.angle"] - angle) == pytest.approx(pi / 2.0, abs=0.1)
+
+
 def test_nearest_equilibrium_may_be_unstable() -> None:
     """A pendulum that nearly stands is found standing, and told unstable by the rate at which it falls."""
     found = alone(lever(radians(85.0))).equilibrium()

@@ -173,7 +173,7 @@ class Instance(ABC):
     gives_rates: bool
     gives_directional_derivatives: bool
     saves_state: bool
-    serializes_state: bool
+    serializes_state: bool = False
     takes_any_step: bool
 
     def __init__(self, name: str) -> None:
@@ -285,13 +285,13 @@ class Instance(ABC):
 
     # -- states ---------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def serialize(self) -> bytes:
-        """Return the state for another process."""
+        """Return the state for another process, where it can be handed to one."""
+        raise NotImplementedError
 
-    @abstractmethod
     def deserialize(self, state: bytes) -> None:
-        """Take a state of another process."""
+        """Take a state of another process, where that can be handed on."""
+        raise NotImplementedError
 
     @abstractmethod
     def save(self, slot: str, time: float) -> None:

@@ -8,7 +8,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, addressof, byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
+from ctypes import byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
 from typing import Any
 from weakref import ref
 
@@ -17,9 +17,9 @@ from fmpy import fmi3
 from numpy.typing import NDArray
 
 from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.compiled.layout import Group, MakeStep, Ramp, Report
-from mbsfmu.cosim.compiled.library import setting_function
+from mbsfmu.cosim.compiled.layout import Group, MakeStep, Report
 from mbsfmu.cosim.elements import Element
+from mbsfmu.cosim.fmi3_inputs import InputsWithin
 from mbsfmu.cosim.instance import Calls, Floats, UnitError
 from mbsfmu.cosim.library_instance import WARNING, LibraryInstance
 from mbsfmu.cosim.library_port import Dialect, LibraryPort, address_of
@@ -76,14 +76,13 @@ class Fmi3Instance(LibraryInstance):
         ticked = [each.name for each in clocks if each.causality == "input"]
         if ticked:
             raise InputError(f"{archive.path} has the input clock {ticked[0]}; units with such are not supported")
-        self._intermediate = _intermediate_inputs(archive)
-        self.interpolates = bool(self._intermediate)
         self.has_events = bool(archive.interface.hasEventMode)
         self.report = Report(next_event=math.inf)
-        self._ramp, self._ramp_buffer = Ramp(), np.zeros(0)
+        self._within = InputsWithin(archive, self.clock, self.report)
+        self.interpolates = bool(self._within.references)
         self._next_events: dict[str, float] = {}
         self._texts: dict[str, str] = {}
-        self._callbacks = self._logger(), self._setter()
+        self._callbacks = self._logger(), self._within.callback
         try:
             self._make()
         except SimulationError:
@@ -109,63 +108,21 @@ class Fmi3Instance(LibraryInstance):
 
         return fmi3.fmi3LogMessageCallback(log)
 
-    def _setter(self) -> Any:
-        """Return what the unit asks for inputs inside of steps; NULL where it does not."""
-        if not self.interpolates:
-            return fmi3.fmi3IntermediateUpdateCallback()
-        address, itself = setting_function(), ref(self)
-        if address is not None:
-            return fmi3.fmi3IntermediateUpdateCallback(address)
-
-        def set_within(
-            _: Any, time: float, requested: bool, __: bool, ___: bool, ____: bool, early: Any, _____: Any
-        ) -> None:
-            early[0] = False
-            instance = itself()
-            if requested and instance is not None:
-                instance._set_within(time)
-
-        return fmi3.fmi3IntermediateUpdateCallback(set_within)
-
     def _make(self) -> None:
         """Make the instance."""
-        required = (c_uint32 * len(self._intermediate))(*self._intermediate)
+        required = (c_uint32 * len(self._within.references))(*self._within.references)
         self._slave.component = self._slave.fmi3InstantiateCoSimulation(
             self.name.encode(), (self._slave.guid or "").encode(),
             os.path.join(self._slave.unzipDirectory, "resources", "").encode(),
-            False, True, self.has_events, True, required, len(required), addressof(self._ramp), *self._callbacks,
+            False, True, self.has_events, True, required, len(required), self._within.environment, *self._callbacks,
         )  # fmt: skip
         if not self._slave.component:
             raise SimulationError(f"{self.name} cannot be instantiated: {self._reason('no reason given')}")
 
-    # -- inputs inside of steps -----------------------------------------------------------------------------
-
     def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
-        if len(self._ramp_buffer) != len(buffer):
-            self._ramp_buffer = buffer.copy()
-        self._ramp_buffer[:] = buffer
-        group.buffer = self._ramp_buffer.ctypes.data
-        self._followed = port, group
-        self._ramp.group = group
-        self._ramp.values = port.values.ctypes.data_as(POINTER(c_double))
-        self._ramp.slopes = port.slopes.ctypes.data_as(POINTER(c_double))
-        self._ramp.clock, self._ramp.report = pointer(self.clock), pointer(self.report)
-        self._ramp.component = self.component
-
-    def _set_within(self, time: float) -> None:
-        """Set inputs inside of a step to where they are at a time in s, as compiled code does."""
-        if not self._ramp.component:
-            return
-        port, group = self._followed
-        places = np.array(group.places[: group.count])
-        wanted = places >= 0
-        chosen = places[wanted]
-        self._ramp_buffer[wanted] = port.values[chosen] + (time - self.time) * port.slopes[chosen]
         set_values = self.function("fmi3SetFloat64", (c_void_p, c_void_p, c_size_t, c_void_p, c_size_t))
-        status = set_values(self.component, group.references, group.reference_count, group.buffer, group.count)
-        if status > WARNING:
-            self.report.trouble = status
+        self._within.follow(self.component, port, group, buffer, set_values)
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
@@ -410,13 +367,3 @@ class Fmi3Instance(LibraryInstance):
             )  # fmt: skip
             result[:, column] = np.array(sensitivity)[rows]
         return result
-
-
-def _intermediate_inputs(archive: Archive) -> tuple[int, ...]:
-    """Return references of the inputs that are set inside of steps; none unless all continuous ones can be."""
-    if not archive.interface.providesIntermediateUpdate:
-        return ()
-    variables = archive.description.modelVariables
-    inputs = [each for each in variables if each.causality == "input" and each.variability == "continuous"]
-    able = all(each.type == "Float64" and each.valueReference in archive.intermediate for each in inputs)
-    return tuple(dict.fromkeys(each.valueReference for each in inputs)) if able else ()

@@ -85,6 +85,12 @@ class Plain(Instance):
     def restore(self, slot: str) -> None:
         raise AssertionError
 
+    def serialize(self) -> bytes:
+        raise AssertionError
+
+    def deserialize(self, state: bytes) -> None:
+        raise AssertionError
+
     def port(self, names: Sequence[str], values: Floats | None = None) -> Held:
         return Held(self, names, values)
 
@@ -106,7 +112,7 @@ class Nowhere:
     def close(self) -> None: ...
 
 
-def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Jacobi by hand: both take what the other had before the step."""
     made: list[Plain] = []
 
@@ -116,8 +122,11 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(loading, "Archive", Nowhere)
     monkeypatch.setattr(loading, "make_instance", kept)
+    files = [tmp_path / f"{name}.any" for name in ("integrator", "turned")]
+    for file in files:
+        file.touch()
     result = cosimulate(
-        ["integrator.any", "turned.any"],
+        files,
         connections=("integrator.y=turned.u", "turned.y=integrator.u"),
         algorithm="jacobi",
         extrapolation="zero",

@@ -34,6 +34,7 @@ Model = TypeVar("Model", bound=ModelData)
 _UNSTABLE = 1e-6
 """In 1/s: what grows no faster counts as round-off."""
 _FREE = 1e-6
+"""In magnitudes: what moves less in every direction that is open is not open itself."""
 
 
 @dataclass(frozen=True, repr=False)

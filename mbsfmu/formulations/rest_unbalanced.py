@@ -53,7 +53,7 @@ def _loads(equations: RestEquations, rest: Rest) -> list[str]:
             f"{abs(alone):.4g} {unit} are missing at {coordinate.name}, whose acceleration would be "
             f"{begun[index]:.3g} {acceleration.unit}"
         )
-    return sentences[:1] if len(sentences) == 1 else sentences
+    return sentences
 
 
 def _rates(equations: RestEquations, rest: Rest) -> list[str]:

@@ -34,6 +34,12 @@ class Tabular(ABC):
         """Return what is told of the whole: numbers and words by name."""
         return {}
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as plain data, one dictionary each."""
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
     def to_arrow(self) -> pyarrow.Table:
         """Return an Arrow table; each column's metadata has its `unit`, the table's what is told of the whole.
 

@@ -40,13 +40,13 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
 
 
 def _downloads(comparison: Comparison) -> Element:
-    table = comparison.to_arrow()
+    rows = comparison.rows
     return section(
         "Numbers",
         beside(
             download("All numbers, JSON", f"{comparison.model}.json", comparison.to_dict()),
             download(
-                "Coupled runs, CSV", f"{comparison.model}-runs.csv", csv_text(table.column_names, table.to_pylist())
+                "Coupled runs, CSV", f"{comparison.model}-runs.csv", csv_text(list(rows[0]) if rows else [], rows)
             ),
         ),
     )

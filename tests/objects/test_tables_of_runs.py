@@ -116,6 +116,7 @@ def test_a_comparison_has_one_row_a_run(comparison: Comparison) -> None:
     assert frame["message"][4] == "x is off"
     assert frame.attrs["units"]["cpu_seconds"] == "s"
     assert pa.table(comparison).num_rows == 5
+    assert [(row["algorithm"], row["step"]) for row in comparison.rows[:2]] == [("jacobi", 1e-3), ("jacobi", 2e-3)]
 
 
 def test_a_comparison_is_a_grid_of_algorithms_and_steps(comparison: Comparison) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,3 +198,9 @@ def _call_an_output_so(made: Comparison) -> None:
             drawn.energy_residual,
         )
         each.error = {**each.error, EVIL: 0.5 if each.status == "ok" else None}
+
+
+def test_a_report_needs_nothing_that_is_not_always_installed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("pyarrow", "pyarrow.parquet", "pandas", "xarray"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert write(made_comparison()).answer

@@ -86,7 +86,8 @@ class UnitDescription:
     outputs
         Which inputs each output depends on directly while stepping.
     initial_unknowns
-        Which parameters and inputs each output and calculated parameter depends on after initialization.
+        Which parameters and inputs each output and calculated parameter depends on after initialization; None where it
+        may be all of them.
     apart
         Names of variables that are no elements of arrays, though they are components of a vector: something refers to
         them one by one.
@@ -103,8 +104,8 @@ class UnitDescription:
     step_size: float
     tolerance: float
     variables: tuple[Described, ...]
-    outputs: dict[int, tuple[int, ...]]
-    initial_unknowns: dict[int, tuple[int, ...]]
+    outputs: dict[int, tuple[int, ...] | None]
+    initial_unknowns: dict[int, tuple[int, ...] | None]
     apart: tuple[str, ...] = ()
 
 
@@ -174,6 +175,10 @@ def _named(variables: Iterable[Variable], *causalities: Causality) -> list[str]:
 
 
 def _by_index(
-    names: Iterable[str], dependencies: Mapping[str, tuple[str, ...]], index: Mapping[str, int]
-) -> dict[int, tuple[int, ...]]:
-    return {index[name]: tuple(sorted(index[each] for each in dependencies[name])) for name in names}
+    names: Iterable[str], dependencies: Mapping[str, tuple[str, ...] | None], index: Mapping[str, int]
+) -> dict[int, tuple[int, ...] | None]:
+    known = {name: dependencies[name] for name in names}
+    return {
+        index[name]: None if each is None else tuple(sorted(index[other] for other in each))
+        for name, each in known.items()
+    }

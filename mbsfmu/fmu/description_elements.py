@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -83,3 +83,19 @@ def as_text(value: float | bool | int) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def dependency_attributes(known: Sequence[int] | None) -> dict[str, str]:
+    """Return what an unknown depends on as attributes; none of them means that it may depend on everything.
+
+    Parameters
+    ----------
+    known
+        As the standard counts or calls variables.
+    """
+    if known is None:
+        return {}
+    return {
+        "dependencies": " ".join(map(str, known)),
+        "dependenciesKind": " ".join("dependent" for _ in known),
+    }

@@ -12,6 +12,7 @@ from mbsfmu.fmu.description_elements import (
     add_log_categories,
     add_units,
     as_text,
+    dependency_attributes,
     document,
     initial,
     quantity_attributes,
@@ -94,12 +95,7 @@ def _add_variables(root: etree._Element, variables: Sequence[Described]) -> None
         etree.SubElement(etree.SubElement(parent, "ScalarVariable", attributes), "Real", real)
 
 
-def _add_unknowns(parent: etree._Element, unknowns: Mapping[int, Sequence[int]]) -> None:
+def _add_unknowns(parent: etree._Element, unknowns: Mapping[int, Sequence[int] | None]) -> None:
     for unknown, known in unknowns.items():
-        etree.SubElement(
-            parent,
-            "Unknown",
-            index=str(1 + unknown),
-            dependencies=" ".join(str(1 + each) for each in known),
-            dependenciesKind=" ".join("dependent" for _ in known),
-        )
+        counted = None if known is None else [1 + each for each in known]
+        etree.SubElement(parent, "Unknown", {"index": str(1 + unknown), **dependency_attributes(counted)})

@@ -16,6 +16,7 @@ from mbsfmu.fmu.description_elements import (
     add_log_categories,
     add_units,
     as_text,
+    dependency_attributes,
     document,
     initial,
     quantity_attributes,
@@ -166,21 +167,18 @@ def _add_structure(root: etree._Element, unit: UnitDescription) -> None:
     references = {entry.first + index: entry.first for entry in listed for index in range(entry.size)}
     for tag, unknowns in (("Output", unit.outputs), ("InitialUnknown", unit.initial_unknowns)):
         for unknown, known in _by_reference(unknowns, references).items():
-            etree.SubElement(
-                structure,
-                tag,
-                valueReference=str(unknown),
-                dependencies=" ".join(map(str, known)),
-                dependenciesKind=" ".join("dependent" for _ in known),
-            )
+            etree.SubElement(structure, tag, {"valueReference": str(unknown), **dependency_attributes(known)})
 
 
-def _by_reference(unknowns: Mapping[int, Sequence[int]], references: Mapping[int, int]) -> dict[int, list[int]]:
+def _by_reference(
+    unknowns: Mapping[int, Sequence[int] | None], references: Mapping[int, int]
+) -> dict[int, list[int] | None]:
     """Return what unknowns depend on by value references; an array depends on what any of its elements does."""
     found: dict[int, set[int]] = {}
     for unknown, known in unknowns.items():
-        found.setdefault(references[unknown], set()).update(references[each] for each in known)
-    return {unknown: sorted(known) for unknown, known in found.items()}
+        found.setdefault(references[unknown], set()).update(references[each] for each in known or ())
+    everything = {references[unknown] for unknown, known in unknowns.items() if known is None}
+    return {unknown: None if unknown in everything else sorted(known) for unknown, known in found.items()}
 
 
 def _terminals_and_icons(ports: Sequence[Terminal], has_icon: bool) -> bytes:

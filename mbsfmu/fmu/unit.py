@@ -28,8 +28,11 @@ class Unit(Protocol):
         ...
 
     @property
-    def initial_dependencies(self) -> Mapping[str, tuple[str, ...]]:
-        """Parameters and inputs that outputs and calculated parameters depend on after initialization."""
+    def initial_dependencies(self) -> Mapping[str, tuple[str, ...] | None]:
+        """Parameters and inputs that outputs and calculated parameters depend on after initialization.
+
+        None where it may be all.
+        """
         ...
 
     @property

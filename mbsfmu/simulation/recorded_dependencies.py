@@ -49,15 +49,13 @@ class RecordedDependencies:
         return {name: needed for name, needed in result.items() if name not in given}
 
     @cached_property
-    def at_start(self) -> dict[str, tuple[str, ...]]:
-        """Return the parameters and inputs that each other variable may depend on after initialization: all of them.
+    def at_start(self) -> dict[str, tuple[str, ...] | None]:
+        """Return None for each other variable: it may depend on all parameters and inputs after initialization.
 
         Which of thousands do not count would take more room in a description than it is worth.
         """
-        system = self._functions.system
-        everything = tuple(each.name for each in (*system.parameters, *system.inputs) if each.settable)
-        given = {variable.name for variable in system.inputs}
-        return {each.name: everything for each in self._table.continuous if each.name not in given}
+        given = {variable.name for variable in self._functions.system.inputs}
+        return {each.name: None for each in self._table.continuous if each.name not in given}
 
 
 def _names(variables: tuple[Variable, ...], selected: NDArray[np.bool_]) -> tuple[str, ...]:

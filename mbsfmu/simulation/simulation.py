@@ -192,8 +192,8 @@ class Simulation:
         return self._depends.while_stepping
 
     @property
-    def initial_dependencies(self) -> dict[str, tuple[str, ...]]:
-        """Parameters and inputs that each variable depends on after initialization."""
+    def initial_dependencies(self) -> Mapping[str, tuple[str, ...] | None]:
+        """Parameters and inputs that each variable depends on after initialization; None where it may be all."""
         return self._depends.at_start
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from importer import Importer
+from lxml import etree
 from numpy.typing import NDArray
 
 import mbsfmu
@@ -111,3 +112,15 @@ def test_restored_state_repeats_to_the_last_bit(units: dict[Code, Importer]) -> 
     other.setFMUstate(other.deSerializeFMUstate(kept))
     other.doStep(0.1, 0.1)
     assert unit.everything(slave) == unit.everything(other)
+
+
+def test_what_may_depend_on_everything_lists_nothing(units: dict[Code, Importer]) -> None:
+    root = etree.parse(str(Path(units[Code.LOOPS].folder) / "modelDescription.xml"))
+    unknowns = root.findall(".//InitialUnknowns/Unknown")
+    assert unknowns
+    assert all(each.get("dependencies") is None for each in unknowns)
+    names = [each.get("name") for each in root.findall(".//ScalarVariable")]
+    direct = {
+        names[int(each.get("index", "0")) - 1]: each.get("dependencies") for each in root.findall(".//Outputs/Unknown")
+    }
+    assert direct["link_1.angle"] == ""  # nothing but states: no loop of masters

@@ -7,6 +7,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -162,12 +163,13 @@ class Cosimulation:
         )
         course = FixedCourse(parts, step) if controller is None else ControlledCourse(parts, step, controller)
         self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.facts)
-        self._call = call_in_words(chosen, graph, step, stop, given, followed, self._scenario)
+        # In words only where they are asked for: every FMU file is read for them.
+        self._call = partial(call_in_words, chosen, graph, step, stop, given, followed, self._scenario)
         with self._guarded(course):
             if self._resume is None:
                 course.begin()
             else:
-                put_all_back(self._instances, self._changing(course), read_saved(self._resume, self._call))
+                put_all_back(self._instances, self._changing(course), read_saved(self._resume, self._call()))
                 self._record.go_on()
         self._course = course
 
@@ -311,7 +313,7 @@ class Cosimulation:
         if self._failed or self._course is None or self._course.over:
             raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
         self._record.settle()
-        write_saved(path, self._call, all_changes(self._instances, self._changing(self._course)))
+        write_saved(path, self._call(), all_changes(self._instances, self._changing(self._course)))
 
     def _changing(self, course: Course) -> dict[str, Any]:
         """Return all that changes from step to step, beside the units."""

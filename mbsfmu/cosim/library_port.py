@@ -90,6 +90,8 @@ class _Group:
         self._unit, self.kind, self.at_events = unit, kind, at_events
         references, self.slots, count = _laid_out([unit.element(port.names[index]) for index in chosen])
         self.chosen = np.array(chosen, dtype=np.intp)
+        self._places = np.full(count, -1, dtype=np.intp)  # one array for good: all tables point to it
+        self._places[self.slots] = self.chosen
         self.whole = count == len(chosen) and bool((self.slots == np.arange(count)).all())
         self.real = element is np.float64
         self.shared = self.whole and self.real and not at_events and len(chosen) == len(port.names)
@@ -151,16 +153,13 @@ class _Group:
     def table(self, calls: Calls) -> Group:
         """Return the group as compiled code sees it."""
         prefix = self._unit.dialect.prefix
-        places = np.full(len(self.buffer), -1, dtype=np.intp)
-        places[self.slots] = self.chosen
-        self._places = places
         return Group(
             self._access(self.get, calls.number(self._unit, f"{prefix}Get{self.kind}")),
             self._access(self.set, calls.number(self._unit, f"{prefix}Set{self.kind}")),
             self.references,
             len(self.references),
             len(self.buffer),
-            places.ctypes.data_as(POINTER(c_ssize_t)),
+            self._places.ctypes.data_as(POINTER(c_ssize_t)),
             self.buffer.ctypes.data,
             not self.real,
             self.shared,

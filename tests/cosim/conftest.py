@@ -59,6 +59,13 @@ def halves_exact(halves_folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
+def halves_3(halves_folder: Path) -> list[Path]:
+    """The halves of the oscillator as units of FMI 3.0."""
+    (halves_folder / "three").mkdir()
+    return [export_linear(system, halves_folder / "three", "rk4", 1e-3, fmi=3) for system in halves()]
+
+
+@pytest.fixture(scope="session")
 def halves_poor(halves_folder: Path) -> list[Path]:
     """The same, but saying that they neither save states nor interpolate inputs."""
     (halves_folder / "poor").mkdir()

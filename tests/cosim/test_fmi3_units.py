@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cosim.linear_units import CONNECTIONS, change_description, export_linear, halves
+from cosim.linear_units import CONNECTIONS, change_description
 from foreign_units import compiler
 
 from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
@@ -283,13 +283,6 @@ def test_versions_mix(foreign: Unit, monkeypatch: pytest.MonkeyPatch, algorithm:
         assert one[name].tobytes() == other[name].tobytes()
     exact = math.exp(-1.0) * 2.0  # x = 2 e^−t + t − 1 until the wave turns
     assert one["dahlquist.x"][1000] == pytest.approx(exact, abs=1e-5)
-
-
-@pytest.fixture(scope="module")
-def halves_3(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The halves of the oscillator as units of FMI 3.0."""
-    folder = tmp_path_factory.mktemp("halves-3")
-    return [export_linear(system, folder, "rk4", 1e-3, fmi=3) for system in halves()]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ import pytest
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, StepSignal, cosimulate
+from mbsfmu.cosim.archive import Archive
+from mbsfmu.cosim.instance import Calls
+from mbsfmu.cosim.library_instance import LibraryInstance
+from mbsfmu.cosim.loading import make_instance
 from mbsfmu.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
@@ -51,6 +56,36 @@ def test_every_algorithm_goes_on(halves_exact: list[Path], tmp_path: Path, optio
         assert getattr(rest, fact) == getattr(whole, fact), fact
     for fact in ("energy_residual", "energy_exchanged", "energy_residual_largest", "notes"):
         assert getattr(rest, fact) == getattr(whole, fact), fact
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "fixed-point"])
+@pytest.mark.parametrize("extrapolation", ["linear", "quadratic"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_inputs_that_units_ask_for_within_steps_go_on(
+    halves_exact: list[Path], halves_3: list[Path], tmp_path: Path, algorithm: str, extrapolation: str, mixed: bool
+) -> None:
+    """The first step after a return is compiled: nothing but the tables says what is set inside of it."""
+    units = [halves_3[0], (halves_exact if mixed else halves_3)[1]]
+    call: dict[str, Any] = {"connections": CONNECTIONS, "algorithm": algorithm, "extrapolation": extrapolation, **EQUAL}
+    whole = cosimulate(units, **call)
+    cosimulate(units, until=0.11, save=tmp_path / "run.zip", **call)
+    rest = cosimulate(units, resume=tmp_path / "run.zip", **call)
+    np.testing.assert_array_equal(rest.values_by_column, whole.values_by_column[whole.time >= rest.time[0]])
+    with Cosimulation(units, **call) as run:
+        for until in (0.0, 0.01, 0.1, 0.25):
+            run.run(until)
+        np.testing.assert_array_equal(run.run().values_by_column, whole.values_by_column)
+
+
+def test_tables_of_a_port_stay_when_others_are_made(halves_3: list[Path]) -> None:
+    """Compiled code reads the places of values where the first table says, whatever else is made after it."""
+    with closing(Archive(halves_3[0])) as archive, closing(make_instance("one", archive)) as one:
+        assert isinstance(one, LibraryInstance)
+        port = one.port(["velocity", "position", "speed"])
+        first = port.table(Calls())
+        port.table(Calls())
+        others = [np.full(3, 77) for _ in range(64)]  # take whatever memory was given back
+        assert first.groups[0].places[: len(others[0])] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

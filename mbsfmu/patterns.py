@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from mbsfmu.data import meant
@@ -15,8 +15,8 @@ def means(pattern: str, names: Iterable[str]) -> bool:
     return any(each == pattern or fnmatchcase(each, pattern) for each in names)
 
 
-def nearest(pattern: str, known: Iterable[str], names: Callable[[str], Sequence[str]]) -> str:
-    """Say which names are nearest to a pattern that means nothing; they are as wild as it is.
+def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequence[str]]) -> str:
+    """Say which names are nearest to a pattern that means nothing; they are as wild as it is, where any can be.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def nearest(pattern: str, known: Iterable[str], names: Callable[[str], Sequence[
         Gives the names that each of these goes by.
     """
     candidates = [name for each in known for name in names(each)] if _WILD & set(pattern) else known
-    return meant(pattern, _alike(pattern, candidates))
+    return meant(pattern, tuple(_alike(pattern, candidates)) or known)
 
 
 def _alike(pattern: str, names: Iterable[str]) -> Iterable[str]:

@@ -15,13 +15,11 @@ from mbsfmu.cosim.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.isolation import IsolatedInstance, UnitProcess
+from mbsfmu.cosim.options import ALL
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.files import remove_folder
-
-ALL = "all"
-"""Means all units where some are named."""
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:

@@ -19,6 +19,8 @@ OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "
 """Options that change nothing of how units are coupled."""
 TIME_LIMIT = 60.0
 """Of a call of an isolated unit in s of the clock, where nothing is said."""
+ALL = "all"
+"""In the place of the names of units: every one of them."""
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
 
@@ -32,6 +34,15 @@ class _Relaxation(Number):
                 raise InputError(f"the relaxation is '{value}'; it must be '{AITKEN}' or a number")
             return value
         return super().taken(name, value)
+
+
+class _Isolated(Several):
+    """Names of units, or the word for all."""
+
+    def taken(self, name: str, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str) and value != ALL:
+            raise InputError(f"the {self.words(name)} are {value!r}; they must be a list, or '{ALL}'")
+        return super().taken(name, [value] if isinstance(value, str) else value)
 
 
 class CouplingKeywords(TypedDict, total=False):
@@ -55,7 +66,7 @@ class CouplingKeywords(TypedDict, total=False):
     jacobian: Literal["differences", "directional"] | None
     energy_correction: bool | None
     threads: int | None
-    isolate: Sequence[str] | None
+    isolate: Sequence[str] | Literal["all"] | None
     time_limit: float | None
     strict: bool | None
     start_time: float | None
@@ -180,7 +191,11 @@ class CouplingOptions(Options):
     ] = 1
     isolate: Annotated[
         tuple[str, ...] | None,
-        Several("Units in processes of their own: a,b, or all; none by default", each=Option("", called="unit")),
+        _Isolated(
+            "Units in processes of their own: a,b, or all; none by default",
+            called="isolated units",
+            each=Option("", called="isolated unit"),
+        ),
     ] = None
     time_limit: Annotated[
         float | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -76,7 +76,7 @@ class Shown:
         whole = self.qualified.get(name, name)
         return name, whole, whole.partition(".")[2]
 
-    def _nothing(self, pattern: str, known: Iterable[str], others: Mapping[str, str]) -> InputError:
+    def _nothing(self, pattern: str, known: Collection[str], others: Mapping[str, str]) -> InputError:
         """Return the error for a pattern that means nothing."""
         if name := next((name for name in others if self._means(pattern, name)), None):
             return InputError(f"'{pattern}' cannot be an output: {name} is {others[name]}")

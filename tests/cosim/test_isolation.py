@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from mbsfmu.trajectory import Trajectory
 Foreign = Callable[[str], Path]
 
 
-def check_same(source: Any, isolated: list[str], **options: Any) -> None:
+def check_same(source: Any, isolated: list[str] | Literal["all"], **options: Any) -> None:
     """Run with units in this process and in others: no bit differs, nor what it has cost."""
     here, apart = (cosimulate(source, isolate=names, **options) for names in (None, isolated))
     np.testing.assert_array_equal(apart.time, here.time)
@@ -73,7 +73,12 @@ def test_units_of_version_3_are_the_same(foreign: Foreign) -> None:
 
 
 def test_units_that_end_are_the_same(foreign: Foreign) -> None:
-    check_same(foreign("ending"), ["all"], step=0.1, stop=2.0)
+    check_same(foreign("ending"), "all", step=0.1, stop=2.0)
+
+
+def test_names_of_isolated_units_are_a_list(foreign: Foreign) -> None:
+    with pytest.raises(InputError, match="the isolated units are 'ending'; they must be a list, or 'all'"):
+        cosimulate(foreign("ending"), isolate="ending")  # pyright: ignore[reportArgumentType]
 
 
 def test_sentences_are_the_same(foreign: Foreign) -> None:

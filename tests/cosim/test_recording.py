@@ -69,6 +69,16 @@ def test_interval_of_controlled_steps(halves_exact: list[Path]) -> None:
 def test_a_pattern_that_means_nothing(halves_exact: list[Path]) -> None:
     with pytest.raises(InputError, match=r"nothing that is recorded is called 'two\.forces'; .*two\.force"):
         cosimulate(halves_exact, connections=CONNECTIONS, step=1e-3, stop=1.0, record=["two.forces"])
+    for pattern in ("zzz*", "*zzz", "a.b.c.*"):  # no name can be made as wild as these are
+        with pytest.raises(InputError, match=r"nothing that is recorded is called '.*'; .*one\.position"):
+            cosimulate(halves_exact, connections=CONNECTIONS, step=1e-3, stop=1.0, record=[pattern])
+
+
+def test_points_and_intervals_together(halves_exact: list[Path]) -> None:
+    """Every third point that begins one of the intervals of two points; the last one in any case."""
+    options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 0.02}
+    result = cosimulate(halves_exact, record_every=3, record_interval=0.002, **options)
+    np.testing.assert_allclose(result.time, [0.0, 0.006, 0.012, 0.018, 0.02], atol=1e-12)
 
 
 def killed(source: Path, output: Path, rows: int) -> None:

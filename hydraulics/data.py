@@ -37,8 +37,14 @@ class Data(BaseModel):
         When a field is missing, unknown or out of its range; the message is one sentence.
     """
 
+    # Schemas are built when something is first made of a class: most commands need few of all that there are.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants", validate_default=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
+        validate_default=True,
+        defer_build=True,
     )
 
     largest: ClassVar[float] = LARGEST

@@ -27,7 +27,7 @@ def test_sweep_writes_a_row_a_point(tmp_path: Path) -> None:
     table = pyarrow.parquet.read_table(tmp_path / "rows.parquet")
     assert table.column("status").to_pylist() == ["ok"] * 8 + ["failed"] * 4
     assert set(table.column("solver").to_pylist()) == {"trapezoidal", "rk4"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.json", "rows.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.html", "rows.json", "rows.parquet"]
 
 
 @pytest.mark.parametrize(

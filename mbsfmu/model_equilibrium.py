@@ -19,7 +19,7 @@ from mbsfmu.formulations.initialization import Initialization, check_limits
 from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
 from mbsfmu.formulations.rest_search import Rest, search
-from mbsfmu.formulations.rest_stability import rest_eigenvalues
+from mbsfmu.formulations.rest_stability import GROWING, rest_eigenvalues
 from mbsfmu.formulations.rest_start import start_values
 from mbsfmu.formulations.rest_unbalanced import unbalanced
 from mbsfmu.formulations.system import starts
@@ -31,8 +31,6 @@ from mbsfmu.variables import with_unit
 POSITION = "position"
 """What holds all coordinates of mechanisms."""
 Model = TypeVar("Model", bound=ModelData)
-_UNSTABLE = 1e-6
-"""In 1/s: what grows no faster counts as round-off."""
 _FREE = 1e-6
 """In magnitudes: what moves less in every direction that is open is not open itself."""
 
@@ -78,7 +76,7 @@ class Equilibrium(Generic[Model]):
     @property
     def stable(self) -> bool:
         """Whether no small motion about it grows within the horizon, as far as the linear part tells."""
-        slowest = _UNSTABLE if self.horizon is None else 1.0 / self.horizon
+        slowest = GROWING if self.horizon is None else 1.0 / self.horizon
         return bool(np.max(self.eigenvalues.real, initial=-np.inf) <= slowest)
 
     def __getitem__(self, name: str) -> float:
@@ -122,6 +120,10 @@ def find_equilibrium(
     """Return the equilibrium of a model; see `CoupledModel.equilibrium`."""
     if horizon is not None and not horizon > 0.0:
         raise InputError(f"the horizon is {horizon:g} s; it must be positive")
+    for word, values in (("held at", hold), ("found from", find)):
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if value is not None and not np.isfinite(value):
+                raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
     search_of = _Search(model, hold, find)
     rest = search(search_of.equations, horizon)
     return search_of.result(rest, horizon)

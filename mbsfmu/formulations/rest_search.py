@@ -11,6 +11,7 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.assembly import close_loops
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import KINDS, STILL, RestEquations
+from mbsfmu.formulations.rest_stability import GROWING, growth
 from mbsfmu.formulations.workspace import Floats
 
 _PRIORITY = {"closure": 1e3, "held": 1e3}
@@ -31,6 +32,8 @@ _MOST_MOVES = 600
 _FIRST, _SHORTEST, _LONGEST = 1e-3, 1e-9, 1e12
 """The first step of the overdamped motion in s, and between which times others are."""
 _MOST_ITERATIONS, _NEAR = 10, 1e-6
+_FAR = 0.3
+"""In rad or m: rest that is further from the guess may have been reached past another."""
 _LARGEST_MOVE = 10.0
 """Of a state, in its magnitudes, in a step of the overdamped motion."""
 
@@ -63,13 +66,15 @@ class Rest:
 
 
 def search(equations: RestEquations, horizon: float | None = None) -> Rest:
-    """Return the position of rest that is nearest, or else where the search comes closest to one.
+    """Return a position of rest, or else where the search comes closest to one.
 
     Newton's iteration is damped by its natural monotonicity, which no choice of units decides [Deuflhard2011, ch. 3];
     where equations are less than unknowns, each step is the shortest one, so that what they leave open stays near the
     guess.
     Where it fails, the overdamped motion of the system is followed to its end by implicit Euler steps that grow
-    [Kelley1998], with what moves clamped where something is held, and Newton's iteration goes on from there.
+    [Kelley1998], with what moves clamped where something is held, and Newton's iteration goes on from there. The same
+    is done where Newton's iteration has gone far to a rest that is unstable, or open: out of balance, the derivatives
+    of loads by angles of a body that turns freely are not zero, so that steps turn what no load does.
 
     Parameters
     ----------
@@ -87,10 +92,32 @@ def search(equations: RestEquations, horizon: float | None = None) -> Rest:
         equations.let_slow_ones_stand(horizon)
         return _newton(equations, guess)
     direct = _newton(equations, guess)
-    if direct.found:
+    far = _distance(equations, direct, guess)
+    if direct.found and (clamped or far <= _FAR):
         return direct
-    settled = _newton(equations, _motion_to_its_end(equations, guess, clamped=clamped))
-    return settled if settled.found or _off(settled) < _off(direct) else direct
+    unstable = direct.found and growth(equations) > GROWING
+    is_open = bool(np.max(np.abs(direct.free[equations.unknowns("coordinates")]), initial=0.0) > _SETTLED)
+    if direct.found and not (unstable or is_open):
+        return direct
+    settled = _settled(equations, guess, clamped=clamped)
+    if direct.found:
+        better = settled.found and (unstable or _distance(equations, settled, guess) < far)
+    else:
+        better = settled.found or _off(settled) < _off(direct)
+    chosen = settled if better else direct
+    equations.load(chosen.unknowns)
+    return chosen
+
+
+def _settled(equations: RestEquations, guess: Floats, *, clamped: bool) -> Rest:
+    """Return where the overdamped motion ends, or else where Newton's iteration goes from there."""
+    end = _motion_to_its_end(equations, guess, clamped=clamped)
+    rest = _newton(equations, end, steps=0)
+    return rest if rest.found else _newton(equations, end)
+
+
+def _distance(equations: RestEquations, rest: Rest, guess: Floats) -> float:
+    return _turn(equations, rest.unknowns - guess)
 
 
 def _off(rest: Rest) -> float:
@@ -129,11 +156,11 @@ def _weights(equations: RestEquations, scaled: Floats) -> Floats:
     return weights
 
 
-def _newton(equations: RestEquations, guess: Floats) -> Rest:
+def _newton(equations: RestEquations, guess: Floats, steps: int = _MOST_STEPS) -> Rest:
     unknowns, residual = guess, _residual(equations, guess)
     assert residual is not None, "the guess is where the equations were evaluated before"
     tangent = _Tangent(equations)
-    for _ in range(_MOST_STEPS):
+    for _ in range(steps):
         step = tangent.solve(residual)
         length = float(np.linalg.norm(step))
         share = min(1.0, _LARGEST_TURN / max(_turn(equations, step), _LARGEST_TURN))

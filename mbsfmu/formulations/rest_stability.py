@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import null_space
+from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import RestEquations
+
+GROWING = 1e-6
+"""In 1/s: what grows no faster counts as round-off."""
 
 
 def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
@@ -20,6 +24,11 @@ def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
     ----------
     equations
         The equations, whose functions are at rest.
+
+    Raises
+    ------
+    SimulationError
+        When coordinates are at the end of what they describe, as three successive angles with the second at π/2.
     """
     mass, damping, driven = (each.copy() for each in equations.motion())
     jacobian = equations.whole_jacobian()
@@ -30,7 +39,7 @@ def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
     balance, rates = jacobian[:n], -jacobian[first + states]
     count, moving = free.shape[1], first + states
     stiffness, by_states = free.T @ balance[:, :n] @ free, free.T @ balance[:, moving]
-    inertia = np.linalg.inv(free.T @ mass @ free)
+    inertia = _inverse(equations, free, free.T @ mass @ free)
     scales = equations.scales[equations.unknowns("states")][states]
     matrix = np.zeros((2 * count + len(states),) * 2)
     matrix[:count, count : 2 * count] = np.eye(count)
@@ -42,3 +51,24 @@ def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
     matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
     found = np.linalg.eigvals(matrix).astype(np.complex128)
     return found[np.lexsort((found.imag, -found.real))]
+
+
+def growth(equations: RestEquations) -> float:
+    """Return the rate in 1/s of the motion about rest that grows fastest; infinite where coordinates are singular."""
+    try:
+        return float(np.max(rest_eigenvalues(equations).real, initial=-np.inf))
+    except SimulationError:
+        return np.inf
+
+
+def _inverse(equations: RestEquations, free: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inverse of the mass matrix in free directions, or say what has none there."""
+    sizes, turned = np.linalg.eigh(mass)
+    if not len(sizes) or sizes[0] > RANK_TOLERANCE * sizes[-1]:
+        return np.asarray(np.linalg.inv(mass), dtype=np.float64)
+    moved, system = np.abs(free @ turned[:, 0]), equations.functions.system
+    told = [each.name for each, share in zip(system.coordinates, moved, strict=True) if share > 0.1 * np.max(moved)]
+    raise SimulationError(
+        f"{system.name}: at rest {' and '.join(told)} can change without inertia, as where the first and third of "
+        "three angles turn about one axis; give the joint an orientation near where it rests"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.equations.linear import null_space
+from mbsfmu.equations.linear import null_space, pivot_columns
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_search import Rest
@@ -31,7 +31,7 @@ def unbalanced(equations: RestEquations, rest: Rest) -> str:
 
 
 def _loads(equations: RestEquations, rest: Rest) -> list[str]:
-    """Say which coordinates would be moved, and by what load."""
+    """Say which coordinates would be moved, and what loads at as many as can move would balance it."""
     rows = equations.rows("balance")
     off, allowed = rest.residual[rows], rest.allowed[rows]
     if np.all(np.abs(off) <= allowed):
@@ -39,18 +39,20 @@ def _loads(equations: RestEquations, rest: Rest) -> list[str]:
     functions, system = equations.functions, equations.functions.system
     loops, mass = functions.closure()[1], functions.equilibrium()[0]
     free = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(len(mass))
-    inertia = free.T @ mass @ free
-    begun = -free @ np.linalg.solve(inertia, free.T @ off)
-    order = np.argsort(-np.abs(begun))
+    begun = -free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ off, rcond=RANK_TOLERANCE)[0]
+    # of coordinates that loops make depend on each other, those that are moved most have the loads
+    shares = np.maximum(np.abs(begun), 1e-3 * np.max(np.abs(begun)))
+    chosen = pivot_columns(free.T * shares)[1]
+    missing = np.linalg.lstsq(free[chosen].T, free.T @ off, rcond=RANK_TOLERANCE)[0]
+    counts = np.abs(missing) > 1e-6 * np.max(np.abs(missing), initial=0.0)
+    chosen, missing = chosen[counts], missing[counts]
+    order = np.argsort(-np.abs(begun[chosen]), kind="stable")
     sentences = []
-    for index in order[:_MOST].tolist():
-        if abs(begun[index]) <= 1e-6 * abs(begun[order[0]]):
-            break
-        alone = float((begun @ mass @ begun) / begun[index])
+    for index, load in zip(chosen[order[:_MOST]].tolist(), missing[order[:_MOST]].tolist(), strict=True):
         coordinate, acceleration = system.coordinates[index], system.accelerations[index]
         unit = "N" if coordinate.unit == "m" else "N.m"
         sentences.append(
-            f"{abs(alone):.4g} {unit} are missing at {coordinate.name}, whose acceleration would be "
+            f"{abs(load):.4g} {unit} are missing at {coordinate.name}, whose acceleration would be "
             f"{begun[index]:.3g} {acceleration.unit}"
         )
     return sentences

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from math import cos, pi, radians, sin, sqrt
+from itertools import product
+from math import asin, cos, pi, radians, sin, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,21 @@ from mbsfmu import (
     Beam,
     CoupledModel,
     DataError,
+    Free,
     InputError,
     JointDrive,
     JointSpringDamper,
+    JointStop,
     LinearSignal,
     Mechanism,
     PidController,
+    PlaneContact,
     Prismatic,
     Revolute,
     RigidBody,
     SampledPidController,
     SimulationError,
+    Spherical,
 )
 from mbsfmu.cli.equilibrium import command
 from mbsfmu.model_equilibrium import Equilibrium
@@ -131,6 +136,117 @@ def test_nearest_equilibrium_may_be_unstable() -> None:
     assert not found.stable
     assert np.max(found.eigenvalues.real) == pytest.approx(sqrt(0.75 * GRAVITY), rel=1e-9)
     assert "unstable: a motion grows with 2.71 1/s" in repr(found)
+
+
+def test_stable_rest_before_an_unstable_one_that_is_far() -> None:
+    """A pendulum just above its stop lies down on it: m g l cos φ = k (φ₀ − φ), by a bisection of its own."""
+    stop = JointStop(name="stop", joint="hinge", lower=0.1, stiffness=1e5)
+    found = alone(lever(0.3, stop)).equilibrium()
+    low, high = 0.0, 0.1
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if 1e5 * (0.1 - middle) > 10.0 * GRAVITY * cos(middle) else (low, middle)
+    assert found["machine.beam.angle"] == pytest.approx(low, abs=1e-9)
+    assert found.stable
+
+
+def afloat(*forces: object, centre: Any = (0.0, 0.0, 0.0), points: Any = (), **fields: object) -> CoupledModel:
+    """A body whose six coordinates nothing but forces hold."""
+    body = RigidBody(name="top", mass=20.0, inertia=(3.0, 3.0, 3.0), centre=centre, points=dict(points))
+    joint = Free(name="free", parent="ground.floor", child="top.origin", **fields.pop("joint", {}))
+    ground = {"floor": (0.0, 0.0, 0.0)}
+    return alone(Mechanism(ground=ground, bodies=(body,), joints=(joint,), forces=forces, **fields))
+
+
+FEET = {f"foot_{index}": (x, 0.0, z) for index, (x, z) in enumerate(product((1.0, -1.0), repeat=2))}
+
+
+def table(**joint: object) -> CoupledModel:
+    """Four feet on a plane, with the weight to one side."""
+    contacts = (
+        PlaneContact(name=foot, sphere=f"top.{foot}", plane="ground.floor", stiffness=1e6, exponent=1.0, friction=0.3)
+        for foot in FEET
+    )
+    return afloat(*contacts, centre=(0.1, 0.0, 0.01), points=FEET, joint=joint)
+
+
+def test_table_stays_where_it_stands() -> None:
+    """N = k (a + b x + c z) with three sums for a, b and c; its place and yaw, which nothing decides, do not move."""
+    found = table(displacement=(0.0, -1e-3, 0.0)).equilibrium()
+    feet = np.array([(1.0, x, z) for x, _, z in FEET.values()])
+    expected = feet @ np.linalg.solve(feet.T @ feet, 20.0 * GRAVITY * np.array([1.0, 0.1, 0.01]))
+    assert [found[f"machine.{foot}.normal_force"] for foot in FEET] == pytest.approx(expected.tolist(), rel=1e-6)
+    open_ones = {f"machine.top.{each}" for each in ("displacement.x", "displacement.z", "cardan_angle.y")}
+    assert open_ones <= set(found.kept)
+    assert [found[each] for each in sorted(open_ones)] == pytest.approx([0.0] * 3, abs=1e-6)
+    assert found.stable
+
+
+def test_rest_where_angles_end_is_told() -> None:
+    """With the second angle at π/2 the first and the third turn about one axis."""
+    hanging = Mechanism(
+        gravity=(0.0, 0.0, -GRAVITY),
+        ground={"pin": (0.0, 0.0, 0.0)},
+        bodies=(RigidBody(name="bob", mass=2.0, inertia=(1.0, 1.0, 1.0), centre=(1.0, 0.0, 0.0)),),
+        joints=(Spherical(name="ball", parent="ground.pin", child="bob.origin", angles=(0.0, 1.1, 0.0)),),
+    )
+    with pytest.raises(
+        SimulationError, match=r"at rest bob\.\S+x and bob\.\S+z can change without inertia.*orientation"
+    ):
+        alone(hanging).equilibrium()
+
+
+@pytest.mark.parametrize("gravity", [(1.0, -9.0, 0.0), (1.0, -9.0, 3.0)])
+def test_loads_that_are_missing_in_several_directions(gravity: tuple[float, float, float]) -> None:
+    """Each is m g of its own direction."""
+    with pytest.raises(SimulationError) as told:
+        afloat(gravity=gravity).equilibrium()
+    found = re.findall(r"([\d.]+) N are missing at top\.displacement\.(\w)", str(told.value))
+    expected = {axis: 20.0 * abs(each) for axis, each in zip("xyz", gravity, strict=True) if each}
+    assert {axis: float(load) for load, axis in found} == pytest.approx(expected)
+
+
+def test_load_that_is_missing_at_a_loop() -> None:
+    """At the coordinate that moves most alone: what the weights do per rad of it, m g dy/dφ."""
+    lean = asin(0.3 * sin(1.0))
+    bars = {"crank": 0.3, "rod": 1.0}
+    loop = Mechanism(
+        ground={"pin": (0.0, 0.0, 0.0), "rail": (0.0, 0.0, 0.0)},
+        bodies=(
+            *(Beam(name=name, length=length, mass=10.0 * length) for name, length in bars.items()),
+            RigidBody(name="slider", mass=2.0, inertia=(1.0, 1.0, 1.0)),
+        ),
+        joints=(
+            Revolute(name="main", parent="ground.pin", child="crank.start", angle=1.0),
+            Revolute(name="knee", parent="crank.end", child="rod.start", angle=-1.0 - lean),
+            Prismatic(
+                name="guide",
+                parent="ground.rail",
+                child="slider.origin",
+                axis=(1.0, 0.0, 0.0),
+                displacement=0.3 * cos(1.0) + cos(lean),
+            ),
+            Revolute(name="wrist", parent="rod.end", child="slider.origin", cut=True),
+        ),
+    )
+    with pytest.raises(SimulationError) as told:
+        alone(loop).equilibrium("position")
+    load = re.search(r"point ([\d.]+) N\.m are missing at rod\.angle, [^;]*$", str(told.value))
+    # both centres of gravity stand at half the height of the knee; the angle of the rod counts from the crank
+    per_crank = 13.0 * GRAVITY * 0.5 * 0.3 * cos(1.0)
+    rod_per_crank = -0.3 * cos(1.0) / cos(lean) - 1.0
+    assert load is not None
+    assert float(load[1]) == pytest.approx(abs(per_crank / rod_per_crank), rel=1e-3)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_held_has_to_be_a_number(value: float) -> None:
+    """So has the guess of what is to be found."""
+    model = alone(lever(0.4, JointDrive(name="drive", joint="hinge")))
+    with pytest.raises(InputError, match=f"'machine.beam.angle' is to be held at {value}; it must be a finite number"):
+        model.equilibrium({"machine.beam.angle": value})
+    with pytest.raises(InputError, match=f"'machine.drive.torque' is to be found from {value}; it must be a finite"):
+        model.equilibrium("position", {"machine.drive.torque": value})
 
 
 def test_lever_and_spring() -> None:

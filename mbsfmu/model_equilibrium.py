@@ -61,6 +61,8 @@ class Equilibrium(Generic[Model]):
     eigenvalues
         Of the motion about it, in 1/s, those with the greatest real part first; shape (number,). Discrete states, and
         what changes with time, stay as they are.
+    sampled
+        Names of the blocks that are sampled: what they answer to a motion is not in the eigenvalues.
     """
 
     model: Model
@@ -72,10 +74,16 @@ class Equilibrium(Generic[Model]):
     unbalanced_load: float
     horizon: float | None
     eigenvalues: np.typing.NDArray[np.complex128]
+    sampled: tuple[str, ...]
 
     @property
-    def stable(self) -> bool:
-        """Whether no small motion about it grows within the horizon, as far as the linear part tells."""
+    def stable(self) -> bool | None:
+        """Whether no small motion about it grows within the horizon, as far as the linear part tells.
+
+        None where it is not known, for blocks are sampled.
+        """
+        if self.sampled:
+            return None
         slowest = GROWING if self.horizon is None else 1.0 / self.horizon
         return bool(np.max(self.eigenvalues.real, initial=-np.inf) <= slowest)
 
@@ -96,6 +104,8 @@ class Equilibrium(Generic[Model]):
     def stability(self) -> str:
         """Whether it is stable, in words."""
         growing = float(np.max(self.eigenvalues.real, initial=0.0))
+        if self.sampled:
+            return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
         return "stable" if self.stable else f"unstable: a motion grows with {growing:.3g} 1/s"
 
     def __repr__(self) -> str:
@@ -215,6 +225,7 @@ class _Search(Generic[Model]):
             unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
             horizon=horizon,
             eigenvalues=rest_eigenvalues(equations),
+            sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
 
     def _value(self, sought: Sought) -> float:

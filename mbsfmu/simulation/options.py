@@ -50,6 +50,7 @@ class RunKeywords(TypedDict, total=False):
     projections: bool | None
     restart_momenta: bool | None
     stabilisation: float | None
+    code: Literal["straight", "loops"] | None
 
 
 class RunOptions(Options):

@@ -417,6 +417,8 @@ def test_controllers_come_to_rest(sampled: bool) -> None:
     found = model.equilibrium()
     assert found["machine.beam.angle"] == pytest.approx(0.6, abs=1e-9)
     assert found["pid.integral_part"] == pytest.approx(10.0 * GRAVITY * cos(0.6), rel=1e-9)
+    assert found.stable is (None if sampled else True)
+    assert ("is not known: pid is sampled" in found.stability) is sampled
     result = found.model.simulation(compiled=False, step=5e-3).run(0.5)
     assert np.ptp(result["beam.angle"]) < 1e-9
     with pytest.raises(InputError, match=r"'pid\.setpoint' follows a signal; take it out of the signals"):

@@ -72,7 +72,7 @@ def _signatures(thing: Any) -> Iterator[Any]:
     if inspect.isfunction(thing):
         yield thing
     elif inspect.isclass(thing):
-        for name, each in vars(thing).items():
+        for name, each in list(vars(thing).items()):  # classes of data build what they need when it is asked for
             function = getattr(each, "fget", None) or getattr(each, "__func__", each)
             if not name.startswith("_") and inspect.isfunction(function):
                 yield function

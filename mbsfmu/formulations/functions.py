@@ -83,6 +83,8 @@ class SystemFunctions(Workspace):
         self.system = system
         self.expressions = SystemExpressions(system, loops)
         self.in_loops = is_in_loops(system, code)
+        self._recorder = Recorder()  # of all functions in loops: what they have in common is recorded once
+        self._recorded_parts: dict[str, RecordedArray] = {}
         self.rows = self.expressions.rows
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
@@ -178,15 +180,6 @@ class SystemFunctions(Workspace):
         found = results(self._recorded_system, own)
         given = {part: self._recorded_part(part) for part in (*PARTS, *beside)}
         return RecordedFunction(program_of(name, self._recorder, given, found), self._memory, into)
-
-    @cached_property
-    def _recorder(self) -> Recorder:
-        """What all functions in loops are recorded by: what they have in common is recorded once."""
-        return Recorder()
-
-    @cached_property
-    def _recorded_parts(self) -> dict[str, RecordedArray]:
-        return {}
 
     def _recorded_part(self, part: str) -> RecordedArray:
         if part not in self._recorded_parts:

@@ -34,7 +34,7 @@ class Kept(Generic[Made]):
 
 def _hold_the_same(now: Array, before: Array) -> bool:
     if isinstance(now, RecordedArray) or isinstance(before, RecordedArray):
-        return now is before
+        return isinstance(now, RecordedArray) and isinstance(before, RecordedArray) and now.is_same_as(before)
     if now.dtype != before.dtype or now.shape != before.shape:
         return False
     if now.dtype == object:  # symbols: equal ones are one and the same object

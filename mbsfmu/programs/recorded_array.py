@@ -55,6 +55,10 @@ class RecordedArray:
         """As of arrays."""
         return RecordedArray(self.recorder, self.places.T)
 
+    def is_same_as(self, other: RecordedArray) -> bool:
+        """Tell whether these are the same places: `==` is recorded."""
+        return self.recorder is other.recorder and np.array_equal(self.places, other.places)
+
     def __len__(self) -> int:
         return len(self.places)
 
@@ -134,10 +138,8 @@ class RecordedArray:
             return RecordedArray(self.recorder, moved)
         if func is np.where:
             return self._in_rows(np.where, np.broadcast_arrays(*(self._as_places(each) for each in args)))
-        if func is np.clip:
-            value, minimum, maximum = args
-            return np.minimum(np.maximum(value, minimum), maximum)
-        raise TracingError(f"calls np.{func.__name__}, which cannot be recorded")
+        # All others are kernels, traced with symbols: they can do what symbols can.
+        return self.recorder.call(_function, args, {"called": func, **kwargs})
 
 
 _WIDEST = 9
@@ -145,6 +147,10 @@ _WIDEST = 9
 
 def _reduction(array: Any, *, ufunc: np.ufunc) -> Any:
     return ufunc.reduce(array)
+
+
+def _function(*arguments: Any, called: Callable[..., Any], **alike: Any) -> Any:
+    return called(*arguments, **alike)
 
 
 def _places_of(own: RecordedArray, argument: Any) -> Any:
@@ -164,6 +170,13 @@ def _operator(ufunc: np.ufunc, *, swapped: bool = False) -> Callable[[RecordedAr
     return apply
 
 
+def _alone(ufunc: np.ufunc) -> Callable[[RecordedArray], Any]:
+    def apply(self: RecordedArray) -> Any:
+        return self.__array_ufunc__(ufunc, "__call__", self)
+
+    return apply
+
+
 for _name, _ufunc in {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "matmul": np.matmul,
     "pow": np.power,
@@ -171,7 +184,8 @@ for _name, _ufunc in {
     setattr(RecordedArray, f"__{_name}__", _operator(_ufunc))
     setattr(RecordedArray, f"__r{_name}__", _operator(_ufunc, swapped=True))
 for _name, _ufunc in {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }.items():  # fmt: skip
     setattr(RecordedArray, f"__{_name}__", _operator(_ufunc))
-setattr(RecordedArray, "__neg__", lambda self: self.__array_ufunc__(np.negative, "__call__", self))  # noqa: B010
+for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute}.items():
+    setattr(RecordedArray, f"__{_name}__", _alone(_ufunc))

@@ -12,6 +12,7 @@ same arguments, so that zeros fold away as they do in straight-line code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,7 +135,8 @@ class Recorder:
             traced = self._known[key] = self._trace(function, arguments, static, pattern, folded)
         taken = np.array([place for place, fold in zip(seen, folded, strict=True) if not fold], dtype=np.int64)
         made = _NO_PLACES if traced.kernel < 0 else self._called(traced.kernel, taken)
-        return self._answer(traced.answer, np.concatenate([taken, made, traced.constants]))
+        table = np.concatenate([taken, made, traced.constants])
+        return _mapped(traced.answer, lambda places: RecordedArray(self, table[places]))
 
     def _called(self, kernel: int, taken: Places) -> Places:
         """Return where the results of a kernel are; what was called with the same before is not called again."""
@@ -162,20 +164,19 @@ class Recorder:
             for array, direction in directions
             for place, moved in zip(array.places.ravel().tolist(), direction.places.ravel().tolist(), strict=True)
         }
-        wanted = [each.places for each in values if isinstance(each, RecordedArray)]
+
+        def moved(places: Places) -> RecordedArray:
+            found = [change.get(place, _ZERO) for place in places.ravel().tolist()]
+            return RecordedArray(self, np.array(found, dtype=np.int64).reshape(places.shape))
+
+        wanted = [each.places if isinstance(each, RecordedArray) else self.constants(each) for each in values]
         for call in needed(self.calls, wanted, self.places):
-            moved = np.array([change.get(place, _ZERO) for place in call.taken.tolist()], dtype=np.int64)
-            if np.all(moved == _ZERO):
+            directed = moved(call.taken)
+            if np.all(directed.places == _ZERO):
                 continue
-            given = [RecordedArray(self, places) for places in (call.taken, moved)]
-            found = self.call(self._derivative(call.kernel), given, {})
+            found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
             change |= zip(call.made.tolist(), found.places.tolist(), strict=True)
-        result = []
-        for value in values:
-            places = value.places if isinstance(value, RecordedArray) else self.constants(value)
-            moved = [change.get(place, _ZERO) for place in places.ravel().tolist()]
-            result.append(RecordedArray(self, np.array(moved, dtype=np.int64).reshape(places.shape)))
-        return result
+        return [moved(places) for places in wanted]
 
     def _derivative(self, number: int) -> Callable[..., Any]:
         """Return the function of a kernel's arguments and their changes that gives the changes of its results."""
@@ -218,9 +219,10 @@ class Recorder:
         vector = ca.SX.sym("x", folded.count(0))
         symbols = iter(symbolic_array(vector).view(np.ndarray))
         distinct = [self.values[-1 - place] if place else next(symbols) for place in folded]
-        answer = function(*_given(arguments, iter([distinct[index] for index in pattern])), **static)
+        elements = iter([distinct[index] for index in pattern])
+        answer = function(*_mapped(arguments, lambda leaf: _with(elements, np.shape(leaf))), **static)
         found: list[Any] = []
-        _collect(answer, found)
+        _mapped(answer, lambda leaf: found.extend(_elements(leaf)))
         return self._kept(function.__name__, vector, answer, found)
 
     def _kept(self, name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
@@ -235,84 +237,48 @@ class Recorder:
         constants: list[int] = []
         numbers: list[tuple[str, int]] = []
         for each in found:
-            if not isinstance(each, ca.SX):
-                numbers.append(("constant", len(constants)))
-                constants.append(self._constant(float(each)))
-                continue
-            if each.__hash__() in argument:
-                numbers.append(("argument", argument[each.__hash__()]))
-                continue
-            result = next(rest)
-            if result.is_constant():
-                numbers.append(("constant", len(constants)))
-                constants.append(self._constant(float(result)))
-                continue
-            code = result.__hash__()
-            if code not in results:
-                results[code] = len(kept)
-                kept.append(result)
-            numbers.append(("result", results[code]))
+            value = each
+            if isinstance(each, ca.SX):
+                if (place := argument.get(each.__hash__())) is not None:
+                    numbers.append(("argument", place))
+                    continue
+                value = next(rest)
+                if not value.is_constant():
+                    place = results.setdefault(value.__hash__(), len(kept))
+                    kept += [value] * (place == len(kept))
+                    numbers.append(("result", place))
+                    continue
+            numbers.append(("constant", len(constants)))
+            constants.append(self._constant(float(value)))
         first = {"argument": 0, "result": vector.numel(), "constant": vector.numel() + len(kept)}
         order = iter([first[kind] + index for kind, index in numbers])
+        template = _mapped(answer, lambda leaf: _numbered(np.shape(leaf), order))
         if not kept:
-            return _Traced(-1, _template(answer, order), np.array(constants, dtype=np.int64))
+            return _Traced(-1, template, np.array(constants, dtype=np.int64))
         number = len(self.kernels)
         named = f"{name.strip('_')}_{number}"
         self.kernels.append(Kernel(named, ca.Function(named, [vector], [ca.densify(ca.vertcat(*kept))])))
-        return _Traced(number, _template(answer, order), np.array(constants, dtype=np.int64))
-
-    def _answer(self, template: Any, table: Places) -> Any:
-        if template is None:
-            return None
-        if isinstance(template, (list, tuple)):
-            return type(template)(self._answer(each, table) for each in template)
-        if isinstance(template, dict):
-            return {name: self._answer(each, table) for name, each in template.items()}
-        return RecordedArray(self, table[template])
+        return _Traced(number, template, np.array(constants, dtype=np.int64))
 
 
-def _given(argument: Any, elements: Iterator[Any]) -> Any:
-    """Return arguments with symbols, or numbers, in the place of their elements."""
-    if argument is None:
+def _mapped(tree: Any, apply: Callable[[Any], Any]) -> Any:
+    """Return what a function gives of each array in lists and tuples, which may be in each other; None stays."""
+    if tree is None:
         return None
-    if isinstance(argument, (list, tuple)):
-        return [_given(each, elements) for each in argument]
-    shape = np.shape(argument)
+    return type(tree)(_mapped(each, apply) for each in tree) if isinstance(tree, (list, tuple)) else apply(tree)
+
+
+def _with(elements: Iterator[Any], shape: tuple[int, ...]) -> Any:
+    """Return an array of a shape with the next elements: symbols, or numbers where there is none."""
     array = np.empty(shape, dtype=object)
     for index in np.ndindex(shape):
         array[index] = next(elements)
-    if all(not isinstance(each, ca.SX) for each in array.flat):
-        return array.astype(float)
-    return array.view(SymbolicArray)
+    return array.view(SymbolicArray) if any(isinstance(each, ca.SX) for each in array.flat) else array.astype(float)
 
 
-def _collect(answer: Any, found: list[Any]) -> None:
-    """Add the elements of an answer to a list."""
-    if answer is None:
-        return
-    if isinstance(answer, (list, tuple)):
-        for each in answer:
-            _collect(each, found)
-        return
-    if isinstance(answer, dict):
-        for each in answer.values():
-            _collect(each, found)
-        return
-    found.extend(np.asarray(answer, dtype=object).view(np.ndarray).ravel().tolist())
+def _elements(array: Any) -> list[Any]:
+    return np.asarray(array, dtype=object).view(np.ndarray).ravel().tolist()
 
 
-def _template(answer: Any, order: Iterator[int]) -> Any:
-    """Return an answer with the numbers of its elements in their places."""
-    if answer is None:
-        return None
-    if isinstance(answer, (list, tuple)):
-        return (
-            [_template(each, order) for each in answer]
-            if isinstance(answer, list)
-            else tuple(_template(each, order) for each in answer)
-        )
-    if isinstance(answer, dict):
-        return {name: _template(each, order) for name, each in answer.items()}
-    shape = np.shape(answer)
-    numbers = np.array([next(order) for _ in range(int(np.prod(shape)))], dtype=np.int64)
-    return numbers.reshape(shape)
+def _numbered(shape: tuple[int, ...], order: Iterator[int]) -> Places:
+    return np.array([next(order) for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)

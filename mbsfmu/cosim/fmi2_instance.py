@@ -59,6 +59,8 @@ class Fmi2Instance(LibraryInstance):
         counts=False,
         get_rates="fmi2GetRealOutputDerivatives",
         set_rates="fmi2SetRealInputDerivatives",
+        get_state="fmi2GetFMUstate",
+        set_state="fmi2SetFMUstate",
     )
 
     def __init__(self, name: str, archive: Archive) -> None:
@@ -76,8 +78,8 @@ class Fmi2Instance(LibraryInstance):
         self._do_step = self.function("fmi2DoStep", (c_void_p, c_double, c_double, c_int))
         self._boolean_status = self.function("fmi2GetBooleanStatus", (c_void_p, c_int, c_void_p))
         self._real_status = self.function("fmi2GetRealStatus", (c_void_p, c_int, c_void_p))
-        self._get_state = self.function("fmi2GetFMUstate", (c_void_p, c_void_p))
-        self._set_state = self.function("fmi2SetFMUstate", (c_void_p, c_void_p))
+        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
+        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
 
     def sets_at_events(self, name: str) -> bool:
         """Tell whether a variable is set in event mode, which co-simulation has from FMI 3.0 on."""
@@ -159,34 +161,6 @@ class Fmi2Instance(LibraryInstance):
         return answer.value if status == OK else otherwise
 
     # -- states ---------------------------------------------------------------------------------------------
-
-    def save(self, slot: str, time: float) -> None:
-        """Keep the state at a time in s under a name; what was kept under it is replaced.
-
-        Raises
-        ------
-        UnitError
-            When the unit cannot save its state.
-        """
-        if slot not in self._states:
-            self._states[slot] = fmi2.fmi2FMUstate()
-        status = self._get_state(self._address, byref(self._states[slot]))
-        if status > WARNING:
-            self.fail("fmi2GetFMUstate", status)
-        self._keeps(slot, time)
-
-    def restore(self, slot: str) -> None:
-        """Go back to the state that was kept under a name.
-
-        Raises
-        ------
-        UnitError
-            When the unit refuses.
-        """
-        status = self._set_state(self._address, self._states[slot])
-        if status > WARNING:
-            self.fail("fmi2SetFMUstate", status)
-        self.ends.pop(self.name, None)
 
     def _free_state(self, state: Any) -> None:
         self._slave.freeFMUstate(state)

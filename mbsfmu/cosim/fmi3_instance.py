@@ -68,6 +68,8 @@ class Fmi3Instance(LibraryInstance):
         counts=True,
         get_rates="fmi3GetOutputDerivatives",
         set_rates=None,
+        get_state="fmi3GetFMUState",
+        set_state="fmi3SetFMUState",
     )
 
     def __init__(self, name: str, archive: Archive) -> None:
@@ -94,8 +96,8 @@ class Fmi3Instance(LibraryInstance):
         self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
         told = (Report.event, Report.ends, Report.early, Report.reached)
         self._outcome = tuple(byref(self.report, each.offset) for each in told)
-        self._get_state = self.function("fmi3GetFMUState", (c_void_p, c_void_p))
-        self._set_state = self.function("fmi3SetFMUState", (c_void_p, c_void_p))
+        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
+        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
         self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
 
     def _logger(self) -> Any:
@@ -258,37 +260,17 @@ class Fmi3Instance(LibraryInstance):
     # -- states ---------------------------------------------------------------------------------------------
 
     def save(self, slot: str, time: float) -> None:
-        """Keep the state at a time in s under a name; what was kept under it is replaced.
-
-        Raises
-        ------
-        UnitError
-            When the unit cannot save its state.
-        """
-        if slot not in self._states:
-            self._states[slot] = fmi3.fmi3FMUState()
-        status = self._get_state(self.component, byref(self._states[slot]))
-        if status > WARNING:
-            self.fail("fmi3GetFMUState", status)
+        """Keep the state, and when the next event comes."""
+        super().save(slot, time)
         self._next_events[slot] = self.report.next_event
-        self._keeps(slot, time)
 
     def restore(self, slot: str) -> None:
-        """Go back to the state that was kept under a name.
-
-        Raises
-        ------
-        UnitError
-            When the unit refuses.
-        """
-        status = self._set_state(self.component, self._states[slot])
-        if status > WARNING:
-            self.fail("fmi3SetFMUState", status)
+        """Go back to the state; what was set since counts no more."""
+        super().restore(slot)
         self.report.next_event = self._next_events.get(slot, math.inf)
         self.report.event = self.report.ends = False
         self.sent.clear()
         self._texts.clear()
-        self.ends.pop(self.name, None)
 
     def serialize(self) -> bytes:
         """Return the state for another process, and when the next event comes."""

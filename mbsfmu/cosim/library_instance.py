@@ -8,7 +8,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from ctypes import c_int
+from ctypes import byref, c_int, c_void_p
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakSet
@@ -70,6 +70,8 @@ class LibraryInstance(Instance):
     """
 
     dialect: ClassVar[Dialect]
+    _get_state: Callable[..., int]
+    _set_state: Callable[..., int]
 
     def __init__(self, name: str, archive: Archive, slave: Callable[..., Any]) -> None:
         super().__init__(name)
@@ -214,6 +216,34 @@ class LibraryInstance(Instance):
         except FMICallException:
             logger.debug("%s does not terminate after an error", self.name)
         self._slave.freeInstance()
+
+    def save(self, slot: str, time: float) -> None:
+        """Keep the state at a time in s under a name; what was kept under it is replaced.
+
+        Raises
+        ------
+        UnitError
+            When the unit cannot save its state.
+        """
+        if slot not in self._states:
+            self._states[slot] = c_void_p()
+        status = self._get_state(self.component, byref(self._states[slot]))
+        if status > WARNING:
+            self.fail(self.dialect.get_state, status)
+        self._keeps(slot, time)
+
+    def restore(self, slot: str) -> None:
+        """Go back to the state that was kept under a name.
+
+        Raises
+        ------
+        UnitError
+            When the unit refuses.
+        """
+        status = self._set_state(self.component, self._states[slot])
+        if status > WARNING:
+            self.fail(self.dialect.set_state, status)
+        self.ends.pop(self.name, None)
 
     def serialize(self) -> bytes:
         """Return the state for another process.

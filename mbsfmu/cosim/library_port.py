@@ -37,6 +37,8 @@ class Dialect:
         Whether functions are told how many values there are, beside how many variables.
     get_rates, set_rates
         Functions for derivatives by time; None where there is none.
+    get_state, set_state
+        Functions that keep a state, and go back to one.
     """
 
     prefix: str
@@ -44,6 +46,8 @@ class Dialect:
     counts: bool
     get_rates: str | None
     set_rates: str | None
+    get_state: str
+    set_state: str
 
 
 def _laid_out(elements: Sequence[Element]) -> tuple[list[int], NDArray[np.intp], int]:

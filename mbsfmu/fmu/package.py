@@ -160,8 +160,9 @@ def common_files(
 
 def _licences(package: str) -> Iterator[tuple[str, str]]:
     for file in importlib.metadata.files(package) or ():
-        # those of the package itself, not of what stands in it
-        if "licen" in file.name.lower() and file.parts[0].endswith("-info"):
+        # Those of the package itself, not of what stands in it: beside its metadata where it is installed, at the root
+        # of a checkout that was installed to be edited.
+        if "licen" in file.name.lower() and (file.parts[0].endswith("-info") or len(file.parts) == 1):
             yield f"{package}/{file.name}", file.read_text()
 
 

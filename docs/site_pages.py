@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from spellings import spellings
 from sphinx.application import Sphinx
 
 import hydraulics
@@ -248,6 +249,7 @@ def _animate() -> None:
 def _linked(app: Sphinx, page: str, source: list[str]) -> None:  # noqa: ARG001 - Sphinx's interface
     """Let links between pages of the site lead there, and name files that are no pages."""
     text = source[0].replace("OTHERS", "\n".join(_unlisted())) if page == "index" else source[0]
+    text = text.replace("\nSPELLINGS\n", f"\n{spellings()}") if page == "python" else text
     outside = page in OUTSIDE.values()
     if outside:
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)

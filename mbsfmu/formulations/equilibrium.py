@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns, pivot_lengths
@@ -12,6 +14,35 @@ from mbsfmu.formulations.workspace import Floats
 
 UNBALANCED = 1e-9
 """Share of the largest load, or of one N or N m, above which a load that stays is told."""
+AT_REST = 1e-6
+"""Share of the motion that a part would begin without them up to which what connections carry holds it."""
+
+
+@dataclass(frozen=True)
+class Unheld:
+    """A part that its actuators, and inputs as they are given, cannot hold where it starts.
+
+    Attributes
+    ----------
+    told
+        That in a sentence.
+    acceleration
+        The largest that would begin, in m/s² or rad/s².
+    """
+
+    told: str
+    acceleration: float
+
+    def holds(self, velocities: Floats, accelerations: Floats) -> bool:
+        """Whether that is so in the whole at rest in the whole, where connections may carry what holds it.
+
+        Parameters
+        ----------
+        velocities, accelerations
+            Of the whole, where it starts.
+        """
+        largest = float(np.max(np.abs(accelerations), initial=0.0))
+        return bool(velocities.any()) or largest > AT_REST * abs(self.acceleration)
 
 
 def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> tuple[Floats, Floats, Floats]:
@@ -93,7 +124,7 @@ def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadrat
     return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
-def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str]:
+def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
     """Return the values of the balancing inputs that keep the system at rest, and what they cannot hold.
 
     At rest, −Q(z, 0, u) + Φ_zᵀ λ = 0, linear in the forces u. In the directions N that the constraints leave
@@ -112,7 +143,7 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str
     Returns
     -------
     tuple
-        The values, in the order of `balances`, and a sentence where the system does not stay at rest; else "".
+        The values, in the order of `balances`, and what they cannot hold, where the system does not stay at rest.
     """
     system = functions.system
     columns = [[each.name for each in system.inputs].index(name) for _, name in system.balances]
@@ -124,14 +155,15 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], str
     free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    left, told = right - matrix @ forces, ""
+    left, unheld = right - matrix @ forces, None
     if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
         alone = "and inputs as they are given" if others.any() else "alone"
         begun = free @ np.linalg.lstsq(free.T @ mass @ free, left, rcond=RANK_TOLERANCE)[0]
         first = int(np.argmax(np.abs(begun)))
         variable = system.accelerations[first]
-        told = (
+        unheld = Unheld(
             f"{system.name}: actuators {alone} cannot hold it at rest where it starts; "
-            f"{variable.name} would be {begun[first]:.3g} {variable.unit}"
+            f"{variable.name} would be {begun[first]:.3g} {variable.unit}",
+            float(begun[first]),
         )
-    return [float(force) for force in forces], told
+    return [float(force) for force in forces], unheld

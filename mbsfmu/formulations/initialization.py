@@ -14,7 +14,7 @@ from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_
 from mbsfmu.formulations.capabilities import StartLimits, capable
 from mbsfmu.formulations.changed_start import tell_changed_start
 from mbsfmu.formulations.coupled_system import CoupledSystem
-from mbsfmu.formulations.equilibrium import balance
+from mbsfmu.formulations.equilibrium import Unheld, balance
 from mbsfmu.formulations.feedback import check_inertia
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
@@ -40,8 +40,8 @@ class Start:
         All parameters, those included that other parts calculate.
     calculated
         Calculated parameters by name.
-    moving
-        Sentences on parts that do not stay at rest there.
+    unheld
+        What actuators of parts cannot hold there.
     """
 
     coordinates: Floats
@@ -49,7 +49,7 @@ class Start:
     states: Floats
     parameters: Floats
     calculated: dict[str, float]
-    moving: tuple[str, ...]
+    unheld: tuple[Unheld, ...]
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,15 @@ class Initialization:
         return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
 
     def tell_changes(self, start: Start) -> None:
-        """Say in the log where a start differs from what its parameters say, and what does not stay at rest there."""
-        for sentence in start.moving:
-            logger.warning(sentence)
+        """Say in the log where a start differs from what its parameters say."""
         self.functions.parameters[:] = start.parameters
         tell_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
+
+    def tell_unheld(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
+        """Say in the log which parts do not stay at rest at a start that has been made consistent."""
+        for each in start.unheld:
+            if each.holds(velocities, accelerations):
+                logger.warning(each.told)
 
     def independent_equations(self, functions: SystemFunctions) -> int:
         """Return how many constraints are independent in the coordinates of a formulation's functions."""
@@ -198,15 +202,15 @@ class Initialization:
         inputs = self._inputs if inputs is None else inputs
         self.functions.inputs[:] = inputs
         values: list[float] = []
-        moving: list[str] = []
+        unheld: list[Unheld] = []
         for part in self.balanced_parts:
             count = len(part.functions.parameters)
             part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
             given = np.array([0.0 if index < 0 else inputs[index] for index in part.inputs])
             part.functions.inputs[:] = given
-            forces, told = _balance_at_start(part.functions, given)
+            forces, left = _balance_at_start(part.functions, given)
             values += forces
-            moving += [told] * bool(told)
+            unheld += [left] if left else []
             for calculated, parameter in self.feeds:
                 if calculated < len(values):
                     parameters[parameter] = values[calculated]
@@ -215,7 +219,7 @@ class Initialization:
         states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
         calculated = dict(zip(names, values, strict=True))
-        return Start(coordinates, velocities, states, parameters, calculated, tuple(moving))
+        return Start(coordinates, velocities, states, parameters, calculated, tuple(unheld))
 
 
 def check_limits(functions: SystemFunctions) -> None:
@@ -248,7 +252,7 @@ def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
     return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
 
 
-def _balance_at_start(functions: SystemFunctions, given: Floats) -> tuple[list[float], str]:
+def _balance_at_start(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
     functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
     functions.states[:] = np.asarray(functions.start()[2])
     return balance(functions, given)

@@ -53,6 +53,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "GIVEN": (assembly, "GIVEN"),
     "CHANGED": (changed_start, "CHANGED"),
     "UNBALANCED": (equilibrium, "UNBALANCED"),
+    "AT_REST": (equilibrium, "AT_REST"),
     "CLOSED": (dependent, "CLOSED"),
     "ACCEPTED": (dependent, "ACCEPTED"),
     "CLOSING_STAGNATION": (dependent, "STAGNATION"),

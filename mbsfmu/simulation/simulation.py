@@ -225,6 +225,8 @@ class Simulation:
         start = self.initialization.run(self.course.parameters, self.course.inputs_at_start(time))
         self.initialization.tell_changes(start)
         self.course.begin(time, start)
+        begun = self.course.present
+        self.initialization.tell_unheld(start, begun.velocities, begun.accelerations)
         self.energy_watch.begin()
         for count in self.formulation.iterations.values():
             count.clear()

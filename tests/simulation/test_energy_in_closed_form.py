@@ -13,7 +13,7 @@ import mbsfmu
 from mbsfmu import Actuator, Beam, CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, StepSignal
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import AnyForce
-from mbsfmu.parts import JointDrive, JointSpringDamper, SpringDamper
+from mbsfmu.parts import AppliedMoment, Gain, JointDrive, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.result import Result
 
 MASS, STIFFNESS, DAMPING = 2.0, 800.0, 6.0
@@ -191,6 +191,41 @@ def test_what_signals_hold_at_the_start_is_not_told(backend: str, share: float, 
     )
     told = [message for _, message in importer.messages if "cannot hold" in message]
     assert told == ([] if share == 1.0 else [sentence])
+
+
+def two_links_on_a_block(share: float) -> CoupledModel:
+    """The same links with a moment on the second one, a share of what it needs, that a block carries to it.
+
+    By moments about O the cylinder carries the rest where the share is whole.
+    """
+    mechanism = two_links(0.0).systems["mechanism"]
+    moment = AppliedMoment(name="pull", point="second.end")
+    arm = 0.5 / np.hypot(0.3, 1.0)
+    rest = 9.81 * (3.0 * 0.5 + 5.0 * 1.4) - 9.81 * 5.0 * 0.4
+    return CoupledModel(
+        name="pulled",
+        systems={
+            "mechanism": mechanism.model_copy(update={"forces": (*mechanism.forces, moment)}),
+            "hand": Gain(gain=1.0, offset=share * 9.81 * 5.0 * 0.4, output_unit="N.m"),
+        },
+        connections=[("hand.output", "mechanism.pull.moment.z")],
+        signals={"mechanism.cylinder.force": StepSignal(times=(0.0, 1.0), values=(rest / arm, 0.0))},
+    )
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["python", pytest.param("native", marks=pytest.mark.skipif(not has_compiler(), reason="needs a C compiler"))],
+)
+def test_what_connections_hold_at_the_start_is_not_told(backend: str, tmp_path: Path) -> None:
+    """What they carry is known to the whole alone: it stays at rest, or moves."""
+    for share in (1.0, 0.5):
+        folder = tmp_path / str(share)
+        unit = mbsfmu.export(two_links_on_a_block(share), folder, layout="monolithic", backend=backend)[0]
+        importer = Importer(unit, folder / "unpacked")
+        importer.running()
+        told = [message for _, message in importer.messages if "cannot hold" in message]
+        assert told == ([] if share == 1.0 else [motion_of_two_links()[0]])
 
 
 def test_python_unit_tells_it_once(tmp_path: Path) -> None:

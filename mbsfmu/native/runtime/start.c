@@ -54,31 +54,43 @@ static void share_inputs(const Assembly *assembly, const double *inputs, double 
     }
 }
 
+/* The motion that a part begins where it starts, as its actuators and inputs cannot hold it. */
+typedef struct {
+    double acceleration; /* the largest; 0 where it stays at rest */
+    int first;           /* its index */
+    int alone;           /* whether all other inputs are zero */
+} Unheld;
+
 /* Calculated parameters of a part, and what other parts take of them. */
-static int balance_part(Instance *instance, const Assembly *assembly) {
+static int balance_part(Instance *instance, const Assembly *assembly, Unheld *unheld) {
     State *state = &instance->state;
     Parts parts = instance->parts;
     double inputs[ROOM(MOST_INPUTS)], present[ROOM(INPUTS)];
-    int first = 0;
     step_functions.inputs_at(instance, state->time, present);
     share_inputs(assembly, present, inputs);
     parts.inputs = inputs;
     if (!assemble(instance, assembly, &parts)) return 0;
-    const double begun = balance(assembly, &parts, state->calculated + assembly->first_calculated, &first);
-    if (begun != 0.0) {
-        report(
-            instance, DONE_WITH_WARNING,
-            "%s: actuators %s cannot hold it at rest where it starts; %s would be %.3g %s", assembly->name,
-            largest_magnitude(inputs, assembly->inputs) > 0.0 ? "and inputs as they are given" : "alone",
-            assembly->acceleration_names[first], begun, assembly->acceleration_units[first]
-        );
-    }
+    unheld->first = 0;
+    unheld->acceleration = balance(assembly, &parts, state->calculated + assembly->first_calculated, &unheld->first);
+    unheld->alone = !(largest_magnitude(inputs, assembly->inputs) > 0.0);
     for (int k = 0; k < FEEDS; k++) {
         const int calculated = feeds[k].calculated - assembly->first_calculated;
         if (calculated < 0 || calculated >= assembly->balances) continue;
         state->parameters[feeds[k].parameter] = state->calculated[feeds[k].calculated];
     }
     return 1;
+}
+
+/* Warn of a part that does not stay at rest where it starts, unless what connections carry in the whole holds it. */
+static void tell_unheld(Instance *instance, const Assembly *assembly, const Unheld *unheld) {
+    const State *state = &instance->state;
+    const double motion = largest_magnitude(state->accelerations, COORDINATES);
+    if (largest_magnitude(state->velocities, COORDINATES) == 0.0 && motion <= AT_REST * fabs(unheld->acceleration)) return;
+    report(
+        instance, DONE_WITH_WARNING, "%s: actuators %s cannot hold it at rest where it starts; %s would be %.3g %s",
+        assembly->name, unheld->alone ? "alone" : "and inputs as they are given",
+        assembly->acceleration_names[unheld->first], unheld->acceleration, assembly->acceleration_units[unheld->first]
+    );
 }
 
 /* The unit of a parameter; none of a ratio. */
@@ -199,12 +211,13 @@ static void tell_changed_start(Instance *instance, const Parts *parts) {
 static int initialize(Instance *instance) {
     State *state = &instance->state;
     Parts parts = instance->parts;
+    Unheld unheld[ROOM(BALANCED_PARTS)];
     start_at(state, state->time);
     step_functions.inputs_at(instance, state->time, state->effective);
     COPY(parts.inputs, state->effective, INPUTS);
     if (!can_sample(instance, state->time) || !check_parameters(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
-        if (!balance_part(instance, &balanced_parts[k])) return 0;
+        if (!balance_part(instance, &balanced_parts[k], unheld + k)) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
     tell_changed_start(instance, &parts);
@@ -241,6 +254,9 @@ static int initialize(Instance *instance) {
     }
     if (!step_functions.follow_loops(instance)) return 0;
     if (!sample(instance, state->passed)) return 0;
+    for (int k = 0; k < BALANCED_PARTS; k++) {
+        if (unheld[k].acceleration != 0.0) tell_unheld(instance, &balanced_parts[k], unheld + k);
+    }
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->evaluations = state->repartitions = state->error_estimate = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);

@@ -45,8 +45,8 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
     """
     for folder in filter(None, (_folder(), _own_folder() if _has_own_folder() else None)):
         begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}" if maker else "")
-        for path in _listed(folder):
-            if path.name.startswith(f"{begin}-") and path.suffix == suffix and _is_whole(path):
+        for name in _names(folder):
+            if name.startswith(f"{begin}-") and name.endswith(suffix) and _is_whole(path := folder / name):
                 with contextlib.suppress(OSError):
                     os.utime(path)
                 return path
@@ -104,7 +104,7 @@ def _checksum(library: bytes) -> str:
 def _clear_out(folder: Path, newest: Path) -> None:
     """Remove what was not used for longest until the folder is within its limit."""
     files = []
-    for path in _listed(folder):
+    for path in map(folder.joinpath, _names(folder)):
         with contextlib.suppress(OSError):  # another process may have removed it
             status = path.stat()
             if path.suffix == ".part":
@@ -121,9 +121,10 @@ def _clear_out(folder: Path, newest: Path) -> None:
                 path.unlink()
 
 
-def _listed(folder: Path) -> list[Path]:
+def _names(folder: Path) -> list[str]:
+    """Return the names of a folder's files in order; names, as thousands of paths take long to make and to sort."""
     try:
-        return sorted(folder.iterdir())
+        return sorted(os.listdir(folder))
     except OSError:
         return []
 

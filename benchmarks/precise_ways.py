@@ -76,10 +76,14 @@ class Unit(Way):
         (path,) = mbsfmu.export(machine.make(), place, layout="monolithic", **options)
         description = fmpy.read_model_description(str(path))
         self._references = {each.name: each.valueReference for each in description.modelVariables}
+        self._inputs = [each.valueReference for each in description.modelVariables if each.causality == "input"]
         self._slave = instantiate_fmu(fmpy.extract(str(path), str(place / "unit")), description, "CoSimulation")
 
-    def run(self, setting: float, pieces: int = 1) -> tuple[np.ndarray, float]:
-        """Make all communication steps, in pieces; values are read outside what is measured."""
+    def run(self, setting: float, pieces: int = 1, inputs: tuple[float, ...] = ()) -> tuple[np.ndarray, float]:
+        """Make all communication steps, in pieces; values are read outside what is measured.
+
+        `inputs` are set in turn before every piece, as a master does whose other units move.
+        """
         slave, whole = self._slave, self._machine.communication
         step = whole / pieces
         slave.setupExperiment(startTime=0.0, tolerance=None if self._equal else setting)
@@ -88,13 +92,17 @@ class Unit(Way):
         slave.enterInitializationMode()
         slave.exitInitializationMode()
         found, seconds = np.empty(SAMPLES), 0.0
-        for index in range(SAMPLES):
-            begin = time.process_time()
-            for piece in range(pieces):
-                slave.doStep(index * whole + piece * step, step)
-            seconds += time.process_time() - begin
-            (found[index],) = slave.getReal([self._references[self._machine.variable]])
-        slave.reset()
+        try:
+            for index in range(SAMPLES):
+                begin = time.process_time()
+                for piece in range(pieces):
+                    if inputs:
+                        slave.setReal(self._inputs[:1], [inputs[piece % len(inputs)]])
+                    slave.doStep(index * whole + piece * step, step)
+                seconds += time.process_time() - begin
+                (found[index],) = slave.getReal([self._references[self._machine.variable]])
+        finally:
+            slave.reset()
         return found, seconds
 
 

@@ -29,6 +29,8 @@ TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5)
 PIECES = (1, 50, 500)
 """Parts that communication steps are divided into."""
+INPUTS, INPUT_SET = (1e-9, 2e-9), "an input set anew before each"
+"""What is set in turn; the machine then rests but for its load."""
 LEAP = 0.7
 """By how many decades an error may lie beyond the ones measured where a time is told for it."""
 
@@ -125,21 +127,22 @@ def _milliseconds(seconds: float) -> str:
 
 
 def print_communication(machine: Machine, ways: list[Way], rounds: int) -> None:
-    """Print what short communication steps cost, FMPy's calls included: solvers that look ahead end a step at each."""
+    """Print what short communication steps cost, FMPy's calls included; inputs that are set end longer steps."""
     print(f"\n{machine.name}, all communication steps with FMPy's calls, least processor time in ms\n")
-    steps = [machine.communication / pieces for pieces in PIECES]
-    print("| way | step [s] or tolerance | " + " | ".join(f"every {1e3 * step:g} ms" for step in steps) + " |")
-    print("|" + " --- |" * (2 + len(steps)))
+    kinds = {f"every {1e3 * machine.communication / pieces:g} ms": (pieces, ()) for pieces in PIECES}
+    kinds |= {f"{title}, {INPUT_SET}": (pieces, INPUTS) for title, (pieces, _) in list(kinds.items())[-1:]}
+    print("| way | step [s] or tolerance | " + " | ".join(kinds) + " |")
+    print("|" + " --- |" * (2 + len(kinds)))
     chosen = {"trapezoidal": STEPS[2], "rodas5p": 1e-4, "rodas4": 1e-4}
     units = [way for way in ways if isinstance(way, Unit)]
-    times: dict[tuple[str, int], float] = defaultdict(lambda: float("inf"))
+    times: dict[tuple[str, str], float] = defaultdict(lambda: float("inf"))
     for _ in range(rounds):
         for way in units:
-            for pieces in PIECES:
-                _, seconds = way.run(chosen[way.solver], pieces)
-                times[way.name, pieces] = min(times[way.name, pieces], seconds)
+            for title, (pieces, inputs) in kinds.items():
+                _, seconds = way.run(chosen[way.solver], pieces, inputs)
+                times[way.name, title] = min(times[way.name, title], seconds)
     for way in units:
-        cells = " | ".join(_milliseconds(times[way.name, pieces]) for pieces in PIECES)
+        cells = " | ".join(_milliseconds(times[way.name, title]) for title in kinds)
         print(f"| {way.name} | {chosen[way.solver]:g} | {cells} |")
 
 

@@ -1,6 +1,6 @@
 """Processor time of commands, of points of a sweep and of adaptive explicit runs, as docs/speed.md tells them.
 
-python benchmarks/commands.py [--rounds 7]
+python benchmarks/commands.py [--rounds 7] [--quick]
 
 Everything takes turns. Bytecode is kept, as it is where packages are installed, whatever the environment says.
 """
@@ -23,11 +23,11 @@ from c_host import compile_host, host_command
 import mbsfmu
 from mbsfmu.native.package import export_native
 
-MODEL = "four-bar-frictionless"
-STOP = 10.0
-FORMULATIONS = ("dca", "double-step")
+QUICK = "--quick" in sys.argv  # a taste of it in seconds
+MODEL, STOP = "four-bar-frictionless", 0.1 if QUICK else 10.0
+FORMULATIONS = ("dca",) if QUICK else ("dca", "double-step")
 OUTPUT_STEPS = (1e-2, 1e-3)
-POINTS = (2, 202)
+POINTS = (2, 4 if QUICK else 202)
 """Of two sweeps: their difference has no start in it."""
 SWEEP = [
     *("-m", "mbsfmu", "--quiet", "sweep", "four-bar", "--step", "1e-3", "--stop", "2"),
@@ -85,7 +85,8 @@ def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--quick", action="store_true", help="one round of everything shorter")
+    rounds = 1 if QUICK else parser.parse_args().rounds
     times: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,8 +1,4 @@
-"""A recorded function as C: one function for each kernel, loops over them, and tables of where their numbers lie.
-
-A loop's calls are cut into stretches in which every place moves on by an equal distance from call to call: a stretch is
-the places of its first call and the distances. Along a chain, all of a loop is one stretch.
-"""
+"""A recorded function as C: one function for each kernel, loops over them, and tables of where their numbers lie."""
 
 from __future__ import annotations
 
@@ -14,9 +10,10 @@ import numpy as np
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.native.literals import numbers
 from mbsfmu.native.traced_code import body_of
+from mbsfmu.programs.layout import Fields, Stretch, layout
 from mbsfmu.programs.program import Program
 from mbsfmu.programs.recording import Kernel
-from mbsfmu.programs.schedule import Loop, Places
+from mbsfmu.programs.repetition import repetitions
 
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
@@ -34,29 +31,44 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
         Of its name.
     """
     program, name = function.program, f"{prefix}{function.name}"
-    used = sorted({loop.kernel for loop in program.schedule.loops})
-    kernels = [_kernel(name, program.kernels[index], helpers) for index in used]
-    stretches = (each for loop in program.schedule.loops for each in _stretches(loop, program, used.index(loop.kernel)))
+    lies = layout(program)
+    used = sorted(lies.fields)
+    kernels = [_kernel(name, program.kernels[index], lies.fields[index], helpers) for index in used]
+    numbered = {index: number for number, index in enumerate(used)}
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
     constants = f"static const double {name}_constants[] = {numbers(program.constants)};"
-    table = f"static const int {name}_table[] = {{\n{_rows((*stretches, -1))}}};"
+    table = [number for stretch in lies.stretches for number in _row(stretch, numbered)]
     cases = [
-        f"      case {number}: next = {name}_{program.kernels[index].name}(work, next); break;"
-        for number, index in enumerate(used)
+        f"  case {number}: return {name}_{program.kernels[index].name}(work, at + 1, count, begin, end);"
+        for index, number in numbered.items()
     ]
     tables, taken = _copied(name, program, targets)
-    statements = [
-        *_given(name, program),
-        *(["  while (*next >= 0) {", "    switch (*next) {", *cases, "    }", "  }"] if used else ["  (void)next;"]),
-        *taken,
-    ]
+    calls = _switch(name, cases, table) if used else []
+    statements = [*_given(name, program), *([f"  run_table(work, {name}_table, {name}_call);"] if used else []), *taken]
     unused = [
         f"  (void){target};" for target, places in zip(targets[:own], program.results, strict=False) if not places.size
     ]
     arguments = ", ".join(["const Parts *p", *(f"double *{target}" for target in targets[:own])])
-    head = [f"static void {name}({arguments}) {{", "  double *work = p->work;", f"  const int *next = {name}_table;"]
-    return "\n\n".join([*kernels, table, constants, *tables, "\n".join([*head, *unused, *statements, "}"])])
+    head = [f"static void {name}({arguments}) {{", "  double *work = p->work;"]
+    return "\n\n".join([*kernels, *calls, constants, *tables, "\n".join([*head, *unused, *statements, "}"])])
+
+
+def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
+    """Write the table, and what calls a kernel by its number there."""
+    return [
+        f"static const int {name}_table[] = {{\n{_rows((*table, 0))}}};",
+        "\n".join(
+            [
+                f"static const int *{name}_call(double *work, const int *at, int count, int begin, int end) {{",
+                "  switch (*at) {",
+                *cases,
+                "  }",
+                "  return at;",
+                "}",
+            ]
+        ),
+    ]
 
 
 def _given(name: str, program: Program) -> Iterator[str]:
@@ -79,8 +91,14 @@ def _copied(name: str, program: Program, targets: Sequence[str]) -> tuple[list[s
         if np.all(np.diff(places) == 1):
             statements.append(f"  memcpy({target}, work + {places[0]}, {places.size} * sizeof(double));")
             continue
-        tables.append(f"static const int {name}_result_{index}[] = {{\n{_rows(places.tolist())}}};")
-        statements.append(f"  for (int i = 0; i < {places.size}; i++) {target}[i] = work[{name}_result_{index}[i]];")
+        table = []
+        for found in repetitions(places[:, np.newaxis], np.zeros(len(places), dtype=np.int64)):
+            rows = places[found.begin : found.begin + 2 * found.length]
+            table += [found.length, found.count, *rows[: found.length].tolist()]
+            if found.count > 1:
+                table += (rows[found.length :] - rows[: found.length]).tolist()
+        tables.append(f"static const int {name}_result_{index}[] = {{\n{_rows((*table, 0))}}};")
+        statements.append(f"  copy_results(work, {name}_result_{index}, {target});")
     return tables, statements
 
 
@@ -88,57 +106,45 @@ def _rows(values: Sequence[int]) -> str:
     return "".join(", ".join(map(str, values[begin : begin + 24])) + ",\n" for begin in range(0, len(values), 24))
 
 
-def _kernel(owner: str, kernel: Kernel, helpers: dict[str, str]) -> str:
-    """Write a loop over calls of a kernel; it returns where the table goes on."""
+def _kernel(owner: str, kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
+    """Write a loop over calls of a kernel; it returns where what belongs to them in the table ends."""
     body = body_of(kernel.function, ["taken"], ["made"], helpers)
-    body = _TAKEN.sub(lambda found: f"work[at[{found[1]}]]", body)
-    count = kernel.arguments
-    return (
-        f"static const int *{owner}_{kernel.name}(double *work, const int *table) {{\n"
-        f"  const int calls = table[1], *distance = table + 3 + {count};\n"
-        f"  double *made = work + table[2];\n"
-        f"  int at[ROOM({count})];\n"
-        f"  for (int k = 0; k < {count}; k++) at[k] = table[3 + k];\n"
-        f"  for (int call = 0;;) {{\n{body}"
-        f"  if (++call == calls) break;\n"
-        f"  made += {kernel.results};\n"
-        f"  for (int k = 0; k < {count}; k++) at[k] += distance[k];\n"
-        f"  }}\n"
-        f"  return calls > 1 ? distance + {count} : distance;\n}}"
-    )
+    body = _TAKEN.sub(lambda found: _place(fields, int(found[1])), body)
+    regular, listed = len(fields.regular), fields.listed
+    pointers = [f"field_{index}" for index in range(len(fields.first))]
+    own = ["made", *pointers[:regular]]
+    begins = [f"  const double *{each} = work + at[{index}];" for index, each in enumerate(own)]
+    begins[0] = begins[0].replace("const ", "")
+    moved = " ".join(f"{each} += begin * (ptrdiff_t)by[{index}];" for index, each in enumerate(own))
+    taken = [f"  const double *{each} = work + next[{index}];" for index, each in enumerate(pointers[regular:])]
+    following = [f"  next += {listed};"] * (listed > 0)
+    lines = [
+        f"static const int *{owner}_{kernel.name}(double *work, const int *at, int count, int begin, int end) {{",
+        *begins,
+        f"  const int *by = at + {len(own)}, *list = count > 1 ? by + {len(own)} : by;",
+        *[f"  const int *next = list + {listed} * begin;"] * (listed > 0),
+        f"  if (begin) {{ {moved} }}",
+        "  for (;;) {",
+        *taken,
+        f"{body}  if (++begin >= end) return list + {listed} * count;",
+        *(f"  {each} += by[{index}];" for index, each in enumerate(own)),
+        *following,
+        "  }",
+        "}",
+    ]
+    return "\n".join(lines)
 
 
-def _stretches(loop: Loop, program: Program, number: int) -> Iterator[int]:
-    """Return a loop's part of the table.
-
-    Of each stretch it has kernel, calls, first result, places of the first call, and distances if there are more.
-    """
-    results, places = program.kernels[loop.kernel].results, loop.arguments
-    begin = 0
-    for end in _ends(places):
-        yield from (number, end - begin, loop.first + begin * results)
-        yield from places[begin].tolist()
-        if end - begin > 1:
-            yield from (places[begin + 1] - places[begin]).tolist()
-        begin = end
+def _place(fields: Fields, argument: int) -> str:
+    field, offset = fields.field[argument], fields.offset[argument]
+    return f"work[{offset}]" if field < 0 else f"field_{field}[{offset}]"
 
 
-def _ends(places: Places) -> Sequence[int]:
-    """Return where stretches end."""
-    count = len(places)
-    if count < 2:
-        return [count]
-    distances = np.diff(places, axis=0)
-    same = np.concatenate([[False], np.all(distances[1:] == distances[:-1], axis=1)])  # step k is as step k − 1
-    ends, begin = [], 0
-    while begin < count:
-        end = begin + 1
-        if end < count:
-            end += 1
-            while end < count and same[end - 1]:
-                end += 1
-            if end - begin == 2 and end < count:  # a pair saves nothing; the second may begin a longer one
-                end = begin + 1
-        ends.append(end)
-        begin = end
-    return ends
+def _row(stretch: Stretch, numbered: dict[int, int]) -> Iterator[int]:
+    """Return a stretch's part of the table; `tables.h` says what it is."""
+    yield from (len(stretch.calls), stretch.count)
+    for each in stretch.calls:
+        yield from (numbered[each.kernel], *each.begin.tolist())
+        if stretch.count > 1:
+            yield from each.distance.tolist()
+        yield from each.listed.ravel().tolist()

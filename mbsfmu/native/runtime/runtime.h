@@ -32,6 +32,9 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
 #include "loop_solver.h"
+#if WORK
+#include "tables.h"
+#endif
 
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)

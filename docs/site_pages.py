@@ -7,20 +7,19 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+from entries import kinds, palette, with_entries
 from spellings import spellings
 from sphinx.application import Sphinx
 
 import hydraulics
 import mbsfmu
-from hydraulics.html import unit_and_meaning
-from hydraulics.kinds import FAMILIES, is_built_in
-from hydraulics.parameters import parameter_fields
+from hydraulics.kinds import FAMILIES
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.options import Number, Options, Word
@@ -31,10 +30,8 @@ ROOT = DOCS.parent
 ANIMATIONS = "MBSFMU_SITE_ANIMATIONS"
 """Environment variable: 0 leaves the animations out, which takes a minute less."""
 
-TITLES = {"component": "Components of circuits", "force": "Forces", "joint": "Joints", "sensor": "Sensors"}
-TITLES |= {"constraint": "Constraints between joints", "block": "Blocks"}
-PAGES = {"component": "hydraulics.md", "block": "blocks.md"}
-"""Where the families are written about; the others are in mechanics.md."""
+ENTRIES = {kind.page for kind in kinds()}
+"""Pages with entries of parts."""
 OUTSIDE = {"ARCHITECTURE.md": "architecture", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 OUTSIDE |= {"THIRD-PARTY.md": "licences"}
 GALLERY = {
@@ -50,6 +47,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     if animated:
         app.tags.add("animations")
     app.connect("builder-inited", lambda _: make_pages(animated=animated))
+    app.connect(
+        "env-get-outdated", lambda *_: sorted({*ENTRIES, "python"})
+    )  # made from classes, which may have changed
     app.connect("source-read", _linked)
     app.connect("autodoc-process-docstring", _escaped)
     return {"parallel_read_safe": True}
@@ -58,13 +58,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def make_pages(*, animated: bool) -> None:
     """Write all pages that are made, but those whose text has not changed."""
     pages = {"reference/commands": _commands(), "reference/options": _options(), "api": _api(), "gallery": _gallery()}
-    families = [family for family in FAMILIES if family.family in TITLES]
-    pages |= {f"reference/{family.family}": "\n".join(_family(family)) for family in families}
-    listed = "\n".join(f"{family.family}" for family in families)
-    pages["reference/index"] = (
-        "# Kinds of parts\n\n"
-        "Made from the declarations: fields, units, defaults, bounds, and what may change during a run. "
-        f"`mbsfmu schema` has the same for programs.\n\n:::{{toctree}}\n{listed}\n:::\n"
+    pages["reference/parts"] = (
+        "# All parts at a glance\n\nEach leads to its entry: symbol, equations, parameters, what it takes and tells, "
+        "and lines that use it. `mbsfmu schema` has all of them for programs.\n\n"
+        + palette({page: (DOCS / f"{page}.md").read_text(encoding="utf-8") for page in sorted(ENTRIES)})
     )
     pages |= {page: (ROOT / file).read_text(encoding="utf-8") for file, page in OUTSIDE.items()}
     for name, text in pages.items():
@@ -74,53 +71,6 @@ def make_pages(*, animated: bool) -> None:
             file.write_text(text, encoding="utf-8")
     if animated:
         _animate()
-
-
-# -- parts --------------------------------------------------------------------------------------------------
-
-
-def _family(family: Any) -> Iterator[str]:
-    """Yield the lines of the page on a family of parts."""
-    page = PAGES.get(family.family, "mechanics.md")
-    yield f"# {TITLES[family.family]}\n"
-    yield f"With equations, examples and advice: [{page.removesuffix('.md')}](../{page}).\n"
-    for word, kind in sorted((word, kind) for word, kind in family.known() if is_built_in(kind)):
-        yield f"## `{word}`: {kind.__name__}\n"
-        yield _prose(kind)
-        yield "\n| field | unit | default | bounds | may change | |\n| --- | --- | --- | --- | --- | --- |"
-        yield from map(_row, _fields(kind))
-        yield ""
-
-
-def _prose(kind: type) -> str:
-    """Return what a docstring says before its first section."""
-    return re.split(r"^\w[\w ]*\n-{3,}\n", inspect.getdoc(kind) or "", flags=re.MULTILINE)[0].strip()
-
-
-def _fields(kind: Any) -> Iterator[list[str]]:
-    parameters = parameter_fields(kind)
-    for name, field in kind.model_fields.items():
-        if name == "type" or field.exclude:
-            continue
-        unit, meaning = unit_and_meaning(kind, name, field)
-        default = "required" if field.is_required() else _code(field.get_default(call_default_factory=True))
-        tunable = "yes" if name in parameters and parameters[name].tunable else ""
-        yield [f"`{name}`", unit, default, _bounds(field.metadata), tunable, meaning]
-
-
-def _bounds(metadata: Iterable[Any]) -> str:
-    signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
-    return ", ".join(
-        f"{sign} {getattr(each, name):g}" for each in metadata for name, sign in signs.items() if hasattr(each, name)
-    )
-
-
-def _code(value: Any) -> str:
-    return "" if value is None or value in ((), {}) else f"`{getattr(value, 'value', value)}`"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 # -- options and commands -----------------------------------------------------------------------------------
@@ -152,6 +102,14 @@ def _option(kind: type[Options], name: str) -> list[str]:
     ]
 
 
+def _code(value: Any) -> str:
+    return "" if value is None or value in ((), {}) else f"`{getattr(value, 'value', value)}`"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
 def _commands() -> str:
     """Return the page on commands: what each says with `--help`."""
     lines = [
@@ -177,7 +135,7 @@ def _api() -> str:
     """Return the page on all that is public; parts are listed with their fields elsewhere."""
     kinds = {kind for family in FAMILIES for _, kind in family.known()}
     lines = ["# Python\n", "All that is public: `import mbsfmu, hydraulics`. Kinds of parts are"]
-    lines.append("[listed by themselves](reference/index.md).\n")
+    lines.append("[listed by themselves](reference/parts.md).\n")
     seen: set[int] = set()
     for package in (mbsfmu, hydraulics):
         lines += [f"## {package.__name__}\n", "```{eval-rst}"]
@@ -250,6 +208,7 @@ def _linked(app: Sphinx, page: str, source: list[str]) -> None:  # noqa: ARG001 
     """Let links between pages of the site lead there, and name files that are no pages."""
     text = source[0].replace("OTHERS", "\n".join(_unlisted())) if page == "index" else source[0]
     text = text.replace("\nSPELLINGS\n", f"\n{spellings()}") if page == "python" else text
+    text = with_entries(text, page) if page in ENTRIES else text
     outside = page in OUTSIDE.values()
     if outside:
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)

@@ -34,7 +34,12 @@ def test_site_has_all_there_is(site: Path) -> None:
     for family in FAMILIES:
         for word, kind in family.known():
             if is_built_in(kind):
-                assert re.search(rf">{word}</span>.*{kind.__name__}", read[f"reference/{family.family}.html"]), word
+                place = f"part-{family.family}-{word}"
+                (page,) = (
+                    name for name in ("mechanics", "hydraulics", "blocks") if f'id="{place}"' in read[f"{name}.html"]
+                )
+                assert f'aria-label="Symbol: {kind.__name__}"' in read[f"{page}.html"], word
+                assert f'href="../{page}.html#{place}"' in read["reference/parts.html"], word
     for name in ("CoupledModel", "Result", "cosimulate"):
         assert f'id="mbsfmu.{name}"' in read["api.html"]
     assert mbsfmu.__version__ in read["index.html"]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import click
 import pytest
+from spellings import CALLS, spelled_options, spellings
 
 import mbsfmu
 from mbsfmu.cli.commands import COMMANDS, cli
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
-
-from spellings import CALLS, spelled_options, spellings  # noqa: E402 - beside the site, which is no package
 
 
 def python_of(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_ESCAPED = frozenset('"\\')
+
 
 def number(value: float) -> str:
     """Write a number of C with all its digits."""
@@ -17,6 +19,8 @@ def numbers(values: Iterable[float]) -> str:
 
 def string(text: str) -> str:
     """Write a string of C; what is not plain ASCII as octal bytes of UTF-8."""
+    if text.isascii() and text.isprintable() and not _ESCAPED.intersection(text):
+        return f'"{text}"'
     plain = (character.isascii() and character.isprintable() and character not in '"\\' for character in text)
     octal = ("".join(f"\\{byte:03o}" for byte in character.encode()) for character in text)
     return '"' + "".join(c if is_plain else o for c, is_plain, o in zip(text, plain, octal, strict=True)) + '"'

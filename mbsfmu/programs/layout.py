@@ -15,9 +15,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from mbsfmu.programs.dependence import Places
 from mbsfmu.programs.program import Program
 from mbsfmu.programs.repetition import Repetition, repetitions
-from mbsfmu.programs.schedule import Places
 
 _NARROW = 4
 """Calls that are independent of each other and fewer than these are taken one after the other."""

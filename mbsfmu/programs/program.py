@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.programs.dependence import Places
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import Kernel, Recorder
-from mbsfmu.programs.schedule import Places, Schedule, schedule
+from mbsfmu.programs.schedule import Schedule, schedule
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mbsfmu.programs.schedule import Places
+from mbsfmu.programs.dependence import Places
 from mbsfmu.tracing import TracingError
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from mbsfmu.programs.dependence import Call, Places, needed
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.schedule import Call, Places, needed
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array
 
 _FOLDED = (0.0, 1.0, -1.0)
@@ -159,15 +159,12 @@ class Recorder:
         directions
             Arrays that these depend on, each with how it changes.
         """
-        change = {
-            place: moved
-            for array, direction in directions
-            for place, moved in zip(array.places.ravel().tolist(), direction.places.ravel().tolist(), strict=True)
-        }
+        change = np.full(self.places + 1, _ZERO)  # the last one for constants, which change by nothing
+        for array, direction in directions:
+            change[array.places] = direction.places
 
         def moved(places: Places) -> RecordedArray:
-            found = [change.get(place, _ZERO) for place in places.ravel().tolist()]
-            return RecordedArray(self, np.array(found, dtype=np.int64).reshape(places.shape))
+            return RecordedArray(self, change[np.maximum(places, _ZERO)])
 
         wanted = [each.places if isinstance(each, RecordedArray) else self.constants(each) for each in values]
         for call in needed(self.calls, wanted, self.places):
@@ -175,7 +172,7 @@ class Recorder:
             if np.all(directed.places == _ZERO):
                 continue
             found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
-            change |= zip(call.made.tolist(), found.places.tolist(), strict=True)
+            change[call.made] = found.places
         return [moved(places) for places in wanted]
 
     def _derivative(self, number: int) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.programs.schedule import Places
+from mbsfmu.programs.dependence import Places
 
 LONGEST = 24
 """Rows that are looked for as one repetition at most."""

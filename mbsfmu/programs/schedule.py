@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Places = NDArray[np.int64]
+from mbsfmu.programs.dependence import Call, Dependence, Places, joined, needed
 
 
 @dataclass(frozen=True)
@@ -38,23 +37,6 @@ class Loop:
     arguments: Places
     first: int
     stages: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Call:
-    """A recorded call of a kernel.
-
-    Attributes
-    ----------
-    kernel
-        Index of the kernel.
-    taken, made
-        Recorded places of its arguments, those of constants negative, and of its results.
-    """
-
-    kernel: int
-    taken: Places
-    made: Places
 
 
 @dataclass(frozen=True)
@@ -91,74 +73,32 @@ def schedule(calls: Sequence[Call], given: Places, results: Sequence[Places]) ->
     results
         Recorded places of the results.
     """
-    count = 1 + max((int(each.max()) for each in (given, *(call.made for call in calls)) if each.size), default=0)
+    count = 1 + int(joined([given, *(call.made for call in calls)]).max(initial=0))
     chosen = needed(calls, results, count)
-    order = _ordered(chosen, count)
-    constants = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *_constants(chosen, results)]))[::-1]
-    moved = np.full(count, -1, dtype=np.int64)
-    moved[given] = np.arange(len(given))
-    number = {place: len(given) + index for index, place in enumerate(constants.tolist())}
+    dependence = Dependence(chosen, count)
+    order = _ordered(chosen, dependence)
+    used = joined([*(call.taken for call in chosen), *(each.ravel() for each in results)])
+    constants = np.unique(used[used < 0])[::-1]
     size = len(given) + len(constants)
-
-    def placed(places: Places) -> Places:
-        flat = places.ravel()
-        found = np.where(flat < 0, 0, moved[np.maximum(flat, 0)])
-        negative = np.flatnonzero(flat < 0)
-        found[negative] = [number[place] for place in flat[negative].tolist()]
-        return found.reshape(places.shape)
-
+    placed = np.full(count + 1 - constants.min(initial=0), -1, dtype=np.int64)  # those of constants from behind
+    placed[given] = np.arange(len(given))
+    placed[constants] = len(given) + np.arange(len(constants))
     loops = []
     for made in order:
         first = size
-        for index in made:
-            width = len(chosen[index].made)
-            moved[chosen[index].made] = np.arange(size, size + width)
-            size += width
+        own = joined([chosen[index].made for index in made])
+        placed[own] = np.arange(size, size + len(own))
+        size += len(own)
         taken = np.stack([chosen[index].taken for index in made])
-        loops.append(Loop(chosen[made[0]].kernel, placed(taken), first, _stages(made, chosen)))
-    where = tuple(placed(each) for each in results)
+        stages = _stages(made, dependence)
+        loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages))
+    where = tuple(placed[each] for each in results)
     return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, size)
 
 
-def needed(calls: Sequence[Call], results: Sequence[Places], count: int) -> list[Call]:
-    """Return the calls that results follow from, in their order.
-
-    Parameters
-    ----------
-    calls
-        As they were recorded.
-    results
-        Recorded places of the results.
-    count
-        How many places there are.
-    """
-    wanted = np.zeros(count, dtype=bool)
-    for each in results:
-        wanted[each[each >= 0]] = True
-    found = []
-    for call in reversed(calls):
-        if wanted[call.made].any():
-            wanted[call.taken[call.taken >= 0]] = True
-            found.append(call)
-    return found[::-1]
-
-
-def _constants(calls: Sequence[Call], results: Sequence[Places]) -> list[Places]:
-    return [each[each < 0] for each in (*(call.taken for call in calls), *results)]
-
-
-def _ordered(calls: Sequence[Call], count: int) -> list[list[int]]:
+def _ordered(calls: Sequence[Call], dependence: Dependence) -> list[list[int]]:
     """Return indices of calls, loop by loop."""
-    owner = np.full(count, -1, dtype=np.int64)
-    for index, call in enumerate(calls):
-        owner[call.made] = index
-    users: list[list[int]] = [[] for _ in calls]
-    waiting = []
-    for index, call in enumerate(calls):
-        before = set(owner[call.taken[call.taken >= 0]].tolist()) - {-1}
-        waiting.append(len(before))
-        for each in before:
-            users[each].append(index)
+    waiting = dependence.before.sizes
     ready: dict[int, deque[int]] = {}
     for index, left in enumerate(waiting):
         if not left:
@@ -172,7 +112,7 @@ def _ordered(calls: Sequence[Call], count: int) -> list[list[int]]:
             if not queue:
                 del ready[kernel]
             made.append(index)
-            for user in users[index]:
+            for user in dependence.after[index]:
                 waiting[user] -= 1
                 if not waiting[user]:
                     ready.setdefault(calls[user].kernel, deque()).append(user)
@@ -180,12 +120,12 @@ def _ordered(calls: Sequence[Call], count: int) -> list[list[int]]:
     return order
 
 
-def _stages(made: Sequence[int], calls: Sequence[Call]) -> tuple[int, ...]:
+def _stages(made: Sequence[int], dependence: Dependence) -> tuple[int, ...]:
     """Return where calls begin that take what calls of the same loop have made since the last such place."""
     stages, since = [0], set[int]()
     for position, index in enumerate(made):
-        if not since.isdisjoint(calls[index].taken.tolist()):
+        if not since.isdisjoint(dependence.before[index]):
             stages.append(position)
             since = set()
-        since.update(calls[index].made.tolist())
+        since.add(index)
     return tuple(stages)

@@ -1,0 +1,120 @@
+"""Which recorded calls take what others have made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A recorded call of a kernel.
+
+    Attributes
+    ----------
+    kernel
+        Index of the kernel.
+    taken, made
+        Recorded places of its arguments, those of constants negative, and of its results.
+    """
+
+    kernel: int
+    taken: Places
+    made: Places
+
+
+class Dependence:
+    """Which calls depend on which; all at once, for there are many.
+
+    Parameters
+    ----------
+    calls
+        As they were recorded.
+    count
+        How many places there are.
+    """
+
+    def __init__(self, calls: Sequence[Call], count: int) -> None:
+        size = len(calls)
+        self._owner = np.full(count, -1, dtype=np.int64)
+        made = np.repeat(np.arange(size), [len(call.made) for call in calls])
+        self._owner[joined([call.made for call in calls])] = made
+        users = np.repeat(np.arange(size), [len(call.taken) for call in calls])
+        owners = self.owners(joined([call.taken for call in calls]))
+        pairs = np.sort((users * size + owners)[owners >= 0])
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+        self._users, self._owners = np.divmod(pairs, max(size, 1))
+        self._size = size
+
+    def owners(self, places: Places) -> Places:
+        """Return indices of the calls that have made what is at places, −1 where none has."""
+        return np.where(places < 0, -1, self._owner[np.maximum(places, 0)])
+
+    @cached_property
+    def before(self) -> Grouped:
+        """By call the indices of those whose results it takes, ascending."""
+        return Grouped(self._users, self._owners, self._size)
+
+    @cached_property
+    def after(self) -> Grouped:
+        """By call the indices of those that take its results, ascending."""
+        order = np.argsort(self._owners, kind="stable")
+        return Grouped(self._owners[order], self._users[order], self._size)
+
+
+class Grouped:
+    """Numbers by group, in one list: many short ones would keep Python's collector of garbage busy.
+
+    Parameters
+    ----------
+    groups, numbers
+        By number its group, ascending, and the number.
+    count
+        How many groups there are.
+    """
+
+    def __init__(self, groups: Places, numbers: Places, count: int) -> None:
+        self._ends = [0, *np.searchsorted(groups, np.arange(count), side="right").tolist()]
+        self._numbers = numbers.tolist()
+
+    def __getitem__(self, group: int) -> list[int]:
+        return self._numbers[self._ends[group] : self._ends[group + 1]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each group has."""
+        return np.diff(self._ends).tolist()
+
+
+def needed(calls: Sequence[Call], results: Sequence[Places], count: int) -> list[Call]:
+    """Return the calls that results follow from, in their order.
+
+    Parameters
+    ----------
+    calls
+        As they were recorded.
+    results
+        Recorded places of the results.
+    count
+        How many places there are.
+    """
+    dependence = Dependence(calls, count)
+    wanted = np.zeros(len(calls) + 1, dtype=bool)  # the last one for what no call has made
+    wanted[dependence.owners(joined([each.ravel() for each in results]))] = True
+    marks = bytearray(wanted.tobytes())
+    for index in reversed(range(len(calls))):
+        if marks[index]:
+            for each in dependence.before[index]:
+                marks[each] = True
+    return [call for call, mark in zip(calls, marks, strict=False) if mark]
+
+
+def joined(places: Sequence[Places]) -> Places:
+    """Return places of several arrays in one."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *places])

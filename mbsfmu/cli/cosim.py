@@ -48,7 +48,16 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @options_of(CouplingOptions, "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations")
 @click.option("--relaxation", callback=_relaxation, help=CouplingOptions.help("relaxation"))
 @options_of(
-    CouplingOptions, "jacobian", "energy_correction", "threads", "isolate", "time_limit", "strict", "start_time"
+    CouplingOptions,
+    "jacobian",
+    "energy_correction",
+    "threads",
+    "model_exchange",
+    "unit_solver",
+    "isolate",
+    "time_limit",
+    "strict",
+    "start_time",
 )
 @click.option("--set", "parameters", multiple=True, help="unit.parameter=value; any number of times.")
 @click.option("--start", "starts", multiple=True, help="unit.variable=value: start values; any number of times.")

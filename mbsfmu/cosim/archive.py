@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import fmpy
 from lxml import etree
@@ -14,6 +15,8 @@ from mbsfmu.files import reason, remove_folder
 
 PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
 """What this platform is called in each version of FMI."""
+_KINDS = {False: "co-simulation", True: "model exchange"}
+"""What an FMU is for, by whether it is run by model exchange."""
 
 
 class Archive:
@@ -23,13 +26,17 @@ class Archive:
     ----------
     path
         The FMU file.
+    exchanged
+        Whether it is taken for model exchange; None for co-simulation where it is for that, as all by default.
 
     Attributes
     ----------
     description
         Its description, as FMPy reads it.
+    exchanged
+        Whether it is run by model exchange.
     interface
-        What it says of co-simulation.
+        What it says of that, or of co-simulation.
     intermediate
         References of variables that can be set and read inside of steps.
     path, folder
@@ -38,10 +45,11 @@ class Archive:
     Raises
     ------
     InputError
-        When it is no FMI 2.0 or 3.0 co-simulation FMU that runs on this platform, or is damaged.
+        When it is no FMI 2.0 or 3.0 FMU for co-simulation or model exchange that runs on this platform, is not for what
+        it is wanted for, or is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, exchanged: bool | None = None) -> None:
         if not path.is_file():
             raise InputError(f"there is no file {path}")
         self.path = path
@@ -51,9 +59,11 @@ class Archive:
         except Exception as error:  # FMPy raises bare exceptions here
             raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
         version = self.description.fmiVersion
-        if version not in PLATFORMS or self.description.coSimulation is None:
-            raise InputError(f"{path} is no FMI 2.0 or 3.0 co-simulation FMU (it is {self._interface(version)})")
-        self.interface = self.description.coSimulation
+        self.exchanged = self.description.coSimulation is None if exchanged is None else exchanged
+        self.interface: Any = self.description.modelExchange if self.exchanged else self.description.coSimulation
+        if version not in PLATFORMS or self.interface is None:
+            wanted = "co-simulation or model exchange" if exchanged is None else _KINDS[exchanged]
+            raise InputError(f"{path} is no FMI 2.0 or 3.0 FMU for {wanted} (it is {self._interface(version)})")
         self.intermediate: frozenset[int] = frozenset()
         if version == "3.0":
             self._read_flags()
@@ -71,8 +81,8 @@ class Archive:
     def _interface(self, version: str | None) -> str:
         """Return what an FMU is for that cannot be run."""
         kinds = {
-            "co-simulation": self.description.coSimulation,
-            "model exchange": self.description.modelExchange,
+            _KINDS[False]: self.description.coSimulation,
+            _KINDS[True]: self.description.modelExchange,
             "scheduled execution": self.description.scheduledExecution,
         }
         given = [name for name, interface in kinds.items() if interface is not None]
@@ -87,7 +97,9 @@ class Archive:
         """Read what FMPy leaves out of FMI 3.0, or looks for by its name of FMI 2.0."""
         with zipfile.ZipFile(self.path) as archive:
             root = etree.fromstring(archive.read("modelDescription.xml"))
-        given = root.xpath("string(CoSimulation/@providesDirectionalDerivatives)")
+        given = root.xpath(
+            f"string({'ModelExchange' if self.exchanged else 'CoSimulation'}/@providesDirectionalDerivatives)"
+        )
         self.interface.providesDirectionalDerivative = given in ("true", "1")
         variables = root.iterfind("ModelVariables/*")
         given = (each.get("valueReference") for each in variables if each.get("intermediateUpdate") in ("true", "1"))

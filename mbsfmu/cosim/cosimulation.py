@@ -127,7 +127,15 @@ class Cosimulation:
         graph = replace(graph, connections=(*graph.connections, *self._connections))
         if chosen.start_time is not None:
             graph = replace(graph, start=chosen.start_time)
-        instances = stack.enter_context(instantiate(graph, chosen.isolate or (), chosen.time_limit or TIME_LIMIT))
+        instances = stack.enter_context(
+            instantiate(
+                graph,
+                isolated=chosen.isolate or (),
+                limit=chosen.time_limit or TIME_LIMIT,
+                exchanged=chosen.model_exchange or (),
+                solver=chosen.unit_solver,
+            )
+        )
         graph = connect_elements(graph, instances)
         check_connections(graph, instances)
         return graph, instances
@@ -347,6 +355,8 @@ class Cosimulation:
         self._record.settle()
         self.facts.iterations, self.facts.rollbacks = self._algorithm.sweeps, self._algorithm.rollbacks
         self.facts.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
+        counts = {name: instance.events for name, instance in self._instances.items()}
+        self.facts.unit_events = {name: count for name, count in counts.items() if count is not None}
         made = self._record.result(self.facts)
         if self._ended and not self._told:
             self._told = True

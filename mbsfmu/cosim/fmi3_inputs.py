@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from ctypes import POINTER, addressof, c_double, pointer
 from typing import Any
 from weakref import ref
 
-import numpy as np
 from fmpy import fmi3
 from numpy.typing import NDArray
 
@@ -15,6 +13,7 @@ from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.compiled.layout import Clock, Group, Ramp, Report
 from mbsfmu.cosim.compiled.library import setting_function
 from mbsfmu.cosim.library_port import LibraryPort
+from mbsfmu.cosim.straight_inputs import StraightInputs
 
 
 class InputsWithin:
@@ -38,8 +37,8 @@ class InputsWithin:
     def __init__(self, archive: Archive, clock: Clock, report: Report) -> None:
         self.references = _intermediate_inputs(archive)
         self._clock, self._report = clock, report
-        self._ramp, self._buffer = Ramp(clock=pointer(clock), report=pointer(report)), np.zeros(0)
-        self._set: Callable[..., int] | None = None
+        self._ramp = Ramp(clock=pointer(clock), report=pointer(report))
+        self._straight: StraightInputs | None = None
         self.callback = self._made_callback()
 
     @property
@@ -63,40 +62,27 @@ class InputsWithin:
 
         return fmi3.fmi3IntermediateUpdateCallback(set_within)
 
-    def follow(
-        self, component: Any, port: LibraryPort, group: Group, buffer: NDArray[Any], set_values: Callable[..., int]
-    ) -> None:
+    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
         """Let inputs run by the values and slopes of a port from now on.
 
         Parameters
         ----------
-        component
-            Of the unit.
         port, group, buffer
             The port, its variables as compiled code sees them, and their buffer.
-        set_values
-            Function of the library that sets them.
         """
-        if len(self._buffer) != len(buffer):
-            self._buffer = buffer.copy()
-        self._buffer[:] = buffer
-        group.buffer = self._buffer.ctypes.data
-        self._port, self._group, self._set = port, group, set_values
-        self._ramp.group = group
+        if self._straight is None or self._straight.port is not port:
+            self._straight = StraightInputs(port, group, len(buffer))
+        self._straight.take(buffer)
+        self._ramp.group = self._straight.group
         self._ramp.values = port.values.ctypes.data_as(POINTER(c_double))
         self._ramp.slopes = port.slopes.ctypes.data_as(POINTER(c_double))
-        self._ramp.component = component
+        self._ramp.component = port.unit.component
 
     def set_at(self, time: float) -> None:
         """Set inputs to where they are at a time in s inside of a step, as compiled code does."""
-        if self._set is None:
+        if self._straight is None:
             return
-        group = self._group
-        places = np.array(group.places[: group.count])
-        wanted = places >= 0
-        chosen = places[wanted]
-        self._buffer[wanted] = self._port.values[chosen] + (time - self._clock.time) * self._port.slopes[chosen]
-        status = self._set(self._ramp.component, group.references, group.reference_count, group.buffer, group.count)
+        status = self._straight.set_after(time - self._clock.time)
         if status > 1:
             self._report.trouble = status
 

@@ -6,36 +6,34 @@ import logging
 import math
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
+from ctypes import byref, c_bool, c_double, c_uint32, c_void_p, pointer
 from typing import Any
-from weakref import ref
 
-import numpy as np
 from fmpy import fmi3
 from numpy.typing import NDArray
 
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.compiled.layout import Group, MakeStep, Report
+from mbsfmu.cosim.described import kind_of
 from mbsfmu.cosim.elements import Element
 from mbsfmu.cosim.fmi3_inputs import InputsWithin
-from mbsfmu.cosim.instance import Calls, Floats, UnitError
-from mbsfmu.cosim.library_instance import WARNING, LibraryInstance
-from mbsfmu.cosim.library_port import Dialect, LibraryPort, address_of
-from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.cosim.fmi3_library import Fmi3Library
+from mbsfmu.cosim.instance import Calls, UnitError
+from mbsfmu.cosim.library_instance import WARNING
+from mbsfmu.cosim.library_port import LibraryPort, address_of
+from mbsfmu.cosim.settling import MOST_ITERATIONS, settle
+from mbsfmu.errors import SimulationError
 from mbsfmu.times import tolerance
 
 logger = logging.getLogger(__name__)
 
-_MOST_ITERATIONS = 1000
 _TIME = struct.Struct("<d")
-"""Event iterations at one instant, and returns from one step without getting on, after which a unit is at fault."""
-_BITS = (8, 16, 32, 64)
 
 
-class Fmi3Instance(LibraryInstance):
-    """An instance of a unit of FMI 3.0.
+class Fmi3Instance(Fmi3Library):
+    """An instance of a co-simulation unit of FMI 3.0.
 
     Events are handled as the standard says where the unit has event mode: it may come back from a step before its end,
     is not asked to go beyond its next event, and has discrete inputs set where they change [FMI 3.0.2, section 4.2.1].
@@ -55,29 +53,8 @@ class Fmi3Instance(LibraryInstance):
         When it has input clocks, which somebody would have to tick.
     """
 
-    dialect = Dialect(
-        "fmi3",
-        (
-            (("Float64",), "Float64", np.float64),
-            (("Float32",), "Float32", np.float32),
-            *(((f"Int{bits}",), f"Int{bits}", getattr(np, f"int{bits}")) for bits in _BITS[:3]),
-            (("Int64", "Enumeration"), "Int64", np.int64),
-            *(((f"UInt{bits}",), f"UInt{bits}", getattr(np, f"uint{bits}")) for bits in _BITS),
-            (("Boolean",), "Boolean", np.bool_),
-        ),
-        counts=True,
-        get_rates="fmi3GetOutputDerivatives",
-        set_rates=None,
-        get_state="fmi3GetFMUState",
-        set_state="fmi3SetFMUState",
-    )
-
     def __init__(self, name: str, archive: Archive) -> None:
         super().__init__(name, archive, fmi3.FMU3Slave)
-        clocks = [each for each in self._description.modelVariables if each.type == "Clock"]
-        ticked = [each.name for each in clocks if each.causality == "input"]
-        if ticked:
-            raise InputError(f"{archive.path} has the input clock {ticked[0]}; units with such are not supported")
         self.has_events = bool(archive.interface.hasEventMode)
         self.report = Report(next_event=math.inf)
         self._within = InputsWithin(archive, self.clock, self.report)
@@ -96,19 +73,6 @@ class Fmi3Instance(LibraryInstance):
         self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
         told = (Report.event, Report.ends, Report.early, Report.reached)
         self._outcome = tuple(byref(self.report, each.offset) for each in told)
-        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
-        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
-        self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
-
-    def _logger(self) -> Any:
-        itself = ref(self)
-
-        def log(_: int | None, status: int, category: bytes | None, message: bytes | None) -> None:
-            instance = itself()
-            if instance is not None:
-                instance.log(status, (category or b"").decode(), (message or b"").decode(errors="replace"))
-
-        return fmi3.fmi3LogMessageCallback(log)
 
     def _make(self) -> None:
         """Make the instance."""
@@ -123,19 +87,9 @@ class Fmi3Instance(LibraryInstance):
 
     def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
-        set_values = self.function("fmi3SetFloat64", (c_void_p, c_void_p, c_size_t, c_void_p, c_size_t))
-        self._within.follow(self.component, port, group, buffer, set_values)
+        self._within.follow(port, group, buffer)
 
     # -- life cycle -----------------------------------------------------------------------------------------
-
-    def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
-        self.time = start
-        self._experiment = self._tolerance(tolerance), start, stop
-
-    def enter_initialization(self) -> None:
-        """Enter initialization mode."""
-        self._call("enterInitializationMode", *self._experiment)
 
     def exit_initialization(self) -> None:
         """Leave initialization mode; events at the start are handled."""
@@ -193,7 +147,7 @@ class Fmi3Instance(LibraryInstance):
                 status = self._do_step(self.component, now, length, self._earliest >= now, *self._outcome)
                 now = self._arrive(goal, status)
             before, stays = now, stays + 1 if now <= before else 0
-            if stays > _MOST_ITERATIONS:
+            if stays > MOST_ITERATIONS:
                 raise SimulationError(f"{self.name} returns from its steps at t = {now:.9g} s again and again")
         if self.report.ends:
             self.report.ends = False
@@ -237,20 +191,10 @@ class Fmi3Instance(LibraryInstance):
 
     def _leave_event_mode(self) -> None:
         """Iterate until the discrete states are settled, and go back to steps."""
-        flags = [c_bool(False) for _ in range(5)]
-        needs_update, ends, _, _, defined = flags
-        following = c_double(math.inf)
-        for _ in range(_MOST_ITERATIONS):
-            self._call("fmi3UpdateDiscreteStates", self.component, *(byref(each) for each in flags), byref(following))
-            if not needs_update.value:
-                break
-        else:
-            raise SimulationError(
-                f"{self.name} at t = {self.time:.9g} s: events do not settle in {_MOST_ITERATIONS} iterations"
-            )
-        self.report.next_event = following.value if defined.value else math.inf
+        told = settle(self.name, self.time, self._update_discrete_states)
+        self.report.next_event = told.following
         self._call("enterStepMode")
-        if ends.value:
+        if told.ends:
             self.report.ends = True
 
     def read_next_event(self) -> float:
@@ -282,9 +226,6 @@ class Fmi3Instance(LibraryInstance):
         super().deserialize(state[_TIME.size :])
         self.report.next_event = following
 
-    def _free_state(self, state: Any) -> None:
-        self._slave.fmi3FreeFMUState(self.component, byref(state))
-
     # -- values ---------------------------------------------------------------------------------------------
 
     def sets_at_events(self, name: str) -> bool:
@@ -293,59 +234,13 @@ class Fmi3Instance(LibraryInstance):
         return self.has_events and described.causality == "input" and described.variability == "discrete"
 
     def _set(self, element: Element, value: float | int | bool | str) -> None:
-        described = element.described
-        kind = "Int64" if described.type == "Enumeration" else described.type
-        values = self._get(described, element.size) if element.size > 1 else [value]
-        values[element.place] = value
-        if kind == "String":
+        """Set an element of a variable in the mode that it is set in; a text only where it is another one."""
+        if kind_of(element.described) == "String":
             if self.is_stepping and self._texts.get(element.name) == value:
                 return
             self._texts[element.name] = str(value)
-            self._set_typed(element, lambda: self._call("setString", [described.valueReference], values))
-        else:
-            self._set_typed(element, lambda: self._call(f"set{kind}", [described.valueReference], values))
-
-    def _set_typed(self, element: Element, send: Callable[[], None]) -> None:
-        """Set a variable in the mode that it is set in."""
         if self.is_stepping and self.sets_at_events(element.name):
             with self.event():
-                send()
+                super()._set(element, value)
         else:
-            send()
-
-    def _get(self, described: Any, size: int) -> list[Any]:
-        kind = "Int64" if described.type == "Enumeration" else described.type
-        return self._call(f"get{kind}", [described.valueReference], size)
-
-    def read_text(self, name: str) -> str:
-        """Return the value of a String variable."""
-        element = self.element(name)
-        return self._get(element.described, element.size)[element.place]
-
-    def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
-        """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).
-
-        Raises
-        ------
-        UnitError
-            When the unit refuses.
-        """
-        elements = [self.element(name) for name in unknowns]
-        sizes = {each.described.valueReference: each.size for each in elements}
-        begins = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
-        rows = [begins[each.described.valueReference] + each.place for each in elements]
-        references = (c_uint32 * len(sizes))(*sizes)
-        count = sum(sizes.values())
-        sensitivity = (c_double * count)()
-        result = np.zeros((len(unknowns), len(knowns)))
-        for column, name in enumerate(knowns):
-            known = self.element(name)
-            seed = (c_double * known.size)()
-            seed[known.place] = 1.0
-            reference = (c_uint32 * 1)(known.described.valueReference)
-            self._call(
-                "fmi3GetDirectionalDerivative", self.component, references, len(sizes), reference, 1,
-                seed, c_size_t(known.size), sensitivity, c_size_t(count),
-            )  # fmt: skip
-            result[:, column] = np.array(sensitivity)[rows]
-        return result
+            super()._set(element, value)

@@ -105,6 +105,8 @@ class SystemGraph:
         Default experiment in s; None where nothing is said.
     inputs, outputs
         Connectors of the whole system: inputs and parameters, which may drive several variables, and outputs.
+    exchanged
+        Instances that are run by model exchange, or are not; the others as their FMUs are.
     """
 
     units: Mapping[str, Path]
@@ -114,6 +116,7 @@ class SystemGraph:
     stop: float | None = None
     inputs: tuple[Exposed, ...] = ()
     outputs: tuple[Exposed, ...] = ()
+    exchanged: Mapping[str, bool] = field(default_factory=dict)
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:

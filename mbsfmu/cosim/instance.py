@@ -158,6 +158,8 @@ class Instance(ABC):
         Whether communication steps may differ.
     clock
         Where it is; compiled code counts there too.
+    events
+        Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
     ends
         By instance, the time in s at which it ended the run by itself; one for all instances of a run.
     """
@@ -175,6 +177,7 @@ class Instance(ABC):
     saves_state: bool
     serializes_state: bool = False
     takes_any_step: bool
+    events: int | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

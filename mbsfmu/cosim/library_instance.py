@@ -91,9 +91,9 @@ class LibraryInstance(Instance):
         interface = archive.interface
         self.saves_state = bool(interface.canGetAndSetFMUstate)
         self.serializes_state = self.saves_state and bool(getattr(interface, "canSerializeFMUstate", False))
-        self.gives_rates = int(interface.maxOutputDerivativeOrder or 0) >= 1
+        self.gives_rates = int(getattr(interface, "maxOutputDerivativeOrder", 0) or 0) >= 1
         self.gives_directional_derivatives = bool(interface.providesDirectionalDerivative)
-        self.takes_any_step = bool(interface.canHandleVariableCommunicationStepSize)
+        self.takes_any_step = archive.exchanged or bool(interface.canHandleVariableCommunicationStepSize)
         self.is_stepping = False
         self.sent: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self.partial: WeakSet[LibraryPort] = WeakSet()

@@ -10,6 +10,7 @@ from typing import Any
 
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.arrays import by_element
+from mbsfmu.cosim.exchanged import SOLVERS, Fmi2Model, Fmi3Model
 from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.graph import SystemGraph
@@ -85,14 +86,21 @@ def _named(source: str | Path) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def make_instance(name: str, archive: Archive) -> Instance:
-    """Return an instance of an unpacked FMU, by the version of FMI that it is of."""
-    return (Fmi3Instance if archive.description.fmiVersion == "3.0" else Fmi2Instance)(name, archive)
+def make_instance(name: str, archive: Archive, solver: str = SOLVERS[0]) -> Instance:
+    """Return an instance of an unpacked FMU, by the version of FMI that it is of; the solver is for model exchange."""
+    is_third = archive.description.fmiVersion == "3.0"
+    if archive.exchanged:
+        return (Fmi3Model if is_third else Fmi2Model)(name, archive, solver)
+    return (Fmi3Instance if is_third else Fmi2Instance)(name, archive)
 
 
 @contextmanager
 def instantiate(
-    graph: SystemGraph, isolated: Collection[str] = (), limit: float | None = None
+    graph: SystemGraph,
+    isolated: Collection[str] = (),
+    limit: float | None = None,
+    exchanged: Collection[str] = (),
+    solver: str = SOLVERS[0],
 ) -> Iterator[dict[str, Instance]]:
     """Give the instances of all units by name; they are freed at the end.
 
@@ -104,17 +112,22 @@ def instantiate(
         Names of those that have a process of their own; `all` means all.
     limit
         Time in s that each call of these may take; None for any.
+    exchanged
+        Names of those that are run by model exchange though they are for co-simulation too; `all` means all.
+    solver
+        Of units for model exchange.
 
     Raises
     ------
     InputError
         When an FMU cannot be run, or a name means no unit.
     """
-    for name in isolated:
-        if name not in (ALL, *graph.units):
-            raise InputError(f"there is no unit '{name}' to be isolated; {meant(name, (ALL, *graph.units))}")
+    for names, what in ((isolated, "to be isolated"), (exchanged, "to be run by model exchange")):
+        for name in names:
+            if name not in (ALL, *graph.units):
+                raise InputError(f"there is no unit '{name}' {what}; {meant(name, (ALL, *graph.units))}")
     with ExitStack() as stack:
-        archives: dict[Path, Archive] = {}
+        archives: dict[tuple[Path, bool | None], Archive] = {}
         instances: dict[str, Instance] = {}
         processes: dict[str, UnitProcess] = {}
         for name in graph.units:  # all begin before one is waited for
@@ -122,15 +135,18 @@ def instantiate(
                 processes[name] = UnitProcess(name, limit)
                 stack.callback(processes[name].close)
         for name, file in graph.units.items():
-            if file not in archives:
-                archives[file] = Archive(file)
-                stack.callback(archives[file].close)
-            process = processes.get(name)
+            how = True if name in exchanged or ALL in exchanged else graph.exchanged.get(name)
+            if (file, how) not in archives:
+                archives[file, how] = Archive(file, how)
+                stack.callback(archives[file, how].close)
+            archive, process = archives[file, how], processes.get(name)
             if process is None:
-                instances[name] = make_instance(name, archives[file])
+                instances[name] = make_instance(name, archive, solver)
             else:
-                instances[name] = IsolatedInstance(name, archives[file], process)
+                instances[name] = IsolatedInstance(name, archive, process, solver)
             stack.callback(instances[name].close)
+        if solver != SOLVERS[0] and not any(archive.exchanged for archive in archives.values()):
+            raise InputError(f"the unit solver '{solver}' has no effect: no unit is run by model exchange")
         yield instances
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 from mbsfmu.cosim.algorithms import ALGORITHMS, algorithms_with
 from mbsfmu.cosim.control import CONTROLS
 from mbsfmu.cosim.coupling import AITKEN, JACOBIANS, Settings, names_of
+from mbsfmu.cosim.exchanged import SOLVERS
 from mbsfmu.cosim.extrapolation import Extrapolation
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.errors import InputError
@@ -36,7 +37,7 @@ class _Relaxation(Number):
         return super().taken(name, value)
 
 
-class _Isolated(Several):
+class _Units(Several):
     """Names of units, or the word for all."""
 
     def taken(self, name: str, value: Any) -> tuple[Any, ...]:
@@ -66,6 +67,8 @@ class CouplingKeywords(TypedDict, total=False):
     jacobian: Literal["differences", "directional"] | None
     energy_correction: bool | None
     threads: int | None
+    model_exchange: Sequence[str] | Literal["all"] | None
+    unit_solver: Literal["radau", "dop853"] | None
     isolate: Sequence[str] | Literal["all"] | None
     time_limit: float | None
     strict: bool | None
@@ -135,7 +138,8 @@ class CouplingOptions(Options):
     unit_tolerance: Annotated[
         float | None,
         Number(
-            "Relative tolerance of the units' own solvers; what each one suggests by default; equal steps have none",
+            "Relative tolerance of the units' own solvers and of the one for model exchange; what each one suggests by "
+            "default; equal steps have none",
             bounds=POSITIVE,
             called="tolerance of the units",
         ),
@@ -189,9 +193,25 @@ class CouplingOptions(Options):
             called="number of threads",
         ),
     ] = 1
+    model_exchange: Annotated[
+        tuple[str, ...] | None,
+        _Units(
+            "Units that the master integrates though they could step by themselves: a,b, or all; none by default",
+            called="units by model exchange",
+            each=Option("", called="unit by model exchange"),
+        ),
+    ] = None
+    unit_solver: Annotated[
+        str,
+        Choice(
+            "Solver of units for model exchange; radau is for stiff ones too",
+            among=lambda: SOLVERS,
+            called="unit solver",
+        ),
+    ] = SOLVERS[0]
     isolate: Annotated[
         tuple[str, ...] | None,
-        _Isolated(
+        _Units(
             "Units in processes of their own: a,b, or all; none by default",
             called="isolated units",
             each=Option("", called="isolated unit"),

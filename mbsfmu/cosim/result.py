@@ -49,6 +49,9 @@ class Facts:
         Steps made again with a smaller length.
     unit_steps
         Steps that each unit made.
+    unit_events
+        Events that were handled of each unit that is run by model exchange: named and state events, and those that it
+        has asked for.
     notes
         Sentences for the user: what units could not do.
     undriven
@@ -82,6 +85,7 @@ class Facts:
     rollbacks: int = 0
     rejected_steps: int = 0
     unit_steps: dict[str, int] = field(default_factory=dict)
+    unit_events: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     undriven: list[str] = field(default_factory=list)
     wall_seconds: float = 0.0

@@ -30,9 +30,11 @@ class IsolatedInstance(Instance):
         The unpacked FMU.
     process
         Its process.
+    solver
+        For a unit for model exchange.
     """
 
-    def __init__(self, name: str, archive: Archive, process: UnitProcess) -> None:
+    def __init__(self, name: str, archive: Archive, process: UnitProcess, solver: str) -> None:
         super().__init__(name)
         self._process = process
         self._waiting: list[Call] = []
@@ -40,7 +42,7 @@ class IsolatedInstance(Instance):
         self._wanted: dict[Call, None] = {}
         self._ports = 0
         level = logging.getLogger("mbsfmu").getEffectiveLevel()
-        for attribute, value in self._ask(("make", name, archive, level)).items():
+        for attribute, value in self._ask(("make", name, archive, solver, level)).items():
             setattr(self, attribute, value)
 
     def _ask(self, *calls: Call) -> Any:
@@ -51,10 +53,12 @@ class IsolatedInstance(Instance):
         waiting, self._waiting = self._waiting, []
         self._answers.clear()
         try:
-            return self._process.ask([*waiting, *calls], self.time).answers[len(waiting) :]
+            reply = self._process.ask([*waiting, *calls], self.time)
         except UnitError as error:
             self._fatal = self._fatal or error.fatal
             raise
+        self.events = reply.events
+        return reply.answers[len(waiting) :]
 
     def later(self, *call: Any) -> None:
         """Let the unit make a call before the next one that has an answer."""

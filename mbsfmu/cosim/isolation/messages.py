@@ -75,9 +75,12 @@ class Reply(NamedTuple):
         When the unit has ended the run, in s.
     logs
         What was logged: logger, level and text.
+    events
+        Number of events that the unit's integration has handled; None where it is not integrated.
     """
 
     answers: list[Any]
     failure: Failure | None
     end: float | None
     logs: list[Log]
+    events: int | None

@@ -53,12 +53,12 @@ class Service:
                 break
         logs, self._logs.kept = self._logs.kept, []
         end = None if self._instance is None else self._instance.ends.get(self._instance.name)
-        return Reply(answers, failure, end, logs)
+        return Reply(answers, failure, end, logs, None if self._instance is None else self._instance.events)
 
-    def call_make(self, name: str, archive: Archive, level: int) -> dict[str, Any]:
+    def call_make(self, name: str, archive: Archive, solver: str, level: int) -> dict[str, Any]:
         """Load the unit and return what is known of it."""
         logging.getLogger("mbsfmu").setLevel(level)
-        instance = self._instance = make_instance(name, archive)
+        instance = self._instance = make_instance(name, archive, solver)
         described = {each: getattr(instance, each) for each in DESCRIBED}
         return {**described, "arrays": dict(instance.arrays)}
 

@@ -137,6 +137,11 @@ class Flattening:
             self._structure.stop,
             tuple(inputs),
             tuple(outputs),
+            {
+                "/".join(path): each.exchanged
+                for path, each in self._structure.system.components()
+                if each.exchanged is not None
+            },
         )
 
     def _add_inward(self, target: Place, connections: list[Connection], inputs: list[Exposed]) -> None:

@@ -130,16 +130,16 @@ class StructureReader:
         name, source = component.get("name", ""), component.get("source", "")
         if component.get("type", FMU_TYPE) != FMU_TYPE:
             raise self._refuse(f"has a component '{name}' of type {component.get('type')}")
-        if component.get("implementation") in ("ModelExchange", "ScheduledExecution"):
-            how = {"ModelExchange": "model exchange"}.get(component.get("implementation", ""), "scheduled execution")
-            raise self._refuse(f"wants '{name}' run by {how}")
+        if component.get("implementation") == "ScheduledExecution":
+            raise self._refuse(f"wants '{name}' run by scheduled execution")
         if "." in name or "/" in name:
             raise self._refuse(f"has a component '{name}' with a dot or slash in its name")
         if not source:
             raise InputError(f"{self._name} has a component '{name}' without a source; there is nothing of it to run")
         if not self._path(source).is_file():
             raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
-        return Component(name, source, self._connectors(component), self._bindings(component))
+        exchanged = {"ModelExchange": True, "CoSimulation": False}.get(component.get("implementation", "any"))
+        return Component(name, source, self._connectors(component), self._bindings(component), exchanged)
 
     def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:
         return self._faults.each(self._connector, element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"))

@@ -133,12 +133,16 @@ class Binding:
 
 @dataclass(frozen=True)
 class Component:
-    """An FMU: its file in the package, and the connectors that are used."""
+    """An FMU: its file in the package, the connectors that are used, and whether it is run by model exchange.
+
+    That is None where the package leaves it open.
+    """
 
     name: str
     source: str
     connectors: tuple[Connector, ...] = ()
     bindings: tuple[Binding, ...] = ()
+    exchanged: bool | None = None
 
 
 @dataclass(frozen=True)

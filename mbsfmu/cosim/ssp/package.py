@@ -201,7 +201,7 @@ def _component(
         ParameterValue(each, types[each], _text(value), dimensions=shapes[each]) for each, value in values.items()
     )
     bindings = (Binding(ParameterSet(name, bound)),) if bound else ()
-    return Component(name, f"resources/{file.name}", tuple(connectors), bindings)
+    return Component(name, f"resources/{file.name}", tuple(connectors), bindings, description.coSimulation is None)
 
 
 def _text(value: Any) -> str:

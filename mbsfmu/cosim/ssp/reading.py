@@ -11,6 +11,7 @@ from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
+    IMPLEMENTATIONS,
     KINDS,
     TYPES,
     Binding,
@@ -138,7 +139,7 @@ class StructureReader:
             raise InputError(f"{self._name} has a component '{name}' without a source; there is nothing of it to run")
         if not self._path(source).is_file():
             raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
-        exchanged = {"ModelExchange": True, "CoSimulation": False}.get(component.get("implementation", "any"))
+        exchanged = {word: how for how, word in IMPLEMENTATIONS.items()}.get(component.get("implementation", "any"))
         return Component(name, source, self._connectors(component), self._bindings(component), exchanged)
 
     def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:

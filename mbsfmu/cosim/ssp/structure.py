@@ -131,12 +131,13 @@ class Binding:
     mapping: Mapping | None = None
 
 
+IMPLEMENTATIONS = {None: "any", False: "CoSimulation", True: "ModelExchange"}
+"""How a component is run, by whether that is model exchange; None where the package leaves it open."""
+
+
 @dataclass(frozen=True)
 class Component:
-    """An FMU: its file in the package, the connectors that are used, and whether it is run by model exchange.
-
-    That is None where the package leaves it open.
-    """
+    """An FMU: its file in the package, the connectors that are used, and how it is run; see `IMPLEMENTATIONS`."""
 
     name: str
     source: str

@@ -6,6 +6,7 @@ from lxml import etree
 
 from mbsfmu.cosim.ssp.names import FMU_TYPE, SSC, SSD, SSM, SSV, check_schema
 from mbsfmu.cosim.ssp.structure import (
+    IMPLEMENTATIONS,
     Binding,
     Component,
     Connector,
@@ -66,7 +67,7 @@ def _add_component(parent: etree._Element, component: Component, version: str) -
         name=component.name,
         type=FMU_TYPE,
         source=component.source,
-        implementation="CoSimulation",
+        implementation=IMPLEMENTATIONS[component.exchanged],
     )
     _add_connectors(node, component.connectors)
     _add_bindings(node, component.bindings, version)

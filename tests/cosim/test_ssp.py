@@ -226,7 +226,10 @@ MAP = '<ssc:{0}MappingTransformation><ssc:MapEntry source="{1}" target="{1}"/></
             system(component("a", "source", attributes='type="application/x-ssp-package"')),
             "a component 'a' of type app",
         ),
-        (system(component("a", "source", attributes='implementation="ModelExchange"')), "no FMI 2.0 or 3.0 FMU for model exchange"),
+        (
+            system(component("a", "source", attributes='implementation="ModelExchange"')),
+            "2.0 or 3.0 FMU for model exchange",
+        ),
         (system(component("a.b", "source")), "has a component 'a.b' with a dot"),
         (system(component("a", "../../source")), "refers to 'resources/../../source.fmu'; only files inside"),
         (system(component("a", "nothing")), "holds no file 'resources/nothing.fmu' for its component 'a'"),

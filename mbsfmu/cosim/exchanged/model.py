@@ -329,7 +329,7 @@ class ExchangedInstance(LibraryInstance, ABC):
         return [part.name for each in self._description.derivatives for part in elements_of(each.variable)]
 
     def _state_names(self) -> list[str]:
-        described = (each.variable.derivative for each in self._description.derivatives)
+        described = (each.variable.derivative for each in self._description.derivatives if each.variable is not None)
         return [part.name for each in described if each is not None for part in elements_of(each)]
 
     # -- states ---------------------------------------------------------------------------------------------

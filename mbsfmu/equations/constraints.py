@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.kinematics import Frames, body_velocity, point_of_body
 from mbsfmu.equations.rotation import Array
+from mbsfmu.kernels import kernel
+from mbsfmu.model.closure import Equation
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.present import BodyPoint
@@ -27,32 +33,87 @@ class CutJoint:
         self.parent, self._parent_point = body_and_point(mechanism, points, joint.parent)
         self.child, self._child_point = body_and_point(mechanism, points, joint.child)
         equations = joint.equations()
-        self._equations = tuple(equations.values())
+        self._equations = _Equations.of(tuple(equations.values()))
         self.names = tuple(f"{joint.name} ({kind})" for kind in equations)
-        self.units = tuple(equation.unit for equation in self._equations)
+        self.units = tuple(equation.unit for equation in equations.values())
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Parent and child."""
+        return self.parent, self.child
 
     def evaluate(self, frames: Frames, parameters: Array) -> Array:
         """Return the violation of the equations, shape (number of equations,)."""
-        parent, child = self._sides(frames, [], parameters)
-        return np.stack([equation.value(parent, child) for equation in self._equations])
+        return np.stack(_values(*self._sides(frames, [], parameters), equations=self._equations))
 
     def wrenches(self, frames: Frames, parameters: Array) -> list[tuple[Array, Array]]:
         """Return for each equation what a unit multiplier exerts on the parent and on the child."""
-        parent, child = self._sides(frames, [], parameters)
-        return [equation.wrenches(parent, child) for equation in self._equations]
+        return _wrenches(*self._sides(frames, [], parameters), equations=self._equations)
 
     def wrench_rates(self, frames: Frames, velocities: list[Array], parameters: Array) -> list[tuple[Array, Array]]:
         """Return the rates of `wrenches` at the bodies' velocities Z."""
-        parent, child = self._sides(frames, velocities, parameters)
-        return [equation.wrench_rates(parent, child) for equation in self._equations]
+        return _wrench_rates(*self._sides(frames, velocities, parameters), equations=self._equations)
 
     def child_place(self, frames: Frames, parameters: Array) -> Array:
         """Return the joint's point on the child in the inertial frame in m, shape (3,)."""
         return frames.point(self.child, self._child_point.of(parameters))
 
-    def _sides(self, frames: Frames, velocities: list[Array], parameters: Array) -> tuple[BodyPoint, BodyPoint]:
-        def side(body: int, point: PointSlot) -> BodyPoint:
+    def _sides(self, frames: Frames, velocities: list[Array], parameters: Array) -> tuple[_Side, _Side]:
+        def side(body: int, point: PointSlot) -> _Side:
             velocity = body_velocity(velocities, body) if velocities else np.zeros(6)
-            return point_of_body(frames, velocity, body, point.of(parameters))
+            return tuple(point_of_body(frames, velocity, body, point.of(parameters)))
 
         return side(self.parent, self._parent_point), side(self.child, self._child_point)
+
+
+_Side = tuple[Array, ...]
+"""The fields of a `BodyPoint`."""
+
+
+@dataclass(frozen=True)
+class _Equations:
+    """Equations of a joint; those of joints that are alike are equal.
+
+    Attributes
+    ----------
+    members
+        The equations.
+    told
+        Their classes and numbers.
+    """
+
+    members: tuple[Equation, ...] = field(compare=False)
+    told: Hashable
+
+    @classmethod
+    def of(cls, members: tuple[Equation, ...]) -> _Equations:
+        """Return equations with what tells them from others."""
+        return cls(members, _told(members))
+
+
+def _told(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_told, value))
+    if is_dataclass(value):
+        return type(value), tuple(_told(getattr(value, each.name)) for each in fields(value))
+    return value if isinstance(value, Hashable) else id(value)
+
+
+@kernel
+def _values(parent: _Side, child: _Side, *, equations: _Equations) -> list[Array]:
+    ends = BodyPoint(*parent), BodyPoint(*child)
+    return [equation.value(*ends) for equation in equations.members]
+
+
+@kernel
+def _wrenches(parent: _Side, child: _Side, *, equations: _Equations) -> list[tuple[Array, Array]]:
+    ends = BodyPoint(*parent), BodyPoint(*child)
+    return [equation.wrenches(*ends) for equation in equations.members]
+
+
+@kernel
+def _wrench_rates(parent: _Side, child: _Side, *, equations: _Equations) -> list[tuple[Array, Array]]:
+    ends = BodyPoint(*parent), BodyPoint(*child)
+    return [equation.wrench_rates(*ends) for equation in equations.members]

@@ -14,13 +14,15 @@ from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given
-from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics, body_velocity
+from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
+from mbsfmu.formulations.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
 from mbsfmu.formulations.elimination import reciprocal
 from mbsfmu.formulations.joint_subspaces import across, constrained_subspace, impulse
+from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.kernels import kernel
 
 
@@ -57,7 +59,7 @@ class Articulation:
         self._masses = masses
         self._cuts = cuts
         self._pitched = pitched
-        self._ends = [(cut.parent, cut.child) for cut in cuts for _ in cut.names]
+        self._ends = [cut.ends for cut in cuts for _ in cut.names]
         self._rows = rows
         links, count = [], 0
         for body, joint in enumerate(kinematics.joints):
@@ -68,7 +70,7 @@ class Articulation:
         offset = 0
         for cut in cuts:
             own = [index for index, row in enumerate(rows) if offset <= row < offset + len(cut.names)]
-            links.append(Link((cut.parent, cut.child), tuple(count + index for index in own)))
+            links.append(Link(cut.ends, tuple(count + index for index in own)))
             offset += len(cut.names)
         self._related = {offset + number: relation for number, relation in enumerate(relations)}
         for index, row in enumerate(rows):
@@ -164,20 +166,9 @@ class Articulation:
         accelerations
             Derivative of Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
         """
-        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, given.parameters)]
-        rates = self.wrench_rates(motion, given.parameters)
-        result = []
-        for row in self._rows:
-            value: Array = np.asarray(0.0)
-            if (relation := self._related.get(row)) is not None:
-                result.append(relation.drift_rate(given))
-                continue
-            parent, child = self._ends[row]
-            for body, wrench, rate in zip((parent, child), pairs[row], rates[row], strict=True):
-                if body >= 0:
-                    value = value + wrench @ accelerations[body] + rate @ motion.body_velocities[body]
-            result.append(value)
-        return np.stack(result) if result else np.zeros(0)
+        opening = joint_accelerations(self._cuts, motion, accelerations, given.parameters)
+        related = {row: relation.drift_rate(given) for row, relation in self._related.items()}
+        return stack([related[row] if row in related else opening[row] for row in self._rows])
 
     def loop_drifts(self, given: Given) -> Array:
         """Return Φ_t of the loop equations in use, shape (rows,)."""
@@ -187,17 +178,11 @@ class Articulation:
 
     def loop_rates(self, motion: Motion, given: Given) -> Array:
         """Return dΦ/dt of the loop equations in use, shape (rows,)."""
-        pairs = [pair for cut in self._cuts for pair in cut.wrenches(motion.frames, given.parameters)]
-        result = []
-        for row in self._rows:
-            if (relation := self._related.get(row)) is not None:
-                result.append(relation.sum(motion.velocities, given.parameters) + relation.drift(given))
-                continue
-            parent, child = self._ends[row]
-            velocities = (body_velocity(motion.body_velocities, body) for body in (parent, child))
-            on_parent, on_child = (wrench @ velocity for wrench, velocity in zip(pairs[row], velocities, strict=True))
-            result.append(on_parent + on_child)
-        return np.stack(result) if result else np.zeros(0)
+        opening = joint_rates(self._cuts, motion.frames, motion.body_velocities, given.parameters)
+        related = {
+            row: each.sum(motion.velocities, given.parameters) + each.drift(given) for row, each in self._related.items()
+        }
+        return stack([related[row] if row in related else opening[row] for row in self._rows])
 
     def wrench_rates(self, motion: Motion, parameters: Array) -> list[tuple[Array, Array]]:
         """Return dw/dt of all loop equations, on the parent and on the child."""

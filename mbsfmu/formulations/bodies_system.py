@@ -10,7 +10,8 @@ import numpy as np
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.capabilities import InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.formulations.capabilities import ConstraintMotion, InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.formulations.closure_motion import joint_rates
 from mbsfmu.formulations.joint_reactions import relating_pulls
 from mbsfmu.formulations.mechanism_parts import MechanismParts, given
 from mbsfmu.formulations.mechanism_variables import stack
@@ -18,7 +19,7 @@ from mbsfmu.formulations.system import Instant, LoopsInUse
 from mbsfmu.formulations.turning_joints import TurningJoints
 
 
-class BodiesSystem(InertiaTensors, JointReactions, MovingReferences):
+class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintMotion):
     """A mechanism as a system.
 
     Attributes
@@ -45,6 +46,13 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences):
         violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
         related = stack([each.evaluate(motion.coordinates, given(instant)) for each in self.parts.relations])
         return np.concatenate([*violations, related])
+
+    def closure_rate(self, instant: Instant) -> Array:
+        """Return dΦ/dt in m/s and rad/s, shape (number of constraints,)."""
+        motion, parameters = self.motion(instant), instant.parameters
+        opening = joint_rates(self.constraining, motion.frames, motion.body_velocities, parameters)
+        related = [each.sum(motion.velocities, parameters) + each.drift(given(instant)) for each in self.parts.relations]
+        return stack([*opening, *related])
 
     def constraint_drifts(self, instant: Instant) -> Array:
         """Return Φ_t, shape (number of constraints,)."""

@@ -106,6 +106,22 @@ class ArticulatedDynamics(System):
         """
 
 
+class ConstraintMotion(System):
+    """Knows how its constraints follow from how its bodies move."""
+
+    @abstractmethod
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_z where Φ = 0, shape (number of constraints, n).
+
+        Elsewhere it lacks what turning a loop as a whole changes of its violation: elements are zero for coordinates
+        that move both sides of a cut joint.
+        """
+
+    @abstractmethod
+    def closure_rate(self, instant: Instant) -> Array:
+        """Return dΦ/dt = Φ_z ż + Φ_t, shape (number of constraints,)."""
+
+
 class CanonicalMomenta(System):
     """Describes motion by canonical momenta too."""
 

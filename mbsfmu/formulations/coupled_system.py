@@ -19,6 +19,7 @@ from mbsfmu.formulations.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
+    ConstraintMotion,
     InertiaTensors,
     JointReactions,
     LoopSolution,
@@ -26,6 +27,7 @@ from mbsfmu.formulations.capabilities import (
     SampledUpdates,
     StartLimits,
     StartPlacement,
+    capable,
 )
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.feedback import check_feedback
@@ -52,6 +54,7 @@ class CoupledSystem(
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
+    ConstraintMotion,
 ):
     """Systems whose inputs other systems' outputs drive.
 
@@ -296,6 +299,7 @@ class CoupledSystem(
 
     residual = joined(System.residual, "instant")
     closure = joined(System.closure, "instant")
+    closure_rate = joined(ConstraintMotion.closure_rate, "instant", concerns="constraints")
     rates = joined(System.rates, "instant")
     integral_rates = joined(System.integral_rates, "instant")
     constraint_drifts = joined(System.constraint_drifts, "instant")
@@ -337,6 +341,18 @@ class CoupledSystem(
         concerns="coordinates",
         otherwise=two_of_nothing,
     )
+
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""
+        rows, first, count = [np.zeros((0, len(self.coordinates)))], 0, len(self.coordinates)
+        for part, own in zip(self.parts, self._instants(instant), strict=True):
+            last = first + len(part.coordinates)
+            if len(part.constraints):
+                moved = capable(part, ConstraintMotion).closure_jacobian(own)
+                before, behind = (np.zeros((len(moved), width)) for width in (first, count - last))
+                rows.append(np.concatenate([before, moved, behind], axis=1))
+            first = last
+        return np.concatenate(rows)
 
     def start_advice(self, limited: int, parameters: Array) -> str:
         """Return what the part says to which one of `limited` belongs."""

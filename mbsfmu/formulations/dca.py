@@ -63,4 +63,4 @@ class Dca(FirstOrder):
 
     def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
         accelerations, multipliers = given.forward_dynamics(self._stabilisation)
-        return given.at(accelerations=accelerations), multipliers, accelerations
+        return given.at(accelerations=accelerations, multipliers=multipliers), multipliers, accelerations

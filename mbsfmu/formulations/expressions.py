@@ -28,11 +28,10 @@ from mbsfmu.formulations.capabilities import (
 )
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.solved_loops import SolvedLoops
-from mbsfmu.formulations.system import SIZES, LoopsInUse, System
+from mbsfmu.formulations.system import MOTION, SIZES, LoopsInUse, System
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array, symbols
 
 PARTS = tuple(SIZES)
-MOTION = PARTS[:3]
 
 
 def _vector(capability: type[System], function: Callable[..., Array], part: str = "") -> cached_property[ca.SX]:
@@ -274,6 +273,12 @@ class SystemExpressions:
         """ż of the open tree from the momenta, M⁻¹ p."""
         system = capable(self.system, CanonicalMomenta)
         return expression(system.impulsive_velocities(self._instant, LoopsInUse(()), 0.0)[0])
+
+    @cached_property
+    def momentum_energies(self) -> ca.SX:
+        """Twice the kinetic energies, of the open tree with the momenta and of the motion, shape (2,)."""
+        momenta, velocities = (self.symbol_by_part[part] for part in ("momenta", "velocities"))
+        return ca.vertcat(ca.dot(momenta, self.open_velocities), ca.dot(self.initial_momenta, velocities))
 
     @cached_property
     def momentum_rates(self) -> ca.SX:

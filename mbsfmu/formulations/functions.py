@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops
-from mbsfmu.formulations.system import Instant, System, starts
+from mbsfmu.formulations.system import Instant, LoopsInUse, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
 from mbsfmu.programs.program import depends, program_of
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import Recorder
+from mbsfmu.programs.recording import ZERO, Recorder
+
+LOOP_PARTS = ("multipliers", "active")
 
 
 class _Traced(cached_property[AnyFunction]):
@@ -178,18 +182,20 @@ class SystemFunctions(Workspace):
         """
         own = {part: self._recorded_part(part) for part in beside}
         found = results(self._recorded_system, own)
-        given = {part: self._recorded_part(part) for part in (*PARTS, *beside)}
-        return RecordedFunction(program_of(name, self._recorder, given, found), self._memory, into)
+        offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)}
+        return RecordedFunction(program_of(name, self._recorder, offered, found), self._memory, into)
 
     def _recorded_part(self, part: str) -> RecordedArray:
         if part not in self._recorded_parts:
-            self._recorded_parts[part] = self._recorder.new(self.symbol(part).numel())
+            self._recorded_parts[part] = self._recorder.new(self.values(part).size)
         return self._recorded_parts[part]
 
     @cached_property
     def _recorded_system(self) -> RecordedSystem:
         parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
-        return RecordedSystem(self.system, Instant(**parts))
+        multipliers, active = (self._recorded_part(part) for part in LOOP_PARTS)
+        loops = LoopsInUse(self.rows, active if self.redundant else None, cast("Array", multipliers))
+        return RecordedSystem(self.system, Instant(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
         return super()._function(name, self.expressions.closed(results))
@@ -270,13 +276,17 @@ class SystemFunctions(Workspace):
     @cached_property
     def driven(self) -> tuple[int, ...]:
         """Indices, among the loop equations in use, of those that move with time; they do work."""
+        if self.in_loops:
+            return tuple(np.flatnonzero(_varies(self._recorded_system.drifts)).tolist())
         return tuple(self.traces.fact("driven", lambda: list(self.expressions.driven)))
 
     @cached_property
-    def missed(self) -> TracedFunction:
+    def missed(self) -> AnyFunction:
         """Φ, Φ̇ and Φ_t of the loop equations that move."""
-        given, rows = self.expressions, list(self.driven)
-        return self.kept("missed", lambda: [each[rows] for each in (given.closure, given.closure_rate, given.drifts)])
+        rows = list(self.driven)
+        return self.defined(
+            "missed", lambda given: [each[rows] for each in (given.closure, given.closure_rate, given.drifts)]
+        )
 
     @cached_property
     def equilibrium(self) -> TracedFunction:
@@ -307,22 +317,40 @@ class SystemFunctions(Workspace):
         """Whether redundant constraints leave the reactions open, and nothing else decides on them."""
         if self.redundant or self.rank == len(self.system.constraints):
             return self.redundant
+        if self.in_loops:
+            return self._shares_reactions
         return self.traces.fact("reactions_open", lambda: self.expressions.reactions_open)
+
+    @cached_property
+    def _shares_reactions(self) -> bool:
+        """Whether what constraints transmit that no motion touches adds to what is transmitted anyway."""
+        given, still = self._recorded_system, self._recorder.new(1)
+        own = dict(zip(self.rows, given.loops.multipliers, strict=True))
+        every = range(len(self.system.constraints))
+        multipliers = np.stack([own.get(row, still[0]) for row in every])
+        reactions = given.of_loops(LoopsInUse(every, multipliers=multipliers)).reactions
+        offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS)} | {"still": still}
+        shared = depends(program_of("shared", self._recorder, offered, [reactions]), 0, "still")
+        return bool((shared[:, 0] & _varies(given.reactions)).any())
 
     @cached_property
     def moving_rows(self) -> tuple[int, ...]:
         """Indices of the constraints that depend on the coordinates at all."""
+        if self.in_loops:
+            return tuple(np.flatnonzero(_varies(self._recorded_system.all_closure_jacobian).any(axis=1)).tolist())
         return tuple(self.traces.fact("moving_rows", lambda: list(self.expressions.moving_rows)))
 
     @cached_property
-    def reaction_play(self) -> TracedFunction:
+    def reaction_play(self) -> AnyFunction:
         """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+        if self.in_loops:
+            return self.recorded("reaction_play", lambda given, _: list(given.reaction_play))
         return self.kept("reaction_play", lambda: self.expressions.reaction_play, matrices=[0, 1])
 
     @cached_property
-    def recentred(self) -> TracedFunction:
+    def recentred(self) -> AnyFunction:
         """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
-        return self.kept("recentred", lambda: list(self.expressions.recentred.values()))
+        return self.defined("recentred", lambda given: list(given.recentred.values()))
 
     @cached_property
     def start(self) -> AnyFunction:
@@ -353,3 +381,8 @@ class SystemFunctions(Workspace):
             self._memory[part][:] = values
         for function in functions:
             function()
+
+
+def _varies(array: Any) -> NDArray[np.bool_]:
+    """Tell which elements of a recorded array, or of one of numbers, are not zero whatever it depends on."""
+    return (array.places != ZERO) if isinstance(array, RecordedArray) else np.asarray(array) != 0.0

@@ -17,7 +17,7 @@ from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import AnyFunction, TracedFunction
+from mbsfmu.formulations.workspace import AnyFunction
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
@@ -104,11 +104,11 @@ class Hdca(FirstOrder):
         return accelerations, multipliers
 
     def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
-        velocities, _ = given.impulsive_velocities(self._stabilisation)
+        velocities, impulses = given.impulsive_velocities(self._stabilisation)
         moved = given.at(velocities=velocities)
         accelerations, multipliers = moved.forward_dynamics(self._stabilisation)
-        moved = moved.at(accelerations=accelerations)
-        return moved, multipliers, moved.momentum_rates
+        moved = moved.at(accelerations=accelerations, multipliers=multipliers)
+        return moved, multipliers, moved.at(multipliers=impulses).momentum_rates
 
     @cached_property
     def initial_momenta(self) -> AnyFunction:
@@ -116,12 +116,9 @@ class Hdca(FirstOrder):
         return self.functions.defined("initial_momenta", lambda given: [given.initial_momenta], into=["momenta"])
 
     @cached_property
-    def momenta_anew(self) -> TracedFunction:
+    def momenta_anew(self) -> AnyFunction:
         """Twice the kinetic energies, of the open tree with p and of the motion, shape (2,), and M ż, shape (n,)."""
-        given = self.functions.expressions
-        momenta, velocities = (self.functions.symbol(part) for part in ("momenta", "velocities"))
-        energies = [ca.dot(momenta, given.open_velocities), ca.dot(given.initial_momenta, velocities)]
-        return self.functions.traced("momenta_anew", [ca.vertcat(*energies), given.initial_momenta])
+        return self.functions.defined("momenta_anew", lambda given: [given.momentum_energies, given.initial_momenta])
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""

@@ -17,6 +17,7 @@ from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, quaternion_product
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ArticulatedDynamics, CanonicalMomenta
+from mbsfmu.formulations.closure_motion import joint_jacobian
 from mbsfmu.formulations.force_checks import check_forces
 from mbsfmu.formulations.joint_checks import check_joint
 from mbsfmu.formulations.joint_reactions import tree_reactions
@@ -116,6 +117,13 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     def residual(self, instant: Instant) -> Array:
         """Return M' z̈ − Q' of the open tree in N m and N, shape (n,)."""
         return self.dynamics.residual(self.motion(instant), instant)
+
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_z where Φ = 0, shape (number of constraints, n)."""
+        frames, parts, count = self.motion(instant).frames, self.parts, len(self.coordinates)
+        opening = joint_jacobian(parts.cuts, parts.kinematics, frames, instant.parameters, count)
+        related = [each.along(instant.parameters, count)[np.newaxis] for each in parts.relations]
+        return np.concatenate([opening, *related])
 
     def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly, shapes (n,) and (rows,)."""

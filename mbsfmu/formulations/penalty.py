@@ -14,7 +14,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.equilibrium import shortest
-from mbsfmu.formulations.expressions import MOTION
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances

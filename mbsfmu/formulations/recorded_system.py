@@ -1,6 +1,6 @@
 """Code in loops: functions of arrays that are recorded, what `SystemExpressions` is where code is in loops.
 
-There are no loop equations here, and no algebraic loops.
+There are no algebraic loops here.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,16 +17,18 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
+    ConstraintMotion,
     InertiaTensors,
     JointReactions,
+    MovingReferences,
     SampledUpdates,
     StartLimits,
     capable,
 )
-from mbsfmu.formulations.system import Instant, LoopsInUse, System
+from mbsfmu.formulations.system import MOTION, Instant, LoopsInUse, System
 from mbsfmu.programs.recorded_array import RecordedArray
+from mbsfmu.programs.recording import Recorder
 
-NO_LOOPS = LoopsInUse(())
 LARGE = 64
 """Coordinates beyond which code is in loops unless something else is chosen: straight-line code is about three times as
 fast, but it takes longer to trace and to compile the larger the system is."""
@@ -58,7 +60,7 @@ def is_in_loops(system: System, code: Code | None) -> bool:
         return False
     lacking = _lacking(system)
     if code is Code.LOOPS and lacking:
-        raise InputError(f"code in loops is for mechanisms that are trees; {system.name} {lacking}")
+        raise InputError(f"code in loops is for mechanisms in joint coordinates; {system.name} {lacking}")
     return not lacking and (code is Code.LOOPS or len(system.coordinates) > LARGE)
 
 
@@ -68,8 +70,6 @@ def _lacking(system: System) -> str:
         return "has no bodies that move"
     if system.start_system is not system:
         return "is described in absolute coordinates"
-    if system.constraints:
-        return f"has loops, as that of {system.constraints[0]}"
     if system.guesses or system.felt:
         return "has a loop of connections that is solved at every instant"
     return ""
@@ -85,31 +85,50 @@ class RecordedSystem:
         The system.
     instant
         Where it is.
+    loops
+        The loop equations in use.
     """
 
     system: System
     instant: Instant
+    loops: LoopsInUse
     _dynamics: dict[float, tuple[Array, Array]] = field(default_factory=dict, init=False)
 
-    def at(self, **parts: Array) -> RecordedSystem:
-        """Return it with other parts of the instant."""
-        return RecordedSystem(self.system, replace(self.instant, **parts))
+    def at(self, multipliers: Array | None = None, **parts: Array) -> RecordedSystem:
+        """Return it with other parts of the instant, and other multipliers."""
+        loops = self.loops if multipliers is None else replace(self.loops, multipliers=multipliers)
+        return RecordedSystem(self.system, replace(self.instant, **parts), loops)
+
+    def of_loops(self, loops: LoopsInUse) -> RecordedSystem:
+        """Return it with other loop equations in use."""
+        return RecordedSystem(self.system, self.instant, loops)
 
     def forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ."""
         if stabilisation not in self._dynamics:
             system = capable(self.system, ArticulatedDynamics)
-            self._dynamics[stabilisation] = system.forward_dynamics(self.instant, NO_LOOPS, stabilisation)
+            self._dynamics[stabilisation] = system.forward_dynamics(self.instant, self.loops, stabilisation)
         return self._dynamics[stabilisation]
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta."""
-        return capable(self.system, CanonicalMomenta).impulsive_velocities(self.instant, NO_LOOPS, stabilisation)
+        return capable(self.system, CanonicalMomenta).impulsive_velocities(self.instant, self.loops, stabilisation)
+
+    @property
+    def open_velocities(self) -> Array:
+        """ż of the open tree from the momenta, M⁻¹ p."""
+        return self.of_loops(LoopsInUse(())).impulsive_velocities(0.0)[0]
+
+    @property
+    def momentum_energies(self) -> Array:
+        """Twice the kinetic energies, of the open tree with the momenta and of the motion, shape (2,)."""
+        pairs = (self.instant.momenta, self.open_velocities), (self.initial_momenta, self.instant.velocities)
+        return np.stack([sum(each) for each in (one * other for one, other in pairs)])
 
     @property
     def momentum_rates(self) -> Array:
-        """Rates of the momenta, without loops."""
-        return capable(self.system, CanonicalMomenta).momentum_rates(self.instant, NO_LOOPS)
+        """Rates of the momenta, with the multipliers in the place of the impulses."""
+        return capable(self.system, CanonicalMomenta).momentum_rates(self.instant, self.loops)
 
     @property
     def initial_momenta(self) -> Array:
@@ -118,9 +137,13 @@ class RecordedSystem:
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[Any, Any]]) -> list[Any]:
         """Return how values change along directions of parts, each given with its change."""
+        return self._recorder.changes(values, directions)
+
+    @property
+    def _recorder(self) -> Recorder:
         coordinates = self.instant.coordinates
         assert isinstance(coordinates, RecordedArray)
-        return coordinates.recorder.changes(values, directions)
+        return coordinates.recorder
 
     @property
     def residual(self) -> Array:
@@ -135,7 +158,10 @@ class RecordedSystem:
     @property
     def integral_rates(self) -> Array:
         """Rates of the integrals."""
-        return self.system.integral_rates(self.instant)
+        if not self.loops.rows:
+            return self.system.integral_rates(self.instant)
+        powers = self.system.driving_powers(self.instant, self.loops)
+        return self.system.integral_rates(self.instant) + powers
 
     @property
     def outputs(self) -> Array:
@@ -144,27 +170,79 @@ class RecordedSystem:
 
     @property
     def violation(self) -> Array:
-        """Nothing is violated."""
-        return np.zeros(2)
+        """Magnitudes of Φ and Φ̇ over all constraints."""
+        if not self.system.constraints:
+            return np.zeros(2)
+        return np.stack([np.sqrt(sum(each * each for each in vector)) for vector in (self.all_closure, self.all_closure_rate)])
+
+    @property
+    def all_closure(self) -> Array:
+        """Φ of all constraints."""
+        return self.system.closure(self.instant)
+
+    @property
+    def all_closure_rate(self) -> Array:
+        """Φ̇ of all constraints."""
+        return self._constrained.closure_rate(self.instant)
+
+    @property
+    def all_closure_jacobian(self) -> Array:
+        """Φ_z of all constraints, exact where Φ = 0."""
+        return self._constrained.closure_jacobian(self.instant)
+
+    @property
+    def all_drifts(self) -> Array:
+        """Φ_t of all constraints."""
+        return self.system.constraint_drifts(self.instant)
 
     @property
     def closure(self) -> Array:
-        """No Φ."""
-        return np.zeros(0)
+        """Φ of the constraints in use."""
+        return self.all_closure[list(self.loops.rows)]
 
-    all_closure = all_drifts = closure
+    @property
+    def closure_rate(self) -> Array:
+        """Φ̇ of the constraints in use."""
+        return self.all_closure_rate[list(self.loops.rows)]
 
     @property
     def closure_jacobian(self) -> Array:
-        """No Φ_z."""
-        return np.zeros((0, len(self.system.coordinates)))
+        """Φ_z of the constraints in use."""
+        return self.all_closure_jacobian[list(self.loops.rows)]
 
-    all_closure_jacobian = closure_jacobian
+    @property
+    def drifts(self) -> Array:
+        """Φ_t of the constraints in use."""
+        return self.all_drifts[list(self.loops.rows)]
+
+    @property
+    def _constrained(self) -> ConstraintMotion:
+        return capable(self.system, ConstraintMotion)
 
     @property
     def reactions(self) -> Array:
         """Forces and moments in the joints."""
-        return capable(self.system, JointReactions).evaluate_reactions(self.instant, NO_LOOPS)
+        return capable(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
+
+    @property
+    def reaction_play(self) -> tuple[Array, Array]:
+        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+        every = range(len(self.system.constraints))
+        multipliers = self._recorder.new(len(every))
+        reactions = self.of_loops(LoopsInUse(every, multipliers=cast("Array", multipliers))).reactions
+        columns = [self.changes([reactions], [(multipliers, unit)])[0] for unit in np.eye(len(every))]
+        return np.stack(columns, axis=1), self.all_closure_jacobian
+
+    @property
+    def all_drift_rates(self) -> Array:
+        """Φ_tt of all constraints."""
+        return self.system.constraint_drift_rates(self.instant)
+
+    @property
+    def recentred(self) -> dict[str, Array]:
+        """Parts of the instant with all references moved to where the motion is now."""
+        moved = capable(self.system, MovingReferences).recentred(self.instant)
+        return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
     @property
     def initial_integrals(self) -> Array:

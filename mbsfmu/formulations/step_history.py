@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbsfmu.formulations.expressions import MOTION
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
 from mbsfmu.formulations.state import State

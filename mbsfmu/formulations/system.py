@@ -70,6 +70,7 @@ SIZES = {
     "guesses": "guesses",
 }
 """The parts of an `Instant` in their order, each with what of a system it has one number for."""
+MOTION = tuple(SIZES)[:3]
 
 
 @dataclass(frozen=True)

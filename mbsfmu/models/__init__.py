@@ -9,7 +9,7 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
-from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, loop_4, loop_8, pendulum
+from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, ladder, loop_4, loop_8, pendulum
 from mbsfmu.models.spatial import bennett, slewing_four_bar
 
 BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
@@ -23,7 +23,7 @@ BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "bennett": bennett,
     "slewing-four-bar": slewing_four_bar,
 }
-"""Models by name; `pendulum-N` is one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for every circuit
+"""Models by name; `pendulum-N` and `ladder-N` are one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for every circuit
 of `mbsfmu.models.hydraulic.CIRCUITS`."""
 
 
@@ -35,13 +35,13 @@ def built_in(name: str) -> CoupledModel:
     InputError
         When there is none of that name.
     """
-    if match := re.fullmatch(r"pendulum-(\d+)", name):
-        return pendulum(int(match[1]))
+    if match := re.fullmatch(r"(pendulum|ladder)-(\d+)", name):
+        return (pendulum if match[1] == "pendulum" else ladder)(int(match[2]))
     if match := re.fullmatch(r"(four-bar|quick-return)-(.+)", name):
         mechanism = four_bar if match[1] == "four-bar" else quick_return
         return mechanism(match[2])
     if name not in BUILT_IN:
-        told = meant(name, [*BUILT_IN, "pendulum-N"])
+        told = meant(name, [*BUILT_IN, "pendulum-N", "ladder-N"])
         hint = "" if told.startswith("did you mean") else "; a model of your own is file.py:factory or model.json"
         raise InputError(f"there is no model '{name}'; {told}{hint}")
     return BUILT_IN[name]()
@@ -56,6 +56,7 @@ __all__ = [
     "double_pentagon",
     "five_bar",
     "four_bar",
+    "ladder",
     "loop_4",
     "loop_8",
     "pendulum",

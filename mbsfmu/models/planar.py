@@ -18,6 +18,10 @@ from mbsfmu.parts import Revolute
 
 MOST_LINKS = 10_000
 """Of a pendulum: more take minutes and gigabytes to put together."""
+MOST_LOOPS = 2_000
+"""Of a ladder: the start is put together by dense matrices."""
+LEANING = 0.3
+"""Angle in rad by which the rails of a ladder lean at the start."""
 
 
 def _link(name: str, length: float, inertia: float) -> RigidBody:
@@ -63,6 +67,49 @@ def pendulum(links: int) -> CoupledModel:
     return CoupledModel(
         name=f"pendulum-{links}",
         description=f"open chain of {links} links",
+        systems={"mechanism": mechanism},
+        **ORIGIN,
+    )
+
+
+def ladder(loops: int) -> CoupledModel:
+    """Return a ladder that hangs from the ground by its rails, which lean at the start; all links are hinged.
+
+    A rung hangs on the left rail, the next link of the right one on the rung: so each loop is cut at its own link,
+    and only the coordinates of two neighbouring loops are in its equations.
+
+    Parameters
+    ----------
+    loops
+        Number of rungs; each closes a loop.
+
+    Raises
+    ------
+    InputError
+        When there is no rung, or more than `MOST_LOOPS`.
+    """
+    if not 1 <= loops <= MOST_LOOPS:
+        raise InputError(f"a ladder of {loops} loops is refused: it needs at least 1 and has {MOST_LOOPS} at most")
+    bodies: list[RigidBody] = []
+    joints: list[Revolute] = []
+    above, beside = "ground.A", "ground.B"
+    for number in range(1, loops + 1):
+        left, rung, right = names = [f"{part}_{number}" for part in ("left", "rung", "right")]
+        bodies += [_link(name, 1.0, 1.0) for name in names]
+        turned = LEANING - 0.5 * pi if number == 1 else 0.0
+        joints += [
+            Revolute(name=f"{left}_top", parent=above, child=f"{left}.origin", angle=turned),
+            Revolute(name=f"{rung}_left", parent=f"{left}.end", child=f"{rung}.origin", angle=0.5 * pi - LEANING),
+            Revolute(name=f"{rung}_right", parent=f"{rung}.end", child=f"{right}.end", angle=LEANING - 0.5 * pi),
+            Revolute(name=f"{right}_top", parent=beside, child=f"{right}.origin", cut=True),
+        ]
+        above, beside = f"{left}.end", f"{right}.end"
+    mechanism = Mechanism(
+        ground={"A": (-0.5, 0.0, 0.0), "B": (0.5, 0.0, 0.0)}, bodies=tuple(bodies), joints=tuple(joints)
+    )
+    return CoupledModel(
+        name=f"ladder-{loops}",
+        description=f"ladder of {loops} loops",
         systems={"mechanism": mechanism},
         **ORIGIN,
     )

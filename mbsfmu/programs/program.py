@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mbsfmu.programs.dependence import Places
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import Kernel, Recorder
-from mbsfmu.programs.schedule import Schedule, schedule
+from mbsfmu.programs.schedule import Schedule, needed, schedule
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +26,10 @@ class Program:
     ----------
     name
         Name of the function.
+    offered
+        Names and sizes of what it may depend on.
     given
-        Names and sizes of what it takes; they lie behind each other at the beginning of its memory.
+        Those of them that it does depend on; they lie behind each other at the beginning of its memory.
     constants
         Numbers that follow these.
     kernels, schedule
@@ -35,6 +37,7 @@ class Program:
     """
 
     name: str
+    offered: Mapping[str, int]
     given: Mapping[str, int]
     constants: tuple[float, ...]
     kernels: tuple[Kernel, ...]
@@ -83,8 +86,11 @@ class Program:
 
 def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:
     """Return which elements of a result depend on which elements of a part, shape (elements, size of the part)."""
+    size = program.offered[part]
+    if part not in program.given:
+        return np.zeros((program.results[result].size, size), dtype=bool)
     names = list(program.given)
-    first, size = sum(program.given[name] for name in names[: names.index(part)]), program.given[part]
+    first = sum(program.given[name] for name in names[: names.index(part)])
     pattern = np.zeros((program.schedule.size, -(-size // 8)), dtype=np.uint8)
     pattern[first : first + size] = np.packbits(np.eye(size, dtype=bool), axis=1)
     for loop in program.schedule.loops:
@@ -105,7 +111,7 @@ def _needed(kernel: Kernel) -> list[list[int]]:
     return needed
 
 
-def program_of(name: str, recorder: Recorder, given: Mapping[str, RecordedArray], results: Sequence[Any]) -> Program:
+def program_of(name: str, recorder: Recorder, offered: Mapping[str, RecordedArray], results: Sequence[Any]) -> Program:
     """Return what was recorded as a function of arrays.
 
     Parameters
@@ -114,16 +120,22 @@ def program_of(name: str, recorder: Recorder, given: Mapping[str, RecordedArray]
         Its name.
     recorder
         What has recorded the results.
-    given
+    offered
         What they may depend on.
     results
         Arrays, recorded or of numbers.
     """
     places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
-    first = np.concatenate([each.places.ravel() for each in given.values()])
-    ordered = schedule(recorder.calls, first, places)
+    calls = needed(recorder.calls, places, recorder.places)
+    used = np.zeros(recorder.places + 1, dtype=bool)
+    for each in (*(call.taken for call in calls), *places):
+        used[np.maximum(each, -1)] = True  # constants at the end
+    given = {part: each for part, each in offered.items() if used[each.places].any()}
+    first = np.concatenate([np.zeros(0, dtype=np.int64), *(each.places.ravel() for each in given.values())])
+    ordered = schedule(calls, first, places)
     return Program(
         name,
+        {part: each.size for part, each in offered.items()},
         {part: each.size for part, each in given.items()},
         tuple(recorder.values[number] for number in ordered.constants),
         tuple(recorder.kernels),

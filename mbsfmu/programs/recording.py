@@ -26,7 +26,8 @@ from mbsfmu.tracing import SymbolicArray, expression, symbolic_array
 
 _FOLDED = (0.0, 1.0, -1.0)
 """Numbers that decide which calls are alike."""
-_ZERO = -1
+ZERO = -1
+"""The place of zero."""
 _MOST_FOLDED = -len(_FOLDED)
 _NO_PLACES = np.zeros(0, dtype=np.int64)
 
@@ -159,17 +160,17 @@ class Recorder:
         directions
             Arrays that these depend on, each with how it changes.
         """
-        change = np.full(self.places + 1, _ZERO)  # the last one for constants, which change by nothing
+        change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
         for array, direction in directions:
             change[array.places] = direction.places
 
         def moved(places: Places) -> RecordedArray:
-            return RecordedArray(self, change[np.maximum(places, _ZERO)])
+            return RecordedArray(self, change[np.maximum(places, ZERO)])
 
         wanted = [each.places if isinstance(each, RecordedArray) else self.constants(each) for each in values]
         for call in needed(self.calls, wanted, self.places):
             directed = moved(call.taken)
-            if np.all(directed.places == _ZERO):
+            if np.all(directed.places == ZERO):
                 continue
             found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
             change[call.made] = found.places

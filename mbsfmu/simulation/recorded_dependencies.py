@@ -14,7 +14,7 @@ from mbsfmu.variables import Variable
 
 
 class RecordedDependencies:
-    """The same as `Dependencies`, for mechanisms without loops whose start nothing has to be balanced for.
+    """The same as `Dependencies`, where nothing has to be balanced for the start.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class RecordedDependencies:
         """Return the inputs that each continuous variable depends on directly, states being given."""
         functions, system = self._functions, self._functions.system
         program = functions.recorded(
-            "direct", lambda given, _: [given.residual, given.outputs, given.reactions]
+            "direct", lambda given, _: [given.residual, given.all_drift_rates, given.outputs, given.reactions]
         ).program
-        residual, outputs, reactions = (depends(program, index, "inputs") for index in range(3))
-        forcing = np.asarray(residual.any(axis=0))
+        residual, drifts, outputs, reactions = (depends(program, index, "inputs") for index in range(4))
+        forcing = np.asarray(residual.any(axis=0) | drifts.any(axis=0))
         result: dict[str, tuple[str, ...]] = {variable.name: () for variable in self._table.continuous}
         for variable in system.accelerations:
             result[variable.name] = _names(system.inputs, forcing)

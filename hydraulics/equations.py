@@ -135,7 +135,7 @@ class CircuitEquations:
         now = self._starting((self.inputs, inputs), (self.parameters, parameters))
         limits: list[Array | float] = []
         for node in (*self._circuit.volume_nodes, *(self._sources if self._has_air else ())):
-            limits += [now.pressure(node), np.asarray(now.oil.vapour_pressure), np.asarray(float_info.max)]
+            limits += [now.pressure(node), now.oil.vapour_pressure, np.asarray(float_info.max)]
         for component in self._downstream:
             own = component.start_limits(now.moment(component))
             for limit in picked(component, "start_limits", component.limited(), own):

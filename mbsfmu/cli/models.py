@@ -8,6 +8,8 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.terminal import print_table
 from mbsfmu.models import BUILT_IN, CIRCUITS
 
+_OF_ANY_SIZE = [["pendulum-N", "open chain of N links"], ["ladder-N", "ladder of N loops"]]
+
 
 @click.command("models")
 @common_options
@@ -20,4 +22,4 @@ def command(quiet: bool, debug: bool) -> None:  # noqa: ARG001
     rows = [[name, BUILT_IN[name]().description] for name in BUILT_IN]
     others = f"with another circuit: {', '.join(CIRCUITS)}"
     rows += [[f"{name}-CIRCUIT", others] for name in ("four-bar", "quick-return")]
-    print_table("built-in models", ["name", "what it is"], [*rows, ["pendulum-N", "open chain of N links"]])
+    print_table("built-in models", ["name", "what it is"], [*rows, *_OF_ANY_SIZE])

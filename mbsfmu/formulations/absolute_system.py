@@ -36,9 +36,10 @@ from mbsfmu.equations.rotation import (
     quaternion_product,
     rotation_from_quaternion,
 )
-from mbsfmu.formulations.articulation import about
+from mbsfmu.formulations.articulation import about, relating_wrenches
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
+from mbsfmu.formulations.closure_motion import along_coordinates, filled, joint_jacobian
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
 from mbsfmu.formulations.joint_reactions import constraint_reactions
 from mbsfmu.formulations.joint_subspaces import across, impulse
@@ -263,6 +264,18 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
                 if joint.parent >= 0:
                     wrenches[joint.parent] = wrenches[joint.parent] - load
         return wrenches
+
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_q where Φ = 0, shape (number of constraints, n)."""
+        motion, parameters, count = self.motion(instant), instant.parameters, len(self.coordinates)
+        opening = joint_jacobian(self.constraining, self._absolute, motion.placed, parameters, count)
+        entries = [
+            entry
+            for row, relation in enumerate(self.parts.relations)
+            for body, wrench in relating_wrenches(self.parts.kinematics, motion.frames, relation, parameters).items()
+            for entry in along_coordinates(self._absolute, motion.placed, body, (row,), [wrench])
+        ]
+        return np.concatenate([opening, filled(entries, len(self.parts.relations), count)])
 
     def free_accelerations(self, instant: Instant) -> Array:
         """Return q̈ without constraints, shape (6 bodies,)."""

@@ -180,7 +180,8 @@ class Articulation:
         """Return dΦ/dt of the loop equations in use, shape (rows,)."""
         opening = joint_rates(self._cuts, motion.frames, motion.body_velocities, given.parameters)
         related = {
-            row: each.sum(motion.velocities, given.parameters) + each.drift(given) for row, each in self._related.items()
+            row: each.sum(motion.velocities, given.parameters) + each.drift(given)
+            for row, each in self._related.items()
         }
         return stack([related[row] if row in related else opening[row] for row in self._rows])
 

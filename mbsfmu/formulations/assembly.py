@@ -82,7 +82,7 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     independent = np.delete(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent] + functions.all_closure()[2]
     result = velocities.copy()
-    result[dependent] = -np.linalg.lstsq(jacobian[:, dependent], driven, rcond=RANK_TOLERANCE)[0]
+    result[dependent] = -_least_squares(jacobian[:, dependent], driven)
     return result
 
 
@@ -92,7 +92,8 @@ def _dependent(jacobian: Floats, given: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def _rank(jacobian: Floats) -> int:
-    return int(np.linalg.matrix_rank(jacobian, rtol=RANK_TOLERANCE))
+    rows = jacobian[jacobian.any(axis=1)]
+    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE)) if rows.size else 0
 
 
 def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -106,7 +107,7 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
         return coordinates, violation
     for _ in range(MOST_ITERATIONS):
         step = np.zeros_like(coordinates)
-        step[moving] = -np.linalg.lstsq(jacobian[:, moving], violation, rcond=RANK_TOLERANCE)[0]
+        step[moving] = -_least_squares(jacobian[:, moving], violation)
         step *= min(1.0, STEP_LIMIT / max(np.max(np.abs(step)), STEP_LIMIT))
         size, share = np.linalg.norm(violation), 1.0
         while share > SMALLEST_SHARE:
@@ -118,6 +119,12 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
             break  # no step makes it better: at round-off, or at a violation that stays
         coordinates, violation, jacobian = coordinates + share * step, trial_violation, trial_jacobian
     return coordinates, violation
+
+
+def _least_squares(matrix: Floats, right: Floats) -> Floats:
+    """Return the shortest solution; equations without coefficients, as across a plane, only take time."""
+    rows = matrix.any(axis=1)
+    return np.asarray(np.linalg.lstsq(matrix[rows], right[rows], rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 
 def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats, Floats]:

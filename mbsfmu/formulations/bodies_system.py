@@ -51,7 +51,9 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         """Return dΦ/dt in m/s and rad/s, shape (number of constraints,)."""
         motion, parameters = self.motion(instant), instant.parameters
         opening = joint_rates(self.constraining, motion.frames, motion.body_velocities, parameters)
-        related = [each.sum(motion.velocities, parameters) + each.drift(given(instant)) for each in self.parts.relations]
+        related = [
+            each.sum(motion.velocities, parameters) + each.drift(given(instant)) for each in self.parts.relations
+        ]
         return stack([*opening, *related])
 
     def constraint_drifts(self, instant: Instant) -> Array:

@@ -66,7 +66,9 @@ def joint_accelerations(
 
 
 @kernel
-def _quickenings(wrenches: list[Array], rates: list[Array], accelerations: list[Array], velocities: list[Array]) -> Array:
+def _quickenings(
+    wrenches: list[Array], rates: list[Array], accelerations: list[Array], velocities: list[Array]
+) -> Array:
     return _powers(wrenches, accelerations) + _powers(rates, velocities)
 
 
@@ -84,24 +86,41 @@ def joint_jacobian(
     count
         Number of coordinates.
     """
-    values: list[Array] = [np.zeros(1)]
-    rows = sum(len(joint.names) for joint in joints)
-    place, first, taken = np.zeros((rows, count), dtype=np.intp), 0, 1
+    entries: list[Entry] = []
+    first = 0
     for joint in joints:
+        rows = range(first, first := first + len(joint.names))
         on_both = zip(*joint.wrenches(frames, parameters), strict=True)
         own = [_behind(kinematics, body) for body in joint.ends]
         shared = set(own[0]) & set(own[1])
         for wrenches, bodies in zip(on_both, own, strict=True):
             for body in bodies:
-                if body in shared:
-                    continue
-                for element in kinematics.joints[body].elements:
-                    column = kinematics.transformation(frames, element.coordinate)
-                    values.append(_along(list(wrenches), column))
-                    place[first : first + len(joint.names), element.coordinate] = taken + np.arange(len(joint.names))
-                    taken += len(joint.names)
-        first += len(joint.names)
-    return np.concatenate(values)[place]
+                if body not in shared:
+                    entries += along_coordinates(kinematics, frames, body, rows, list(wrenches))
+    return filled(entries, first, count)
+
+
+Entry = tuple[Sequence[int], int, Array]
+"""Rows and the column of elements of a matrix, and these."""
+
+
+def along_coordinates(
+    kinematics: Kinematics, frames: Frames, body: int, rows: Sequence[int], wrenches: list[Array]
+) -> list[Entry]:
+    """Return w · b of the coordinates of the joint that a body hangs on, for a wrench of each row."""
+    return [
+        (rows, each.coordinate, _along(wrenches, kinematics.transformation(frames, each.coordinate)))
+        for each in kinematics.joints[body].elements
+    ]
+
+
+def filled(entries: Sequence[Entry], rows: int, columns: int) -> Array:
+    """Return a matrix of zeros but for some elements."""
+    place, first = np.zeros((rows, columns), dtype=np.intp), 1
+    for own, column, values in entries:
+        place[list(own), column] = first + np.arange(len(values))
+        first += len(values)
+    return np.concatenate([np.zeros(1), *(values for _, _, values in entries)])[place]
 
 
 @kernel

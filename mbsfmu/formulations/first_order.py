@@ -42,7 +42,7 @@ class FirstOrderOptions(FormulationOptions):
         Code | None,
         Choice(
             "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
-            f"default loops where a tree has more than {LARGE} coordinates",
+            f"default loops where a mechanism has more than {LARGE} coordinates",
             among=lambda: tuple(each.value for each in Code),
             lacking="which has straight code alone",
         ),

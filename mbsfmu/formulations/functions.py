@@ -193,8 +193,8 @@ class SystemFunctions(Workspace):
     @cached_property
     def _recorded_system(self) -> RecordedSystem:
         parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
-        multipliers, active = (self._recorded_part(part) for part in LOOP_PARTS)
-        loops = LoopsInUse(self.rows, active if self.redundant else None, cast("Array", multipliers))
+        multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
+        loops = LoopsInUse(self.rows, active if self.redundant else None, multipliers)
         return RecordedSystem(self.system, Instant(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:

@@ -14,7 +14,6 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.equilibrium import shortest
-from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
@@ -22,6 +21,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.options import POSITIVE, Number
 from mbsfmu.rules.rule import Rule

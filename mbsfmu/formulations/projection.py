@@ -16,9 +16,9 @@ import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 
 PENALTY = 1e6

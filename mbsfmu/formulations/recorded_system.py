@@ -173,7 +173,9 @@ class RecordedSystem:
         """Magnitudes of Φ and Φ̇ over all constraints."""
         if not self.system.constraints:
             return np.zeros(2)
-        return np.stack([np.sqrt(sum(each * each for each in vector)) for vector in (self.all_closure, self.all_closure_rate)])
+        return np.stack(
+            [np.sqrt(sum(each * each for each in vector)) for vector in (self.all_closure, self.all_closure_rate)]
+        )
 
     @property
     def all_closure(self) -> Array:

@@ -7,9 +7,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.step_rates import StepRates
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.rules.rule import Rule
 

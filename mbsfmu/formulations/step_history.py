@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.system import MOTION
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
 from mbsfmu.tracing import expression, symbolic_array

@@ -23,8 +23,8 @@ BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "bennett": bennett,
     "slewing-four-bar": slewing_four_bar,
 }
-"""Models by name; `pendulum-N` and `ladder-N` are one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for every circuit
-of `mbsfmu.models.hydraulic.CIRCUITS`."""
+"""Models by name; `pendulum-N` and `ladder-N` are one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for
+every circuit of `mbsfmu.models.hydraulic.CIRCUITS`."""
 
 
 def built_in(name: str) -> CoupledModel:

@@ -1,7 +1,7 @@
 """The traced functions that a unit's derivatives need: by inputs while it steps, by time, and at the start.
 
 In straight code these are matrices and changes along directions, from which linear equations find the rest. In loops,
-accelerations follow without such equations, and so do their changes.
+accelerations follow without such equations, and so do their changes; loops are closed by linear equations all the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from mbsfmu.formulations.expressions import PARTS
 from mbsfmu.formulations.functions import SystemFunctions
@@ -54,18 +55,22 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
         outputs = given.at(accelerations=accelerations).outputs
         return given.changes([accelerations, outputs], along)[::-1]
 
+    def along_start(given: RecordedSystem, beside: dict[str, Any]) -> list[tuple[Any, Any]]:
+        return [(getattr(given.instant, part.removeprefix("d_")), direction) for part, direction in beside.items()]
+
     def start(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
-        instant = given.instant
-        along = [(getattr(instant, part), beside[f"d_{part}"]) for part in ("parameters", "inputs")]
-        parts = given.start
-        moved = dict(zip(parts, given.changes(list(parts.values()), along), strict=True))
-        along += [(getattr(instant, part), change) for part, change in moved.items()]
+        along = along_start(given, beside)
         (integrals,) = given.changes([given.initial_integrals], along)
-        along.append((instant.integrals, integrals))
+        along.append((given.instant.integrals, integrals))
         accelerations, _ = given.forward_dynamics(0.0)
         outputs = given.at(accelerations=accelerations).outputs
-        found = given.changes([outputs, accelerations], along)
-        return [*found, *moved.values(), integrals]
+        return [*given.changes([outputs, accelerations], along), integrals]
+
+    def varied(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        closing = [given.all_closure, given.all_closure_rate] if functions.system.constraints else [np.zeros(0)] * 2
+        empty = [np.zeros(0)] * 4  # accelerations, and what is found with them, are those of `start_change`
+        values = [*closing, *empty, *given.start.values()]
+        return given.changes(values, along_start(given, beside))
 
     def by_time(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
         rates = {rate: beside.get(rate, getattr(given.instant, rate, None)) for rate in _BY_TIME.values()}
@@ -73,8 +78,9 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
         return given.changes([given.outputs], along)
 
     yield functions.recorded("direct_change", direct, ["d_inputs"], into=["d_accelerations"])
-    written = [f"d_{part}" for part in ("accelerations", "coordinates", "velocities", "states", "integrals")]
-    yield functions.recorded("start_change", start, ["d_parameters", "d_inputs"], into=written)
+    moved = [f"d_{part}" for part in ("coordinates", "velocities", "states", "parameters", "inputs")]
+    yield functions.recorded("start_change", start, moved, into=["d_accelerations", "d_integrals"])
+    yield functions.recorded("variation", varied, moved)
     yield functions.recorded("output_rates", by_time, ["rates", "integral_rates", "input_rates"])
 
 

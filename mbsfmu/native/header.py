@@ -134,9 +134,13 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
     initialization = simulation.initialization
     everything = [simulation.functions, initialization.functions]
     everything += [part.functions for part in initialization.balanced_parts]
+    coordinates = max(len(each.coordinates) for each in everything)
+    constraints = max(len(each.system.constraints) for each in everything)
+    work = constraints * coordinates + coordinates**2 + 4 * coordinates + 2 * constraints
     return {
-        "MOST_COORDINATES": max(len(each.coordinates) for each in everything),
-        "MOST_CONSTRAINTS": max(len(each.system.constraints) for each in everything),
+        "MOST_COORDINATES": coordinates,
+        "MOST_CONSTRAINTS": constraints,
+        "LOOP_MATRICES": 5 * constraints * coordinates + work if constraints else 0,  # see assembly.c
         "MOST_INPUTS": max(len(each.inputs) for each in everything),
         "MOST_OUTPUTS": max(len(each.system.outputs) for each in everything),
         "MOST_INTEGRALS": max(len(each.integrals) for each in everything),

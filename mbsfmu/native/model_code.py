@@ -186,12 +186,12 @@ class ModelCode:
         accelerations = system.accelerations
         texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
         names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
-        dense = "NULL, NULL" if self._changes else f"{prefix}equilibrium, {prefix}variation"
+        at_rest = "NULL" if self._changes else f"{prefix}equilibrium"
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
-            f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {dense}, "
-            f"{balances}, {balancing}, {calculated}}}"
+            f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {at_rest}, "
+            f"{prefix}variation, {balances}, {balancing}, {calculated}}}"
         )
 
     # -- tables ---------------------------------------------------------------------------------------------

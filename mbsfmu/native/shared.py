@@ -161,6 +161,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "suggested_step": (),
     # what code in loops works on
     "work": ("WORK",),
+    # dense matrices of loop equations
+    "dense": ("LOOP_MATRICES",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),

@@ -148,9 +148,7 @@ class Recorder:
             self.calls.append(Call(kernel, taken, made))
         return made
 
-    def changes(
-        self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, RecordedArray]]
-    ) -> list[RecordedArray]:
+    def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
         """Return how values change along directions, by the derivatives of all kernels that were called.
 
         Parameters
@@ -158,16 +156,16 @@ class Recorder:
         values
             Arrays that were computed, or numbers.
         directions
-            Arrays that these depend on, each with how it changes.
+            Arrays that these depend on, each with how it changes, recorded or as numbers.
         """
         change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
         for array, direction in directions:
-            change[array.places] = direction.places
+            change[array.places] = self._places_of(direction)
 
         def moved(places: Places) -> RecordedArray:
             return RecordedArray(self, change[np.maximum(places, ZERO)])
 
-        wanted = [each.places if isinstance(each, RecordedArray) else self.constants(each) for each in values]
+        wanted = [self._places_of(each) for each in values]
         for call in needed(self.calls, wanted, self.places):
             directed = moved(call.taken)
             if np.all(directed.places == ZERO):
@@ -175,6 +173,9 @@ class Recorder:
             found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
             change[call.made] = found.places
         return [moved(places) for places in wanted]
+
+    def _places_of(self, array: Any) -> Places:
+        return array.places if isinstance(array, RecordedArray) else self.constants(array)
 
     def _derivative(self, number: int) -> Callable[..., Any]:
         """Return the function of a kernel's arguments and their changes that gives the changes of its results."""

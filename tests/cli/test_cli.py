@@ -53,7 +53,7 @@ def in_process(
 def test_models_lists_every_built_in() -> None:
     done = call("models")
     assert done.returncode == 0
-    for name in (*mbsfmu.models.BUILT_IN, "pendulum-N"):
+    for name in (*mbsfmu.models.BUILT_IN, "pendulum-N", "ladder-N"):
         assert name in done.stdout
 
 

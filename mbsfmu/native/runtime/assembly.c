@@ -2,9 +2,15 @@
 
 #define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
 
+/* Large matrices stand in the argument `dense`, which has a place for each of those that are needed at once. */
+#define DENSE_MATRIX (MOST_CONSTRAINTS * MOST_COORDINATES)
+typedef enum { OF_CLOSURE, OF_NEXT, OF_COLUMNS, OF_FACTORS, OF_VARIED, OF_WORK } Dense;
+
+static inline double *dense_matrix(const Parts *parts, Dense place) { return parts->dense + DENSE_MATRIX * place; }
+
 typedef struct {
     double violation[ROOM(MOST_CONSTRAINTS)];
-    double jacobian[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)];
+    double *jacobian;
     double drifts[ROOM(MOST_CONSTRAINTS)];
 } Closure;
 
@@ -18,15 +24,14 @@ static void approach(
     const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving, Closure *closure
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
-    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
-    double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], step[ROOM(MOST_COORDINATES)];
-    double trial[ROOM(MOST_COORDINATES)];
+    double *work = dense_matrix(parts, OF_WORK), *columns = dense_matrix(parts, OF_COLUMNS);
+    double step[ROOM(MOST_COORDINATES)], trial[ROOM(MOST_COORDINATES)];
     close_at(assembly, parts, coordinates, closure);
     if (m == 0) return;
     for (int iteration = 0; iteration < ASSEMBLY_ITERATIONS; iteration++) {
         int count = 0;
-        Closure next;
+        Closure next = {.jacobian = dense_matrix(parts, OF_NEXT)};
         for (int j = 0; j < n; j++) {
             if (!moving[j]) continue;
             memcpy(columns + m * count, closure->jacobian + m * j, sizeof(double) * (size_t)m);
@@ -48,17 +53,20 @@ static void approach(
         }
         if (!better) return; /* at round-off, or at a violation that stays */
         memcpy(coordinates, trial, sizeof(double) * (size_t)n);
-        *closure = next;
+        memcpy(closure->violation, next.violation, sizeof next.violation);
+        memcpy(closure->jacobian, next.jacobian, sizeof(double) * (size_t)(m * n));
     }
 }
 
 /* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
  * their number. */
-static int choose_dependent(const Assembly *assembly, const Closure *closure, const int *given, int *dependent) {
+static int choose_dependent(
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const int *given, int *dependent
+) {
     const int m = assembly->constraints, n = assembly->coordinates;
-    double factors[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], scales[ROOM(MOST_SIDE)];
+    double *factors = dense_matrix(parts, OF_FACTORS), scales[ROOM(MOST_SIDE)];
     int order[ROOM(MOST_COORDINATES)];
-    memcpy(factors, closure->jacobian, sizeof factors);
+    memcpy(factors, closure->jacobian, sizeof(double) * (size_t)(m * n));
     const int rank = orthogonalize(m, n, factors, scales, order, RANK_TOLERANCE);
     for (int j = 0; j < n; j++) {
         for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * (given[j] ? GIVEN : 1.0);
@@ -76,7 +84,7 @@ static int close_loops(
     const int n = assembly->coordinates, m = assembly->constraints;
     double nearest[ROOM(MOST_COORDINATES)], gap = 0.0;
     int given[ROOM(MOST_COORDINATES)] = {0};
-    Closure closure;
+    Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) moving[j] = 0;
     if (m == 0) return 1;
     for (int all = 0; all < 2; all++) {
@@ -102,7 +110,7 @@ static int close_loops(
         );
         return 0;
     }
-    choose_dependent(assembly, &closure, given, moving);
+    choose_dependent(assembly, parts, &closure, given, moving);
     for (int j = 0; j < n; j++) {
         if (moving[j]) coordinates[j] = nearest[j];
     }
@@ -117,16 +125,16 @@ static int close_loops(
 /* Give velocities that leave the loops closed. */
 static void close_rates(const Assembly *assembly, const Parts *parts, const double *coordinates, double *velocities) {
     const int n = assembly->coordinates, m = assembly->constraints;
-    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
-    double columns[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], driven[ROOM(MOST_CONSTRAINTS)];
+    double *work = dense_matrix(parts, OF_WORK), *columns = dense_matrix(parts, OF_COLUMNS);
+    double driven[ROOM(MOST_CONSTRAINTS)];
     double solution[ROOM(MOST_COORDINATES)];
     int dependent[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0}, count = 0;
-    Closure closure;
+    Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
     for (int j = 0; j < n; j++) given[j] = velocities[j] != 0.0;
-    choose_dependent(assembly, &closure, given, dependent);
+    choose_dependent(assembly, parts, &closure, given, dependent);
     for (int i = 0; i < m; i++) driven[i] = closure.drifts[i];
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {
@@ -186,7 +194,7 @@ static double balance(const Assembly *assembly, const Parts *parts, double *forc
     double right[ROOM(MOST_COORDINATES)], begun;
     double work[ROOM(SQUARES_WORK(MOST_SIDE, MOST_SIDE))];
     int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
-    Closure closure;
+    Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) parts->velocities[j] = 0.0;
     for (int column = 0; column < count; column++) parts->inputs[assembly->balance_inputs[column]] = 0.0;
     assembly->equilibrium(parts, mass, rest, rates, by_inputs);

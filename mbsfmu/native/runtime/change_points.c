@@ -4,6 +4,11 @@
 
 #if INDEPENDENT > 0
 
+/* Where in the argument `dense` the matrices stand that are needed at once. */
+#define PHI_Z (CONSTRAINTS * COORDINATES)
+#define CHOSEN_FROM (2 * PHI_Z)
+#define CHOSEN_TURNED (3 * PHI_Z)
+
 /* Phi_z at some coordinates. */
 static void jacobian_at(const Parts *parts, const double *coordinates, double *jacobian) {
     double violation[CONSTRAINTS];
@@ -13,7 +18,7 @@ static void jacobian_at(const Parts *parts, const double *coordinates, double *j
 
 /* The least pivot of the watched minor at some coordinates, and the sign of its determinant. */
 static double minor_at(const Watch *watch, const Parts *parts, const double *coordinates, int *sign) {
-    double jacobian[CONSTRAINTS * COORDINATES], minor[INDEPENDENT * INDEPENDENT], least = HUGE_VAL;
+    double *jacobian = parts->dense, *minor = parts->dense + PHI_Z, least = HUGE_VAL;
     int pivots[INDEPENDENT], odd = 0;
     jacobian_at(parts, coordinates, jacobian);
     for (int j = 0; j < INDEPENDENT; j++) {
@@ -35,7 +40,7 @@ static double minor_at(const Watch *watch, const Parts *parts, const double *coo
 
 /* Choose rows and columns by pivoting; returns the share by which the last equation stands out. */
 static double choose_minor(Watch *watch, const Parts *parts, const double *coordinates) {
-    double jacobian[CONSTRAINTS * COORDINATES], factors[CONSTRAINTS * COORDINATES], turned[INDEPENDENT * CONSTRAINTS];
+    double *jacobian = parts->dense, *factors = parts->dense + CHOSEN_FROM, *turned = parts->dense + CHOSEN_TURNED;
     double scales[MOST(COORDINATES, CONSTRAINTS)];
     int order[MOST(COORDINATES, CONSTRAINTS)];
     jacobian_at(parts, coordinates, jacobian);

@@ -82,9 +82,13 @@ static int change_start(
 ) {
 #if CHANGES
     (void)d_calculated;
-    COPY(instance->parts.d_parameters, d_parameters, PARAMETERS);
-    COPY(instance->parts.d_inputs, d_inputs, INPUTS);
-    start_change(&instance->parts, outputs);
+    const Parts *parts = &instance->parts;
+    COPY(parts->d_parameters, d_parameters, PARAMETERS);
+    COPY(parts->d_inputs, d_inputs, INPUTS);
+    for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;
+    vary_start(&whole, parts);
+    load(instance);
+    start_change(parts, outputs);
 #else
     Variation found;
     if (!vary_initialization(instance, d_parameters, d_inputs, d_calculated, &found)) return 0;

@@ -1,5 +1,4 @@
 /* Exact derivatives of the start by parameters: what initialization solves is differentiated implicitly. */
-#if !CHANGES
 
 typedef struct {
     double closure[ROOM(MOST_CONSTRAINTS)], rate[ROOM(MOST_CONSTRAINTS)], acceleration[ROOM(MOST_CONSTRAINTS)];
@@ -16,14 +15,15 @@ static void vary(const Assembly *assembly, const Parts *parts, Variation *found)
 
 /* Change dependent values so that a loop equation's change vanishes. */
 static void follow(
-    int rows, int columns, const double *jacobian, const int *dependent, const double *change, double *values
+    const Parts *parts, const Closure *closed, int rows, int columns, const int *dependent, const double *change,
+    double *values
 ) {
-    double work[ROOM(SQUARES_WORK(MOST_CONSTRAINTS, MOST_COORDINATES))];
+    double *work = dense_matrix(parts, OF_WORK), *matrix = dense_matrix(parts, OF_COLUMNS);
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
-    double matrix[ROOM(MOST_CONSTRAINTS * MOST_COORDINATES)], solution[ROOM(MOST_COORDINATES)];
+    double solution[ROOM(MOST_COORDINATES)];
     int count = 0;
     for (int j = 0; j < columns; j++) {
-        if (dependent[j]) memcpy(matrix + rows * count++, jacobian + rows * j, sizeof(double) * (size_t)rows);
+        if (dependent[j]) memcpy(matrix + rows * count++, closed->jacobian + rows * j, sizeof(double) * (size_t)rows);
     }
     if (count == 0) return;
     least_squares(rows, count, matrix, change, solution, RANK_TOLERANCE, work, orders);
@@ -39,7 +39,7 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
     int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0};
     char reason[sizeof ((Instance *)NULL)->reason];
     Variation found;
-    Closure closed;
+    Closure closed = {.jacobian = dense_matrix(parts, OF_VARIED)};
     /* Which coordinates closed the loops was chosen where they first were closed, not where they are now. */
     assembly->start(parts, coordinates, velocities, states);
     if (close_loops(assembly, parts, coordinates, moving, reason, sizeof reason)) {
@@ -61,20 +61,22 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
         for (int j = 0; j < n; j++) { /* where one is zero, that of a moment along the direction decides */
             given[j] = velocities[j] != 0.0 || start.velocities[j] != 0.0;
         }
-        rank = choose_dependent(assembly, &closed, given, dependent);
+        rank = choose_dependent(assembly, parts, &closed, given, dependent);
     }
     for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];
     if (rank > 0) {
         vary(assembly, parts, &found);
-        follow(m, n, closed.jacobian, moving, found.closure, parts->d_coordinates);
+        follow(parts, &closed, m, n, moving, found.closure, parts->d_coordinates);
     }
     for (int j = 0; j < n; j++) parts->d_velocities[j] = dependent[j] ? 0.0 : start.velocities[j];
     if (rank > 0) {
         vary(assembly, parts, &found);
-        follow(m, n, closed.jacobian, dependent, found.rate, parts->d_velocities);
+        follow(parts, &closed, m, n, dependent, found.rate, parts->d_velocities);
     }
     return rank;
 }
+
+#if !CHANGES
 
 /* Directions of the calculated parameters of a part, and of what other parts take of them. */
 static int vary_balance(
@@ -92,7 +94,7 @@ static int vary_balance(
     double work[ROOM(SQUARES_WORK(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
     int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
     Variation found;
-    Closure closed;
+    Closure closed = {.jacobian = dense_matrix(&instance->parts, OF_VARIED)};
     share_inputs(assembly, state->effective, inputs);
     share_inputs(assembly, d_all_inputs, d_inputs);
     parts.inputs = inputs;

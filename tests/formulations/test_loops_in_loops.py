@@ -1,0 +1,184 @@
+"""Code in loops of mechanisms with loops: what is recorded is what equations say, at a cost that grows as the loops."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import mbsfmu
+from mbsfmu import CoupledModel, Mechanism
+from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.loop_equations import chosen_rows
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.workspace import Floats, RecordedFunction
+from mbsfmu.models.planar import LEANING
+from mbsfmu.native.program_code import program_code
+
+GRAVITY = 9.81
+REDUNDANT = ("bennett", "slewing-four-bar")
+
+
+def mechanism_of(model: CoupledModel) -> Mechanism:
+    (mechanism,) = model.systems.values()
+    assert isinstance(mechanism, Mechanism)
+    return mechanism
+
+
+def both(name: str) -> tuple[SystemFunctions, SystemFunctions]:
+    """Functions in both forms, where a mechanism moves with its loops closed."""
+    mechanism = mechanism_of(mbsfmu.models.built_in(name))
+    random = np.random.default_rng(3)
+    whole = SystemFunctions(MechanismSystem(mechanism))
+    whole.parameters[:] = [each.start for each in whole.system.parameters]
+    start = whole.start()[0]
+    coordinates = close_loops(whole, start + 0.1 * random.normal(size=start.shape))
+    velocities = onto_velocity_constraints(whole, coordinates, random.normal(size=start.shape))
+    loops = find_loop_equations(whole, coordinates)
+    straight, recorded = (SystemFunctions(MechanismSystem(mechanism), loops, code=code) for code in Code)
+    for functions in (straight, recorded):
+        functions.parameters[:], functions.coordinates[:] = whole.parameters, coordinates
+        functions.velocities[:] = velocities
+    for part in ("accelerations", "momenta", "multipliers"):
+        straight.write(part, random.normal(size=straight.values(part).shape))
+        recorded.write(part, straight.values(part))
+    if straight.redundant:
+        for functions in (straight, recorded):
+            functions.active[:] = chosen_rows(straight.closure()[1], loops.rank)
+    return straight, recorded
+
+
+@pytest.mark.parametrize("name", ["ladder-3", "double-pentagon", *REDUNDANT])
+def test_recorded_functions_of_loops_are_the_traced_ones(name: str) -> None:
+    straight, recorded = both(name)
+
+    def results(functions: SystemFunctions) -> dict[str, Floats]:
+        names = ("closure_rate", "all_drifts", "reactions", "momentum_rates", "outputs")
+        names = (*names, "violation", "integral_rates", "momentum_energies")
+        found = dict(zip(("gap", "jacobian"), functions.closure(), strict=True))
+        found |= {each: functions.defined(each, lambda given, each=each: [getattr(given, each)])()[0] for each in names}
+        for each in ("forward_dynamics", "impulsive_velocities"):
+            of_both = functions.defined(each, lambda given, each=each: list(getattr(given, each)(3.0)))()
+            found |= {f"{each} {index}": vector for index, vector in enumerate(of_both)}
+        return found
+
+    expected = results(straight)
+    for key, own in results(recorded).items():
+        scale = np.max(np.abs(expected[key]), initial=1.0)
+        np.testing.assert_allclose(own, expected[key], rtol=0, atol=1e-10 * scale, err_msg=key)
+    assert recorded.moving_rows == straight.moving_rows
+    assert recorded.reactions_open == straight.reactions_open == (name in REDUNDANT)
+    if recorded.reactions_open:
+        for own, traced in zip(recorded.reaction_play(), straight.reaction_play(), strict=True):
+            np.testing.assert_allclose(own, traced, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "formulation"), [("ladder-4", "dca"), ("bennett", "hdca")])
+def test_runs_of_loops_are_those_of_straight_code(name: str, formulation: str) -> None:
+    model = mbsfmu.models.built_in(name)
+    runs = [
+        model.simulation(formulation=formulation, solver="rk45", relative_tolerance=1e-9, code=code).run(stop=0.3)
+        for code in ("straight", "loops")
+    ]
+    for each in runs[0]:
+        scale = 1.0 + np.max(np.abs(runs[0][each]))
+        np.testing.assert_allclose(runs[1][each], runs[0][each], rtol=0, atol=1e-10 * scale, err_msg=each)
+
+
+def pin_jointed(loops: int, times: Floats) -> Floats:
+    """Heights of all links' centres of a ladder: plain rigid bodies in the plane, KKT equations with all pins."""
+    ends = np.array([-0.5, 0.0]), np.array([0.5, 0.0])
+    angles, pins = [], []  # pins: pairs of (body or fixed point, place along the link from its centre)
+    above, beside = (ends[0], 0.0), (ends[1], 0.0)
+    for number in range(loops):
+        left, rung, right = (3 * number + each for each in range(3))
+        angles += [LEANING - 0.5 * np.pi, 0.0, LEANING - 0.5 * np.pi]
+        pins += [
+            (above, (left, -0.5)),
+            ((left, 0.5), (rung, -0.5)),
+            ((rung, 0.5), (right, 0.5)),
+            (beside, (right, -0.5)),
+        ]
+        above, beside = (left, 0.5), (right, 0.5)
+    count = len(angles)
+    down = np.array([np.sin(LEANING), -np.cos(LEANING)])
+    centres = [
+        [ends[0] + (number + 0.5) * down, (number + 1.0) * down, ends[1] + (number + 0.5) * down]
+        for number in range(loops)
+    ]
+    places = np.concatenate(centres)
+    start = np.column_stack([places, angles]).ravel()
+
+    def rows(q: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
+        """Φ, Φ_q and −Φ̇_q q̇."""
+        matrix, gap, right = np.zeros((2 * len(pins), 3 * count)), np.zeros(2 * len(pins)), np.zeros(2 * len(pins))
+        for index, pair in enumerate(pins):
+            own = slice(2 * index, 2 * index + 2)
+            for sign, (body, along) in zip((-1.0, 1.0), pair, strict=True):
+                if not isinstance(body, int):
+                    gap[own] += sign * body
+                    continue
+                x, y, angle = q[3 * body : 3 * body + 3]
+                arm = along * np.array([np.cos(angle), np.sin(angle)])
+                gap[own] += sign * (np.array([x, y]) + arm)
+                matrix[own, 3 * body : 3 * body + 2] = sign * np.eye(2)
+                matrix[own, 3 * body + 2] = sign * np.array([-arm[1], arm[0]])
+                right[own] += sign * arm * v[3 * body + 2] ** 2
+        return gap, matrix, right
+
+    def rates(_: float, state: Floats) -> Floats:
+        q, v = np.split(state, 2)
+        matrix, right = rows(q, v)[1:]
+        load = np.tile([0.0, -GRAVITY, 0.0], count)
+        zero = np.zeros((len(matrix), len(matrix)))
+        everything = np.block([[np.eye(3 * count), matrix.T], [matrix, zero]])  # masses and inertias are one
+        found = np.linalg.solve(everything, np.concatenate([load, right]))[: 3 * count]
+        return np.asarray(np.concatenate([v, found]), dtype=np.float64)
+
+    np.testing.assert_allclose(rows(start, np.zeros_like(start))[0], 0.0, atol=1e-14)
+    state = np.concatenate([start, np.zeros_like(start)])
+    found = solve_ivp(rates, (0.0, times[-1]), state, method="DOP853", t_eval=times, rtol=1e-10, atol=1e-11)
+    return np.asarray(found.y[1 : 3 * count : 3], dtype=np.float64)
+
+
+def test_a_ladder_moves_as_pinned_bodies_do() -> None:
+    loops, times = 3, np.linspace(0.0, 1.0, 6)
+    simulation = mbsfmu.models.ladder(loops).simulation(
+        formulation="dca", solver="rk45", relative_tolerance=1e-10, absolute_tolerance=1e-11, code="loops"
+    )
+    result = simulation.run(stop=1.0, output_step=0.2)
+    expected = pin_jointed(loops, times)
+    names = [f"{part}_{number}" for number in range(1, loops + 1) for part in ("left", "rung", "right")]
+    for name, heights in zip(names, expected, strict=True):
+        np.testing.assert_allclose(result[f"{name}.centre.y.position"], heights, atol=2e-8)
+    assert np.ptp(expected) > 1.0
+
+
+def test_energy_of_a_large_ladder_stays() -> None:
+    simulation = mbsfmu.models.ladder(22).simulation(formulation="dca", solver="rk45", relative_tolerance=1e-8)
+    assert simulation.functions.in_loops
+    result = simulation.run(stop=10.0)
+    assert np.max(np.abs(result["energy.drift"])) < 1e-6 * np.ptp(result["energy.potential"])
+    assert np.max(np.abs(result["constraint.position"])) < 1e-6
+
+
+def motion_of(loops: int) -> RecordedFunction:
+    functions = SystemFunctions(MechanismSystem(mechanism_of(mbsfmu.models.ladder(loops))), code=Code.LOOPS)
+    function = functions.defined("dynamics", lambda given: list(given.forward_dynamics(0.0)))
+    assert isinstance(function, RecordedFunction)
+    return function
+
+
+def test_cost_grows_as_the_number_of_loops() -> None:
+    sizes = (8, 16, 32)
+    functions = [motion_of(loops) for loops in sizes]
+    kernels = [len({loop.kernel for loop in each.program.schedule.loops}) for each in functions]
+    assert kernels[2] <= kernels[1] + 6
+    of_loops = [function.operations / loops for function, loops in zip(functions, sizes, strict=True)]
+    growth = [later / former for former, later in pairwise(of_loops)]
+    assert growth[-1] < 1.05, growth
+    assert len(program_code(functions[2], {})) < 1.6 * len(program_code(functions[1], {}))

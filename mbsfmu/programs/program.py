@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.programs.dependence import Places
+from mbsfmu.programs.dependence import Places, joined, needed
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import Kernel, Recorder
-from mbsfmu.programs.schedule import Schedule, needed, schedule
+from mbsfmu.programs.schedule import Schedule, schedule
 
 Floats = NDArray[np.float64]
 
@@ -127,11 +127,10 @@ def program_of(name: str, recorder: Recorder, offered: Mapping[str, RecordedArra
     """
     places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
     calls = needed(recorder.calls, places, recorder.places)
-    used = np.zeros(recorder.places + 1, dtype=bool)
-    for each in (*(call.taken for call in calls), *places):
-        used[np.maximum(each, -1)] = True  # constants at the end
+    used = np.zeros(recorder.places + 1, dtype=bool)  # the last one for constants
+    used[np.maximum(joined([*(call.taken for call in calls), *(each.ravel() for each in places)]), -1)] = True
     given = {part: each for part, each in offered.items() if used[each.places].any()}
-    first = np.concatenate([np.zeros(0, dtype=np.int64), *(each.places.ravel() for each in given.values())])
+    first = joined([each.places.ravel() for each in given.values()])
     ordered = schedule(calls, first, places)
     return Program(
         name,

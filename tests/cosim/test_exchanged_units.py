@@ -220,7 +220,10 @@ def test_controlled_steps_are_made_again(jumper: Jumper, halves_exact: list[Path
 
 @VERSIONS
 @SOLVERS
-def test_a_step_that_is_made_again_is_the_same_to_the_last_bit(jumper: Jumper, version: int, solver: str) -> None:
+@pytest.mark.parametrize("forces", [(5.0, 1.0), (0.0, 0.0)])
+def test_a_step_that_is_made_again_is_the_same_to_the_last_bit(
+    jumper: Jumper, version: int, solver: str, forces: tuple[float, float]
+) -> None:
     """What the integrator goes on with is brought back with the unit: events, the length of its steps, its time."""
     with closing(Archive(jumper(version))) as archive, closing(make_instance("jumper", archive, solver)) as unit:
         unit.setup(0.0, 3.0)
@@ -232,7 +235,7 @@ def test_a_step_that_is_made_again_is_the_same_to_the_last_bit(jumper: Jumper, v
         seen = []
         for time in (0.0, 0.3, 0.6, 0.9):
             unit.save("begin", time)
-            for value in (5.0, 1.0):
+            for value in forces:
                 if seen:
                     unit.restore("begin")
                 force.values[0], force.slopes[0] = value, value

@@ -49,16 +49,21 @@ def build_jumper(
         command = [str(compiler()), "-std=gnu99", f"-DVERSION={version}", *warnings, "-O1", "-fPIC", "-shared"]
         source = Path(__file__).with_name("jumper.c")
         subprocess.run([*command, "-fvisibility=hidden", str(source), "-o", str(library), "-lm"], check=True)
-    flags = _FLAGS[version] if flags is None else flags
-    interfaces = f'<ModelExchange modelIdentifier="jumper" {flags}/>'
-    if both:
-        interfaces += '<CoSimulation modelIdentifier="jumper"/>'
-    description = (_description_2 if version == 2 else _description_3)(interfaces)
+    description = describe_jumper(version, both=both, flags=flags)
     path = folder / f"{name}.fmu"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("modelDescription.xml", description)
         archive.write(library, f"binaries/{PLATFORMS[f'{version}.0']}/jumper{suffix}")
     return path
+
+
+def describe_jumper(version: int, *, both: bool = False, flags: str | None = None) -> str:
+    """Return the description of the unit; parameters as for `build_jumper`."""
+    flags = _FLAGS[version] if flags is None else flags
+    interfaces = f'<ModelExchange modelIdentifier="jumper" {flags}/>'
+    if both:
+        interfaces += '<CoSimulation modelIdentifier="jumper"/>'
+    return (_description_2 if version == 2 else _description_3)(interfaces)
 
 
 def _attributes(name: str) -> dict[str, str]:

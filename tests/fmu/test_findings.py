@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from exchanged_units import describe_jumper
 from foreign_units import SOURCES
 
 import mbsfmu
@@ -142,6 +143,62 @@ def test_damaged_descriptions(tmp_path: Path, rule: str, name: str, old: str, ne
     check(packed(parts, tmp_path), rule, sentence)
 
 
+EXCHANGED: list[tuple[str, int, str, str, str]] = [
+    ("derivative", 2, ' derivative="1"', "", "rate_x as a derivative, but it does not say of which variable"),
+    (
+        "derivative",
+        3,
+        ' derivative="0"',
+        ' derivative="77"',
+        "rate_x as a derivative, but it is that of 77, which is no",
+    ),
+    ("derivative", 3, ' derivative="1"', ' derivative="0"', "rate_v and rate_x are both the derivative of x"),
+    ("state", 2, ' derivative="1"', ' derivative="16"', "ticks is the state of rate_x; it must be continuous and Real"),
+    ("state", 3, ' derivative="1"', ' derivative="4"', "force is the state of rate_v; its causality is input"),
+    (
+        "event-indicator",
+        3,
+        '<EventIndicator valueReference="0"',
+        '<EventIndicator valueReference="15"',
+        "ticks is an event",
+    ),
+    (
+        "structure",
+        3,
+        '<EventIndicator valueReference="0"',
+        '<EventIndicator valueReference="77"',
+        "lists 77, which is no",
+    ),
+    ("no-states", 2, ' canGetAndSetFMUstate="true"', "", "without canGetAndSetFMUstate"),
+    (
+        "no-derivatives",
+        2,
+        ' providesDirectionalDerivative="true"',
+        "",
+        "without providesDirectionalDerivative, implicit",
+    ),
+    ("no-derivatives", 3, ' providesDirectionalDerivatives="true"', "", "without providesDirectionalDerivatives, impl"),
+]
+
+
+@pytest.mark.parametrize(("rule", "version", "old", "new", "sentence"), EXCHANGED)
+def test_damaged_descriptions_of_units_for_model_exchange(
+    tmp_path: Path, rule: str, version: int, old: str, new: str, sentence: str
+) -> None:
+    text = describe_jumper(version)
+    assert old in text
+    parts = {"modelDescription.xml": text.replace(old, new, 1), "binaries/linux64/jumper.so": ""}
+    check(packed(parts, tmp_path), rule, sentence)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_good_units_for_model_exchange_have_hints_at_most(tmp_path: Path, version: int) -> None:
+    folder = {2: "linux64", 3: "x86_64-linux"}[version]
+    parts = {"modelDescription.xml": describe_jumper(version), f"binaries/{folder}/jumper.so": ""}
+    found = mbsfmu.validate(packed(parts, tmp_path))
+    assert {each.rule for each in found} == {"default-experiment", "no-co-simulation"}
+
+
 def check(path: Path, rule: str, sentence: str) -> None:
     found = [each for each in mbsfmu.validate(path) if each.rule == rule]
     assert any(sentence in each.sentence for each in found), found
@@ -188,7 +245,7 @@ def test_archives_that_importers_cannot_open(tmp_path: Path) -> None:
 
 
 def test_every_rule_is_tested() -> None:
-    tested = {rule for rule, *_ in DESCRIPTIONS} | {rule for rule, *_ in FILES}
+    tested = {rule for rule, *_ in (*DESCRIPTIONS, *EXCHANGED, *FILES)}
     assert tested | {"archive-compression", "implementation", "archive-link"} == set(RULES)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from mbsfmu.fmu.validation.archive_checks import check_archive
 from mbsfmu.fmu.validation.description_checks import check_description
 from mbsfmu.fmu.validation.document_checks import check_documents
+from mbsfmu.fmu.validation.exchange_checks import check_exchange
 from mbsfmu.fmu.validation.findings import Finding, finding
 from mbsfmu.fmu.validation.fmpy_checks import check_with_fmpy
 from mbsfmu.fmu.validation.structure_checks import check_structure
@@ -19,7 +20,12 @@ Found = Iterator[tuple[str, str]]
 """Names of rules, and what is found by them."""
 
 _CHECKS: tuple[Callable[[Subject], Found], ...] = (check_archive, check_documents, check_with_fmpy)
-_OF_DESCRIPTIONS: tuple[Callable[[Subject], Found], ...] = (check_description, check_variables, check_structure)
+_OF_DESCRIPTIONS: tuple[Callable[[Subject], Found], ...] = (
+    check_description,
+    check_variables,
+    check_structure,
+    check_exchange,
+)
 
 
 def find(path: str | os.PathLike[str]) -> Iterator[Finding]:

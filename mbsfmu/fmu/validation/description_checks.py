@@ -39,12 +39,11 @@ def _check_capabilities(subject: Subject) -> Iterator[tuple[str, str]]:
             yield "execution-tool", f"{interface.tag} needs the tool that made it (needsExecutionTool)"
         if interface.get("canBeInstantiatedOnlyOncePerProcess") in _TRUE:
             yield "one-instance", f"{interface.tag} can have one instance in a process only"
-    co_simulation = subject.root.find("CoSimulation")
-    if co_simulation is None:
-        yield "no-co-simulation", "it has no co-simulation, which the master of this project takes"
-        return
     state = "canGetAndSetFMUState" if subject.version == "3.0" else "canGetAndSetFMUstate"
-    if co_simulation.get(state) not in _TRUE:
+    co_simulation, exchange = (subject.root.find(name) for name in ("CoSimulation", "ModelExchange"))
+    if any(each is not None and each.get(state) not in _TRUE for each in (co_simulation, exchange)):
         yield "no-states", f"without {state}, no master can repeat a step"
-    if co_simulation.get("canHandleVariableCommunicationStepSize") not in _TRUE:
+    if co_simulation is None:
+        yield "no-co-simulation", "it has no co-simulation, by which most importers run units"
+    elif co_simulation.get("canHandleVariableCommunicationStepSize") not in _TRUE:
         yield "equal-steps", "without canHandleVariableCommunicationStepSize, a master must make equal steps"

@@ -98,11 +98,15 @@ RULES = {
     "initial-unknowns": Rule(_ERROR, "2.2.8", "2.4.8"),
     "dependencies": Rule(_ERROR, "2.2.8", "2.4.8"),
     "no-dependencies": Rule(_HINT, "2.2.8", "2.4.8"),
+    "derivative": Rule(_ERROR, "2.2.7", "2.4.8"),
+    "state": Rule(_ERROR, "2.2.7", "2.4.7.4"),
+    "event-indicator": Rule(_ERROR, "2.2.1", "2.4.8"),
     # what importers have to do without
     "execution-tool": Rule(_WARNING, "4.3.1", "2.4.2"),
     "one-instance": Rule(_WARNING, "4.3.1", "2.4.2"),
     "no-states": Rule(_HINT, "4.3.1", "2.4.2"),
     "equal-steps": Rule(_HINT, "4.3.1", "4.4.1"),
+    "no-derivatives": Rule(_HINT, "3.3.1", "2.4.2"),
     "no-co-simulation": Rule(_HINT, "4.3.1", "4.4.1"),
 }
 

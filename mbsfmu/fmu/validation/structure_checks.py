@@ -11,8 +11,8 @@ from mbsfmu.fmu.validation.subject import Subject, WrittenVariable
 
 def check_structure(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield what is missing in the model structure, or does not belong there."""
-    listed = _listed(subject)
-    known = _variables(subject)
+    listed = listed_unknowns(subject)
+    known = variables_by_key(subject)
     for tag, unknowns in listed.items():
         for key, node in unknowns:
             if key not in known:
@@ -43,14 +43,14 @@ def check_structure(subject: Subject) -> Iterator[tuple[str, str]]:
         )
 
 
-def _variables(subject: Subject) -> dict[str, WrittenVariable]:
+def variables_by_key(subject: Subject) -> dict[str, WrittenVariable]:
     """Return the variables by what the structure calls them: their numbers, from FMI 3.0 on their references."""
     if subject.version == "3.0":
         return {each.get("valueReference") or "": each for each in subject.variables}
     return {str(each.index): each for each in subject.variables}
 
 
-def _listed(subject: Subject) -> dict[str, list[tuple[str, etree._Element]]]:
+def listed_unknowns(subject: Subject) -> dict[str, list[tuple[str, etree._Element]]]:
     """Return what each part of the structure lists."""
     parts = {
         "Outputs": "Output", "Derivatives": "ContinuousStateDerivative", "InitialUnknowns": "InitialUnknown",
@@ -69,7 +69,7 @@ def _listed(subject: Subject) -> dict[str, list[tuple[str, etree._Element]]]:
 
 def _unknown_at_start(subject: Subject, listed: dict[str, list[tuple[str, etree._Element]]]) -> set[str]:
     """Return what is calculated at the start: outputs, calculated parameters, states and their derivatives."""
-    known = _variables(subject)
+    known = variables_by_key(subject)
     derivatives = {key for key, _ in listed["Derivatives"] if key in known}
     states = {known[key].get("derivative") or "" for key in derivatives} & set(known)
     clocked = {key for key, each in known.items() if each.get("clocks")}

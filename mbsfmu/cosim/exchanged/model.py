@@ -314,9 +314,9 @@ class ExchangedInstance(LibraryInstance, ABC):
                 raise
             self._by_differences = True
             logger.info("%s; the derivatives of %s are found by differences", error, self.name)
-            return self._differences(time, states)
+            return self.differences(time, states)
 
-    def _differences(self, time: float, states: Floats) -> Floats:
+    def differences(self, time: float, states: Floats) -> Floats:
         """Return the same by differences, for the rest of a step that was begun with derivatives of the unit."""
         at, result = self.rates(time, states), np.zeros((len(states), len(states)))
         for column, scale in enumerate(self.tolerances):

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from entries import kinds, palette, with_entries
+from entries import palette, with_entries
+from part_kinds import kinds
 from spellings import spellings
 from sphinx.application import Sphinx
 

@@ -16,6 +16,8 @@ from mbsfmu.files import all_or_none
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.icons import icon
 from mbsfmu.interruption import heeding_interruptions
+from mbsfmu.model.carried import Carried
+from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.model_simulation import unit_from_dict
 from mbsfmu.native.package import export_native
@@ -81,7 +83,8 @@ def export(
         Patterns of the variables that are outputs, as `CoupledModel.outputs`, which they replace.
     locals
         Whether units show `all` variables that are no outputs, or `none`, for importers that read every variable; what
-        tells the next event is shown in any case.
+        tells the next event is shown in any case. With `all` they also carry along the model as data, from which
+        reports of coupled runs draw the machine.
     needs_execution_tool
         What the description of Python units says about it; true is the truth, some importers refuse it.
     force
@@ -127,19 +130,32 @@ def export(
     paths: list[Path] = []
     with all_or_none(paths):
         for system, (unit, arguments) in units.items():
+            carried = _carried(model, system, unit) if locals == "all" else None
             picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
             if backend == "native":
                 for_platforms = platforms or [host_platform(fmi)]
-                shown = {"sources": sources, "icon": picture, "force": force}
+                shown = {"sources": sources, "icon": picture, "carried": carried, "force": force}
                 apart = _connected(model, system)
                 path = export_native(unit, wanted[system], platforms=for_platforms, fmi=fmi, apart=apart, **shown)
             else:
-                shown = {"needs_execution_tool": needs_execution_tool, "icon": picture, "force": force}
+                shown = {
+                    "needs_execution_tool": needs_execution_tool,
+                    "icon": picture,
+                    "carried": carried,
+                    "force": force,
+                }
                 path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **shown)
             paths.append(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))
     return paths
+
+
+def _carried(model: CoupledModel, system: str | None, unit: Simulation) -> str:
+    """Return what a unit says of the machine that it is, which is what coupled runs are drawn from."""
+    run = unit.machine_as_run()
+    machine = Machine.of(model, system).with_values({} if run is None else run.values)
+    return Carried(machine, system).text()
 
 
 def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+CARRIED = "machine.json"
+"""What the file among the resources of a unit is called that says what machine it is."""
 _MOST_OF_NAME = 100  # so that the name while it is written is not too long where the file's own is not
 
 

@@ -11,7 +11,7 @@ import fmpy
 from lxml import etree
 
 from mbsfmu.errors import InputError
-from mbsfmu.files import reason, remove_folder
+from mbsfmu.files import CARRIED, reason, remove_folder
 
 PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
 """What this platform is called in each version of FMI."""
@@ -120,6 +120,15 @@ class Archive:
         if folder / library not in names:
             found = ", ".join(name.name for name in names if name.parent == folder)
             raise InputError(f"{self.path} has no library {library} for {platform}; {folder} has {found}")
+
+    @property
+    def carried(self) -> str | None:
+        """What the unit says of the machine that it is; None where it does not, as those of others."""
+        file = Path(self.folder, "resources", CARRIED)
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def close(self) -> None:
         """Remove the unpacked files."""

@@ -17,6 +17,7 @@ from mbsfmu.cosim.algorithms import make_algorithm
 from mbsfmu.cosim.arrays import connect_elements
 from mbsfmu.cosim.control import make_controller
 from mbsfmu.cosim.controlled_course import ControlledCourse
+from mbsfmu.cosim.drawable import Drawable
 from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.energy import find_bonds
 from mbsfmu.cosim.exposed import behind_connectors
@@ -164,6 +165,7 @@ class Cosimulation:
         self._algorithm = make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
         self._tell({*values, *followed, *scenario.variables})
+        self._drawable = Drawable.of(graph, instances, values, {*followed, *scenario.variables})
         parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)
         controller = make_controller(
@@ -357,7 +359,7 @@ class Cosimulation:
         self.facts.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
         counts = {name: instance.events for name, instance in self._instances.items()}
         self.facts.unit_events = {name: count for name, count in counts.items() if count is not None}
-        made = self._record.result(self.facts)
+        made = self._record.result(self.facts, self._drawable)
         if self._ended and not self._told:
             self._told = True
             for sentence in residual_notes(made):

@@ -162,6 +162,8 @@ class Instance(ABC):
         Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
     ends
         By instance, the time in s at which it ended the run by itself; one for all instances of a run.
+    carried
+        What it says of the machine that it is, for pictures; None where it does not.
     """
 
     variables: Mapping[str, Variable]
@@ -178,6 +180,7 @@ class Instance(ABC):
     serializes_state: bool = False
     takes_any_step: bool
     events: int | None = None
+    carried: str | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -144,6 +144,7 @@ def instantiate(
                 instances[name] = make_instance(name, archive, solver)
             else:
                 instances[name] = IsolatedInstance(name, archive, process, solver)
+            instances[name].carried = archive.carried
             stack.callback(instances[name].close)
         if solver != SOLVERS[0] and not any(archive.exchanged for archive in archives.values()):
             raise InputError(f"the unit solver '{solver}' has no effect: no unit is run by model exchange")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mbsfmu.cosim.drawable import Drawable
 from mbsfmu.cosim.energy import PowerBond
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.graph import Exposed
@@ -287,7 +288,7 @@ class Record:
         if self.stream is not None:
             self.stream.close()
 
-    def result(self, facts: Facts) -> CosimulationResult:
+    def result(self, facts: Facts, drawable: Drawable | None = None) -> CosimulationResult:
         """Return what was recorded; what is in a file is read from there when it is asked for."""
         waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
         kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]
@@ -301,7 +302,7 @@ class Record:
         facts.energy_residual = dict(zip(names, self.residuals, strict=True))
         facts.energy_residual_largest = dict(zip(names, self.largest.tolist(), strict=True))
         facts.energy_exchanged = dict(zip(names, self.exchanged, strict=True))
-        result.facts = facts
+        result.facts, result.drawable = facts, drawable
         if self.stream is not None and self._last is not None:
             result.is_in(self.stream, float(self._last[0][0]), self._last[1][0])
         return result

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mbsfmu.cosim.drawable import Drawable
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.ended import RunError, RunInterrupted
+from mbsfmu.errors import InputError
 from mbsfmu.streams import Stream
 from mbsfmu.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from mbsfmu.model.coupled import ModelData
+    from mbsfmu.model.machine import Machine
     from mbsfmu.motion import Animation
 
 logger = logging.getLogger(__name__)
@@ -110,9 +113,12 @@ class CosimulationResult(Trajectory):
     ----------
     facts
         What the run was and cost; each of its attributes is one of the result too.
+    drawable
+        What a picture is made from where the units say what they are; None where the run is not one of units.
     """
 
     facts: Facts
+    drawable: Drawable | None = None
 
     _file: Stream
     _last: tuple[float, Floats]
@@ -144,14 +150,14 @@ class CosimulationResult(Trajectory):
         return f"{self.facts.algorithm}, {self.facts.extrapolation}, steps {self.facts.control}, {super()._told()}"
 
     def animate(
-        self, model: ModelData, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any
+        self, model: ModelData | None = None, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any
     ) -> Animation:
         """Return the machine in motion, for notebooks and pages.
 
         Parameters
         ----------
         model
-            What the units were exported from: they do not say what their bodies look like.
+            What the units were exported from; where it is not given, what they carry along.
         beside
             Another run of the same model, or several by their labels, as ghosts.
         chosen
@@ -160,11 +166,18 @@ class CosimulationResult(Trajectory):
         Raises
         ------
         InputError
-            When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
+            When there is no mechanism, no unit says what it is, or a run lacks the coordinates of a joint; the sentence
+            names them.
         """
         from mbsfmu.motion import animate  # noqa: PLC0415 - few runs are looked at
 
-        return animate(self, model, beside, **{"label": f"{self.facts.algorithm}, {self.facts.step:g} s", **chosen})
+        machine = self._machine() if model is None else model
+        return animate(self, machine, beside, **{"label": f"{self.facts.algorithm}, {self.facts.step:g} s", **chosen})
+
+    def _machine(self) -> Machine:
+        if self.drawable is None:
+            raise InputError("the run does not know its units; give the model that they are of")
+        return self.drawable.machine()
 
     @property
     def recorded(self) -> tuple[Path, float] | None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.errors import InputError
-from mbsfmu.files import complete_file
+from mbsfmu.files import CARRIED, complete_file
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
@@ -51,6 +51,7 @@ def export_python(
     files: Mapping[str, str],
     needs_execution_tool: bool = True,
     icon: bytes | None = None,
+    carried: str | None = None,
     force: bool = False,
 ) -> Path:
     """Write an FMU that makes its unit anew on the target, with the packages that it takes.
@@ -70,6 +71,8 @@ def export_python(
         What the description says about it; true is the truth, some importers refuse it.
     icon
         A picture of the unit as PNG.
+    carried
+        What it says of the machine that it is.
     force
         Whether a file that is there is replaced.
 
@@ -93,7 +96,7 @@ def export_python(
     made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}
     standard = STANDARDS[2]
     described = standard.describe(description, [], icon is not None)
-    common = common_files(unit, standard, described, icon, ("mbsfmu", "pythonfmu"))
+    common = common_files(unit, standard, described, icon, carried, ("mbsfmu", "pythonfmu"))
     own = _files(description, made_from)
     return write_archive(target, chain(common, own, packages.items()))
 
@@ -144,12 +147,15 @@ def common_files(
     standard: Standard,
     descriptions: Mapping[str, bytes],
     icon: bytes | None,
+    carried: str | None,
     packages: Sequence[str] = ("mbsfmu",),
 ) -> Iterator[tuple[str, bytes | str]]:
     """Yield name and content of the files that every unit has, whatever runs it; `packages` are in it."""
     yield from descriptions.items()
     if icon is not None:
         yield standard.icon, icon
+    if carried is not None:
+        yield f"resources/{CARRIED}", carried
     yield "documentation/index.html", _documentation(unit)
     licences = {name: text for package in packages for name, text in _licences(package)}
     told = f"{unit.name}: {unit.origin.license or 'licence not stated'}"

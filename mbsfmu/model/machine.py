@@ -41,6 +41,27 @@ class Machine:
             return cls(model.name, model.systems, model.connections, model.signals)
         return cls(f"{model.name}.{system}", {system: model.systems[system]}, (), model.signals)
 
+    def beside(self, other: Machine, names: Mapping[str, str]) -> Self:
+        """Return this and another machine together, whose systems are called otherwise here."""
+
+        def moved(reference: str) -> str:
+            system, _, variable = reference.partition(".")
+            return f"{names[system]}.{variable}"
+
+        return replace(
+            self,
+            systems={**self.systems, **{names[name]: system for name, system in other.systems.items()}},
+            connections=(*self.connections, *((moved(source), moved(target)) for source, target in other.connections)),
+            signals={**self.signals, **{moved(name): signal for name, signal in other.signals.items()}},
+            values={**self.values, **{moved(name): value for name, value in other.values.items()}},
+        )
+
+    def split(self, reference: str) -> tuple[str, str]:
+        """Return the system of `system.variable`, whose name may have dots itself, and the variable."""
+        owners = [name for name in self.systems if reference.startswith(f"{name}.")]
+        owner = max(owners, key=len, default=reference.partition(".")[0])
+        return owner, reference[len(owner) + 1 :]
+
     def with_values(self, values: Mapping[str, float]) -> Self:
         """Return the same with other values of parameters."""
         return replace(self, values=values)

@@ -1,9 +1,9 @@
-"""What acts on bodies at each frame, as arrows: the loads of the equations, from what a run has recorded."""
+"""What acts on bodies at each frame, as arrows: forces and moments of the equations, from what a run has recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,18 @@ from mbsfmu.model.force import PointLoad
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.names import GROUND, split_reference
 from mbsfmu.motion.body_shapes import numbers
+from mbsfmu.motion.joint_loads import LoadedJoint
 from mbsfmu.motion.packing import packed
 from mbsfmu.motion.poses import Placement
 from mbsfmu.motion.recorded import Floats, Recorded
+
+
+class _Place(NamedTuple):
+    """What acts where: the name of a force, the point as `body.point`, and `force` or `moment`."""
+
+    name: str
+    point: str
+    kind: str
 
 
 class Acting:
@@ -41,6 +50,7 @@ class Acting:
     def __init__(self, placement: Placement, machine: Machine, recorded: Recorded, frames: list[Frames]) -> None:
         self._placement, self._machine, self._recorded, self._frames = placement, machine, recorded, frames
         self.notes: list[str] = []
+        self._joints: dict[str, LoadedJoint] = {}
         self._states = [self._signal(each.name) for each in placement.forces.states]
         self._inputs = [self._signal(each.name) for each in placement.forces.inputs]
         self._coordinates, _ = placement.coordinates(recorded)
@@ -51,22 +61,43 @@ class Acting:
         drawable = [force for force in self._placement.forces.acting if self._is_known(force)]
         if self._velocities is None or not drawable:
             return []
-        found: dict[tuple[str, str], list[Floats]] = {}
+        found: dict[_Place, list[Floats]] = {}
         for index, frames in enumerate(self._frames):
             velocities = self._velocities[index]
             moved = self._placement.kinematics.velocities(frames, velocities)
             motion = Motion(self._coordinates[index], velocities, frames, moved)
             given = Given(self._at(self._states, index), self._at(self._inputs, index), self._placement.parameters)
             for force in drawable:
-                for field, vector in _at_points(force, motion, given):
-                    found.setdefault((force.force.name, getattr(force.force, field)), []).append(vector)
+                for place, vector in self._exerted(force, motion, given):
+                    found.setdefault(place, []).append(vector)
         return [
-            self._arrow(*key, np.array(vectors), first_body) for key, vectors in found.items() if _is_on_body(key[1])
+            self._arrow(place, np.array(vectors), first_body)
+            for place, vectors in found.items()
+            if split_reference(place.point)[0] != GROUND
         ]
 
-    def _arrow(self, name: str, reference: str, vectors: Floats, first_body: int) -> dict[str, Any]:
-        body, position = self._placement.point(reference)
-        return {"name": name, "body": first_body + body, "position": numbers(position), "values": packed(vectors)}
+    def _arrow(self, place: _Place, vectors: Floats, first_body: int) -> dict[str, Any]:
+        body, position = self._placement.point(place.point)
+        return {
+            "name": place.name,
+            "kind": place.kind,
+            "body": first_body + body,
+            "position": numbers(position),
+            "values": packed(vectors),
+        }
+
+    def _exerted(self, force: ActingForce, motion: Motion, given: Given) -> Iterator[tuple[_Place, Floats]]:
+        """Yield what a force exerts where, in N or N m."""
+        for load in force.force.loads(force.present(motion, given)):
+            named = getattr(force.force, load[0])
+            if isinstance(load, PointLoad):
+                point, both = named, (load.force, load.moment)
+            else:
+                joint = self._joints.setdefault(named, LoadedJoint(self._placement, named))
+                point, both = joint.point, joint.exerted(np.asarray(load.load, dtype=float), motion)
+            for kind, vector in zip(("force", "moment"), both, strict=True):
+                if vector is not None:
+                    yield _Place(force.force.name, point, kind), np.asarray(vector, dtype=float)
 
     def _signal(self, name: str) -> Floats | None:
         """Return a state or an input at the frames: from what drives it, as recorded, or as its signal says.
@@ -77,8 +108,7 @@ class Acting:
         full = f"{system}.{name}"
         source = next((source for source, target in self._machine.connections if target == full), None)
         if source is not None:
-            owner, _, variable = source.partition(".")
-            return self._recorded.find(owner, variable)
+            return self._recorded.find(*self._machine.split(source))
         if (found := self._recorded.find(system, name)) is not None:
             return found
         signal = self._machine.signals.get(full)
@@ -99,14 +129,3 @@ class Acting:
     @staticmethod
     def _at(signals: list[Floats | None], frame: int) -> Floats:
         return np.array([0.0 if values is None else values[frame] for values in signals])
-
-
-def _at_points(force: ActingForce, motion: Motion, given: Given) -> Iterator[tuple[str, Floats]]:
-    """Yield the field of each point that a force pushes, and the vector in N."""
-    for load in force.force.loads(force.present(motion, given)):
-        if isinstance(load, PointLoad) and load.force is not None:
-            yield load.point, np.asarray(load.force, dtype=float)
-
-
-def _is_on_body(reference: str) -> bool:
-    return split_reference(reference)[0] != GROUND

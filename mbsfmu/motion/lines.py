@@ -52,7 +52,7 @@ def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[st
     """Yield the hydraulic cylinder that drives a force, with the name of its circuit."""
     inputs = {f"{system}.{force.name}.{each.name}" for each in force.inputs()}
     for source, target in machine.connections:
-        circuit, _, variable = source.partition(".")
+        circuit, variable = machine.split(source)
         data = machine.systems.get(circuit)
         if target in inputs and isinstance(data, Circuit):
             name = variable.partition(".")[0]

@@ -37,7 +37,7 @@ class Placement:
         As given.
     bodies
         In the order of the poses.
-    kinematics, forces, parameters
+    points, kinematics, forces, parameters
         The equations that the run had, and their numbers.
     """
 
@@ -45,7 +45,7 @@ class Placement:
         self.system, self.mechanism = system, mechanism
         self.bodies: tuple[Body, ...] = mechanism.topology.bodies
         properties = Properties()
-        points = Points(mechanism, properties)
+        self.points = points = Points(mechanism, properties)
         self.kinematics = Kinematics(tree_joints(mechanism.topology, points))
         self.forces = MechanismForces(mechanism, points, properties)
         self._slots: dict[str, tuple[int, PointSlot]] = {

@@ -17,7 +17,8 @@ class Recorded:
     """What a run has recorded, at times for viewing.
 
     A variable of a system is called `boom.angle` in a run of the whole where no other system has one of that name,
-    `mechanism.boom.angle` elsewhere and in coupled runs.
+    `mechanism.boom.angle` elsewhere and in coupled runs. Of a unit of several systems, `unit.mechanism` is one, whose
+    variables the run may call `unit.boom.angle`.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ class Recorded:
 
     def name(self, system: str, variable: str) -> str | None:
         """Return the run's name for a variable; None where it was not recorded."""
-        for exact in (f"{system}.{variable}", variable):
+        unit, inside, _ = system.rpartition(".")
+        for exact in (f"{system}.{variable}", *([f"{unit}.{variable}"] if inside else []), variable):
             if exact in self._run.names:
                 return exact
         # A unit of the whole model has a name of its own, which is no system's.

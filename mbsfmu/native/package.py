@@ -28,6 +28,7 @@ def export_native(
     apart: Collection[str] = (),
     sources: bool = False,
     icon: bytes | None = None,
+    carried: str | None = None,
     force: bool = False,
 ) -> Path:
     """Write an FMU of machine code.
@@ -48,6 +49,8 @@ def export_native(
         Whether the C sources are in it, for importers that compile.
     icon
         A picture of it as PNG.
+    carried
+        What it says of the machine that it is.
     force
         Whether a file that is there is replaced.
 
@@ -74,7 +77,7 @@ def export_native(
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
     described = standard.describe(description, list(UNIT[fmi]) if sources else [], icon is not None)
-    return write_archive(target, chain(common_files(simulation, standard, described, icon), binaries, added))
+    return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
 
 
 def described_sources(

@@ -1,9 +1,10 @@
-"""The report of a coupled run: how far it came, what the coupling did to the energy, and all signals."""
+"""The report of a coupled run: how far it came, the moving machine, what the coupling did to the energy, signals."""
 
 from __future__ import annotations
 
 from mbsfmu.cosim.result import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.report.circumstances import Circumstances
+from mbsfmu.report.moving import moving
 from mbsfmu.report.signals import points_told, signals_over_time, table_of_signals
 from mbsfmu.view.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.download import download
@@ -24,6 +25,7 @@ def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tu
         paragraph(f"algorithm {told.algorithm}, extrapolation {told.extrapolation}; {points_told(result)}", "soft"),
         answer(_sentences(result, circumstances.ended)),
         *kept.told(),
+        *moving(result.animate),
         *_energy_table(result),
         signals_over_time(result),
         section("The run", facts(_facts(result))),

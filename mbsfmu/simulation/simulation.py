@@ -323,10 +323,10 @@ class Simulation:
             step=self.step_size,
             wall_seconds=clock.perf_counter() - begin,
             statistics=self.statistics,
-            machine=self._machine_as_run(),
+            machine=self.machine_as_run(),
         )
 
-    def _machine_as_run(self) -> Machine | None:
+    def machine_as_run(self) -> Machine | None:
         """Return what the run was made of, with the parameters that it had."""
         if self.machine is None:
             return None

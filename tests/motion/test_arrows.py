@@ -9,19 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 import mbsfmu
 from mbsfmu import (
     AppliedForce,
+    AppliedMoment,
     Beam,
     Causality,
     CoupledModel,
     Gain,
+    JointDrive,
+    JointFriction,
+    JointSpringDamper,
     LinearSignal,
     Mechanism,
     Prismatic,
     Revolute,
     RigidBody,
+    Spherical,
     SpringDamper,
     Trajectory,
 )
@@ -153,3 +159,83 @@ def test_an_input_of_another_system_with_the_same_name_is_no_force_here() -> Non
     one, other = (values(arrow) for arrow in payload["arrows"])
     np.testing.assert_allclose(np.linalg.norm(one, axis=1), 50.0 * times(payload), atol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(other, axis=1), 7.0, rtol=1e-6)
+
+
+# -- moments, and loads in joints ---------------------------------------------------------------------------
+
+
+def ramp(most: float) -> LinearSignal:
+    return LinearSignal(times=(0.0, 1.0), values=(0.0, most))
+
+
+def test_a_drive_turns_the_outer_body_about_its_axis() -> None:
+    """Whichever way the joint is written: written from the arm to the ground its angle and the moment are reversed."""
+    tilted = (0.0, 0.6, 0.8)
+    for parent, child, sign in (("ground.O", "arm.start", 1.0), ("arm.start", "ground.O", -1.0)):
+        arm = Beam(name="arm", length=1.0, mass=1.0, axial_inertia=0.01)
+        hinge = Revolute(name="hinge", parent=parent, child=child, axis=tilted)
+        drive = JointDrive(name="drive", joint="hinge")
+        mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(arm,), joints=(hinge,), forces=(drive,))
+        model = CoupledModel(
+            name="arm", systems={"mechanism": mechanism}, signals={"mechanism.drive.torque": ramp(3.0)}
+        )
+        payload = model.simulation(compiled=False).run(1.0).animate().payload
+        (arrow,) = payload["arrows"]
+        assert (arrow["kind"], arrow["body"], arrow["position"]) == ("moment", 0, [0.0, 0.0, 0.0])
+        expected = 3.0 * sign * times(payload)[:, None] * np.array(tilted)
+        np.testing.assert_allclose(values(arrow), expected, atol=1e-5)
+
+
+def test_friction_in_a_slide_is_a_force_along_it() -> None:
+    mass = RigidBody(name="mass", mass=2.0, inertia=(1.0, 1.0, 1.0))
+    slide = Prismatic(name="slide", parent="ground.O", child="mass.origin", axis=(1.0, 0.0, 0.0), velocity=2.0)
+    friction = JointFriction(name="friction", joint="slide", coulomb_load=3.0, damping=0.5)
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0), ground={"O": (0.0, 0.0, 0.0)}, bodies=(mass,), joints=(slide,), forces=(friction,)
+    )
+    result = CoupledModel(name="mass", systems={"mechanism": mechanism}).simulation(compiled=False).run(0.5)
+    payload = result.animate().payload
+    (arrow,) = payload["arrows"]
+    speed = np.interp(times(payload), result.time, result["mass.velocity"])
+    assert arrow["kind"] == "force"
+    np.testing.assert_allclose(values(arrow)[:, 0], -3.0 - 0.5 * speed, atol=1e-4)
+    np.testing.assert_array_equal(values(arrow)[:, 1:], 0.0)
+
+
+def test_a_spring_about_an_angle_that_is_measured_does_the_work_of_its_moment() -> None:
+    """Of a ball: moment · angular velocity is load · rate, with the rate of the recorded Cardan angle."""
+    top = RigidBody(name="top", mass=2.0, inertia=(0.4, 0.3, 0.2))
+    ball = Spherical(
+        name="ball", parent="ground.O", child="top.origin", angles=(0.3, 0.4, -0.5), angular_velocity=(1.0, -2.0, 3.0)
+    )
+    spring = JointSpringDamper(name="spring", joint="ball.cardan_angle.x", stiffness=5.0)
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(top,), joints=(ball,), forces=(spring,))
+    result = CoupledModel(name="top", systems={"mechanism": mechanism}).simulation(step=1e-3).run(0.4)
+    payload = result.animate(frame_rate=500.0).payload
+    (arrow,) = payload["arrows"]
+    at = times(payload)
+    quaternion = np.stack([np.interp(at, result.time, result[f"top.quaternion.{axis}"]) for axis in "xyzw"], axis=1)
+    angles = Rotation.from_quat(quaternion).as_euler("XYZ")[:, 0]
+    turning = np.stack([np.interp(at, result.time, result[f"top.angular_velocity.{axis}"]) for axis in "xyz"], axis=1)
+    power = np.sum(values(arrow) * turning, axis=1)
+    expected = -5.0 * angles * np.gradient(angles, at)
+    assert arrow["kind"] == "moment"
+    assert np.max(np.abs(expected)) > 0.5
+    np.testing.assert_allclose(power[2:-2], expected[2:-2], atol=2e-3 * np.max(np.abs(expected)))
+
+
+def test_a_moment_that_turns_with_its_body() -> None:
+    arm = Beam(name="arm", length=1.0, mass=1.0)
+    hinge = Revolute(name="hinge", parent="ground.O", child="arm.start", angular_velocity=1.0)
+    twist = AppliedMoment(name="twist", point="arm.end", frame="body")
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(arm,), joints=(hinge,), forces=(twist,))
+    signals = {f"mechanism.twist.moment.{axis}": ramp(2.0 if axis == "x" else 0.0) for axis in "xyz"}
+    result = (
+        CoupledModel(name="arm", systems={"mechanism": mechanism}, signals=signals).simulation(compiled=False).run(1.0)
+    )
+    payload = result.animate().payload
+    (arrow,) = payload["arrows"]
+    angle = np.interp(times(payload), result.time, result["arm.angle"])
+    expected = 2.0 * times(payload)[:, None] * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
+    assert (arrow["kind"], arrow["position"]) == ("moment", [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(values(arrow), expected, atol=1e-4)

@@ -10,6 +10,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
+from mbsfmu import Beam, CoupledModel, JointDrive, LinearSignal, Mechanism, Revolute
 from mbsfmu.models import four_bar, pendulum
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
@@ -100,6 +101,41 @@ def test_the_pin_is_where_circles_meet(browser: Chromium, page: Path) -> None:
         group = browser.evaluate(f"{SCENE}.runs[0].bodies[0].matrixWorld.elements")
         angle = np.arctan2(y, x)
         assert group[:3] == pytest.approx([cos(angle), sin(angle), 0.0], abs=1e-6)
+
+
+def test_moments_are_arrows_around_their_direction(browser: Chromium, tmp_path: Path) -> None:
+    """Counter-clockwise to whom the moment points at, as wide as it is large; a box of its own hides them."""
+    tilted, most = np.array([0.0, 0.6, 0.8]), 3.0
+    arm = Beam(name="arm", length=1.0, mass=1.0, axial_inertia=0.01)
+    hinge = Revolute(name="hinge", parent="ground.O", child="arm.start", axis=tuple(tilted.tolist()))
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)}, bodies=(arm,), joints=(hinge,), forces=(JointDrive(name="drive", joint="hinge"),)
+    )
+    ramp = LinearSignal(times=(0.0, 1.0), values=(-most, most))
+    model = CoupledModel(name="arm", systems={"mechanism": mechanism}, signals={"mechanism.drive.torque": ramp})
+    page = tmp_path / "page.html"
+    model.simulation(compiled=False).run(1.0).animate().save(page)
+    browser.open(page)
+    browser.until(f"{SCENE}?.runs.length === 1")
+    browser.evaluate(f"{SCENE}.pause()")
+    shown = f"(() => {{ const o = {SCENE}.arrows.moment.made[0].object; o.updateMatrixWorld(); return o; }})()"
+    pictures = []
+    for time, sign in ((0.0, -1.0), (0.25, -0.5), (1.0, 1.0)):
+        browser.evaluate(f"{SCENE}.seek({time})")
+        turned = np.reshape(browser.evaluate(f"{shown}.matrixWorld.elements"), (4, 4)).T[:3, :3]
+        width = browser.evaluate(f"0.11 * {SCENE}.size") * abs(sign)
+        np.testing.assert_allclose(turned[:, 2], width * np.sign(sign) * tilted, atol=2e-2 * width)
+        assert np.linalg.det(turned / width) == pytest.approx(1.0, rel=0.1)
+        pictures.append(
+            browser.evaluate(f"({SCENE}.renderer.render({SCENE}.scene, {SCENE}.camera), {SCENE}.canvas.toDataURL())")
+        )
+    assert "moments up to 3.00 N m" in browser.evaluate("document.querySelector('.choices').textContent")
+    assert "forces up to" not in browser.evaluate("document.querySelector('.choices').textContent")
+    browser.evaluate(f"{SCENE}.panel.boxes.moment.click()")
+    assert not browser.evaluate(f"{SCENE}.arrows.moment.object.visible")
+    hidden = browser.evaluate(f"({SCENE}.renderer.render({SCENE}.scene, {SCENE}.camera), {SCENE}.canvas.toDataURL())")
+    assert hidden != pictures[-1]
+    assert browser.said == []
 
 
 def test_keys_play_and_scrub(browser: Chromium, page: Path) -> None:

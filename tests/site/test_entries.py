@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 from documented import documented_components
-from entries import Kind, fields_of, kinds, named_in, palette, pretty, quantities_of, with_entries
+from entries import palette, with_entries
+from entry_tables import fields_of, pretty, quantities_of
+from part_kinds import Kind, kinds, named_in
 from pictures import PICTURES, picture
 
 from mbsfmu.data import Data

@@ -25,13 +25,14 @@
     return `${(metres * factor).toPrecision(3)} ${unit}`;
   }
 
-  function forceText(newtons) {
-    const [unit, factor] = newtons < 1e3 ? ["N", 1] : newtons < 1e6 ? ["kN", 1e-3] : ["MN", 1e-6];
-    return `${(newtons * factor).toPrecision(3)} ${unit}`;
+  /** Return a force or moment with its unit, as 12.3 kN. */
+  function loadText(load, unit) {
+    const [prefix, factor] = load < 1e3 ? ["", 1] : load < 1e6 ? ["k", 1e-3] : ["M", 1e-6];
+    return `${(load * factor).toPrecision(3)} ${prefix}${unit}`;
   }
 
   class Panel {
-    constructor(payload, runs, points, mostForce) {
+    constructor(payload, runs, points, arrows) {
       const { start, stop, count } = payload.time;
       this.button = make("button", { type: "button", className: "play" });
       this.slider = make("input", { type: "range", min: 0, max: count - 1, step: 1, value: 0 });
@@ -49,7 +50,8 @@
       this.boxes = {};
       const boxes = runs.slice(1).map((run, index) => this.box(`run${index + 1}`, run.label, run.colour));
       if (payload.joints.length) boxes.push(this.box("joints", "joints"));
-      if (mostForce > 0) boxes.push(this.box("arrows", `forces up to ${forceText(mostForce)}`));
+      if (arrows.force.most > 0) boxes.push(this.box("force", `forces up to ${loadText(arrows.force.most, "N")}`));
+      if (arrows.moment.most > 0) boxes.push(this.box("moment", `moments up to ${loadText(arrows.moment.most, "N m")}`));
       const first = make("div", { className: "row" }, this.button, this.slider, this.clock);
       const selects = [this.speed, this.point, this.view, ...(runs.length > 1 ? [this.factor] : [])];
       const labelled = selects.map((each) => each.parentElement);

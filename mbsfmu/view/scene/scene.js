@@ -70,8 +70,8 @@
       this.sky = new THREE.HemisphereLight(0xffffff, 0x6a7480, 1.9);
       this.sky.position.copy(this.up);
       this.trace = new Trace(this.runs);
-      this.arrows = arrowsOf(this.payload, this.runs[0], this.size);
-      this.scene.add(this.sun, this.sky, this.trace.object, this.arrows.object, this.makeGrid());
+      this.arrows = arrowsOf(this.payload, this.size);
+      this.scene.add(this.sun, this.sky, this.trace.object, this.arrows.force.object, this.arrows.moment.object, this.makeGrid());
       this.scene.add(...this.runs.map((run) => run.object));
     }
 
@@ -98,7 +98,7 @@
       this.canvas.setAttribute("role", "application");
       this.canvas.setAttribute("aria-roledescription", "moving picture");
       this.canvas.setAttribute("aria-label", `${name}: drag to orbit, space plays, arrow keys scrub, + and - zoom`);
-      this.panel = new Panel(this.payload, this.runs, this.points, this.arrows.most);
+      this.panel = new Panel(this.payload, this.runs, this.points, this.arrows);
       this.picture = make("div", { className: "picture" }, this.canvas);
       if (this.scale) this.picture.append(legendOf(this.scale));
       const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
@@ -254,7 +254,9 @@
         run.object.visible = there && (index === 0 || this.panel.boxes[`run${index}`].checked);
       });
       this.runs[0].symbols.forEach((symbol) => (symbol.visible = this.panel.boxes.joints.checked));
-      this.arrows.place(this.frame, this.runs[0], this.panel.boxes.arrows?.checked);
+      for (const [kind, each] of Object.entries(this.arrows)) {
+        each.place(this.frame, this.runs[0], this.panel.boxes[kind]?.checked);
+      }
       this.trace.place(this.frame);
       this.panel.showTime(this.time, this.frame);
       this.panel.showApart(this.trace.paths.length ? this.apartTexts() : []);

@@ -1,0 +1,124 @@
+"""What units carry along of the machine that they are: for pictures of coupled runs, and for nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mbsfmu.data import DataError
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.model.machine import Machine
+
+_FORM = 1
+"""Version of what stands in the file."""
+
+Ends = tuple[str, str]
+"""A unit and one of its variables."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The machine that a unit is.
+
+    Attributes
+    ----------
+    machine
+        Its systems, with the values of parameters that it starts with.
+    alone
+        The one system that the unit is, whose variables have no system in their names; None of a unit of the whole.
+    """
+
+    machine: Machine
+    alone: str | None = None
+
+    def text(self) -> str:
+        """Return it as JSON."""
+        machine = self.machine
+        own = {name: each for name, each in machine.signals.items() if name.partition(".")[0] in machine.systems}
+        model = ModelData(name="machine", systems=machine.systems, connections=machine.connections, signals=own)
+        told = {"mbsfmu": _FORM, "alone": self.alone, "model": model.to_dict(), "values": dict(machine.values)}
+        return json.dumps(told)
+
+    @classmethod
+    def read(cls, text: str) -> Carried | None:
+        """Return what `text` wrote; None where somebody else's file has the name.
+
+        Raises
+        ------
+        DataError
+            When it has parts of a user's own that are not loaded.
+        """
+        try:
+            told: Any = json.loads(text)
+        except ValueError:
+            return None
+        if not isinstance(told, dict) or told.get("mbsfmu") != _FORM:
+            return None
+        model = ModelData.from_dict(told["model"])
+        return cls(Machine.of(model).with_values(told["values"]), told["alone"])
+
+    def systems(self, unit: str) -> dict[str, str]:
+        """Return what its systems are called among those of several units, by their own names."""
+        return {name: unit if name == self.alone else f"{unit}.{name}" for name in self.machine.systems}
+
+
+def joined(
+    carried: Mapping[str, Carried],
+    connections: Iterable[tuple[Ends, Ends]],
+    given: Mapping[Ends, Any],
+    driven: Collection[Ends],
+) -> Machine:
+    """Return the machine that coupled units are.
+
+    Parameters
+    ----------
+    carried
+        What those units that know it carry along, by their names.
+    connections
+        Between units: source and target.
+    given
+        Values that start values and parameters were set to.
+    driven
+        What somebody else drives, so that it does not follow its own signal.
+    """
+    named = {unit: each.systems(unit) for unit, each in carried.items()}
+
+    def inside(unit: str, variable: str) -> Iterator[str]:
+        """Yield what a variable of a unit may be called."""
+        yield f"{unit}.{variable}"
+        yield from (f"{system}.{variable}" for system in named.get(unit, {}).values() if system != unit)
+
+    wires = [(f"{source[0]}.{source[1]}", each) for source, target in connections for each in inside(*target)]
+    theirs = {each for ends in driven for each in inside(*ends)} | {target for _, target in wires}
+    machine = Machine(" and ".join(carried), {})
+    for unit, each in carried.items():
+        machine = machine.beside(each.machine, named[unit])
+    signals = {name: signal for name, signal in machine.signals.items() if name not in theirs}
+    told = {name: value for ends, value in given.items() for name in inside(*ends) if name in machine.values}
+    return Machine(machine.name, machine.systems, (*machine.connections, *wires), signals, {**machine.values, **told})
+
+
+def machine_of_units(
+    texts: Mapping[str, str],
+    connections: Iterable[tuple[Ends, Ends]],
+    given: Mapping[Ends, Any],
+    driven: Collection[Ends],
+) -> Machine | None:
+    """Return the machine that coupled units are, of which some carry along what they are; None where none does.
+
+    Raises
+    ------
+    DataError
+        When one has parts of a user's own that are not loaded.
+    """
+    carried: dict[str, Carried] = {}
+    for unit, text in texts.items():
+        try:
+            found = Carried.read(text)
+        except DataError as error:
+            raise DataError(f"the unit '{unit}' cannot be drawn: {error}") from None
+        if found is not None:
+            carried[unit] = found
+    return joined(carried, connections, given, driven) if carried else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mbsfmu.compiling.platforms import VERSIONS, Fmi, host_platform
+from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, Fmi, Interface, host_platform
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
@@ -35,7 +35,9 @@ LOCALS: tuple[Locals, ...] = get_args(Locals)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
-_BESIDE = ("layout", "backend", "fmi", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force")
+_BESIDE = (
+    *("layout", "backend", "fmi", "kind", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force"),
+)
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
 
@@ -48,6 +50,7 @@ def export(
     layout: Layout = "both",
     backend: Backend = "native",
     fmi: Fmi = 2,
+    kind: Sequence[Interface] = ("cs",),
     platforms: Sequence[str] = (),
     sources: bool = False,
     outputs: Sequence[str] = (),
@@ -74,6 +77,9 @@ def export(
         `native`: machine code that needs nothing on the target; `python`: units that run on a Python of the target.
     fmi
         Version of the FMI: 2 for FMI 2.0, 3 for FMI 3.0, which native units can be of.
+    kind
+        What native units are for: `cs`, co-simulation, `me`, model exchange, where the importer has the solver, or both
+        in one file.
     platforms
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
         of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
@@ -106,6 +112,7 @@ def export(
             raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
     if fmi not in VERSIONS:
         raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
+    _check_kind(kind, backend, fmi)
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = RunOptions.of(options, given, _BESIDE)
@@ -136,7 +143,8 @@ def export(
                 for_platforms = platforms or [host_platform(fmi)]
                 shown = {"sources": sources, "icon": picture, "carried": carried, "force": force}
                 apart = _connected(model, system)
-                path = export_native(unit, wanted[system], platforms=for_platforms, fmi=fmi, apart=apart, **shown)
+                shown |= {"platforms": for_platforms, "fmi": fmi, "kind": kind, "apart": apart}
+                path = export_native(unit, wanted[system], **shown)
             else:
                 shown = {
                     "needs_execution_tool": needs_execution_tool,
@@ -168,6 +176,19 @@ def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries:
         raise InputError(f"units of 'python' are of FMI 2.0; those of 'native' can be of FMI {fmi}.0 as well")
     if backend == "native" and not needs_tool:
         raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
+
+
+def _check_kind(kind: Sequence[str], backend: str, fmi: int) -> None:
+    """Check what units are for."""
+    if not kind:
+        raise InputError(f"units are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
+    for each in kind:
+        if each not in INTERFACES:
+            raise InputError(f"there is no kind '{each}' of units; {meant(each, INTERFACES)}")
+    if backend == "python" and "me" in kind:
+        raise InputError("units of 'python' are for co-simulation; those of 'native' can be for model exchange")
+    if fmi != 2 and "me" in kind:
+        raise InputError(f"units of FMI {fmi}.0 are for co-simulation; those of FMI 2.0 can be for model exchange")
 
 
 def _connected(model: CoupledModel, system: str | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -66,6 +66,35 @@ class Variable:
     def settable(self) -> bool:
         """Whether a user may set it at all."""
         return self.causality in (Causality.PARAMETER, Causality.INPUT)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a unit has for model exchange, by the names of variables.
+
+    Attributes
+    ----------
+    added
+        Variables that are there for it, behind all others.
+    derivatives
+        The derivative of each continuous state by the state, in the order in which solvers have them.
+    dependencies
+        The inputs and continuous states that outputs and derivatives depend on; None where it may be all.
+    magnitudes
+        Usual ones of what is integrated: of all coordinates and their velocities where states are chosen among them,
+        else of the states; those of circuits, blocks and integrals behind.
+    derivatives_known
+        Whether unknowns have directional derivatives by the states.
+    beside_steps
+        Whether the unit can make its steps itself too.
+    """
+
+    added: tuple[Variable, ...]
+    derivatives: Mapping[str, str]
+    dependencies: Mapping[str, tuple[str, ...] | None]
+    magnitudes: tuple[float, ...]
+    derivatives_known: bool
+    beside_steps: bool
 
 
 def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:

@@ -8,11 +8,11 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import RUN, option_of, options_of
+from mbsfmu.cli.options import RUN, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
-from mbsfmu.compiling.platforms import VERSIONS, platform_names
+from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.simulation.options import RunOptions
 
@@ -23,6 +23,12 @@ from mbsfmu.simulation.options import RunOptions
 @option_of(export, "--layout", f"One of {', '.join(LAYOUTS)}.")
 @option_of(export, "--backend", f"One of {', '.join(BACKENDS)}.")
 @option_of(export, "--fmi", f"Version of the FMI, {' or '.join(map(str, VERSIONS))}.")
+@option_of(
+    export,
+    "--kind",
+    f"What native units are for: {' or '.join(INTERFACES)} (co-simulation, model exchange), or both as cs,me.",
+    callback=words,
+)
 @click.option(
     "--platform",
     "platforms",
@@ -51,7 +57,7 @@ def command(
     debug: bool,  # noqa: ARG001
     **options: Any,
 ) -> None:
-    """Export MODEL as co-simulation FMUs of FMI 2.0 or 3.0.
+    """Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.
 
     Native units have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
 

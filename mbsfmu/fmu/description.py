@@ -12,10 +12,11 @@ from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.identity import Origin, content_key
 from mbsfmu.model.physical_units import dimension
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.variables import Causality, Exchange, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
-_STRUCTURED_NAME = re.compile(rf"^{_PART}(?:\.{_PART})*$")
+_NAME = rf"{_PART}(?:\.{_PART})*"
+_STRUCTURED_NAME = re.compile(rf"^(?:{_NAME}|der\({_NAME}\))$")
 _WORD_OF_C = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
     "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
@@ -55,6 +56,25 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Integrated:
+    """What the solver of an importer integrates, by the indices of variables.
+
+    Attributes
+    ----------
+    derivatives
+        The derivative of each continuous state by the state, in the order in which solvers have them.
+    dependencies
+        The inputs and continuous states that each derivative depends on; None where it may be all.
+    gives_derivatives
+        Whether unknowns have directional derivatives by the states.
+    """
+
+    derivatives: dict[int, int]
+    dependencies: dict[int, tuple[int, ...] | None]
+    gives_derivatives: bool
+
+
+@dataclass(frozen=True)
 class Described:
     """A variable, and its usual magnitude where it changes continuously; its reference is its index."""
 
@@ -91,6 +111,10 @@ class UnitDescription:
     apart
         Names of variables that are no elements of arrays, though they are components of a vector: something refers to
         them one by one.
+    co_simulation
+        Whether it can make its steps itself.
+    integrated
+        What it has for model exchange; None where it has none.
     """
 
     name: str
@@ -107,6 +131,15 @@ class UnitDescription:
     outputs: dict[int, tuple[int, ...] | None]
     initial_unknowns: dict[int, tuple[int, ...] | None]
     apart: tuple[str, ...] = ()
+    co_simulation: bool = True
+    integrated: Integrated | None = None
+
+    @property
+    def states_of(self) -> dict[int, int]:
+        """The state that each derivative is of."""
+        if self.integrated is None:
+            return {}
+        return {derivative: state for state, derivative in self.integrated.derivatives.items()}
 
 
 def model_identifier(name: str) -> str:
@@ -116,7 +149,12 @@ def model_identifier(name: str) -> str:
 
 
 def describe(
-    unit: Unit, capabilities: Capabilities, tool: str, behaviour: str, apart: Collection[str] = ()
+    unit: Unit,
+    capabilities: Capabilities,
+    tool: str,
+    behaviour: str,
+    apart: Collection[str] = (),
+    exchange: Exchange | None = None,
 ) -> UnitDescription:
     """Describe a unit.
 
@@ -132,15 +170,29 @@ def describe(
         A key of the equations and of all that runs them: units with the same variables may compute different values.
     apart
         Names of variables that stay single where others are elements of arrays.
+    exchange
+        What it has for model exchange; None where it is for co-simulation alone.
 
     Raises
     ------
     InputError
         When a variable's name or unit cannot stand in a description.
     """
-    index = {variable.name: place for place, variable in enumerate(unit.variables)}
+    variables = (*unit.variables, *(exchange.added if exchange else ()))
+    index = {variable.name: place for place, variable in enumerate(variables)}
     outputs = _named(unit.variables, Causality.OUTPUT)
     unknowns = _named(unit.variables, Causality.OUTPUT, Causality.CALCULATED_PARAMETER)
+    dependencies, initial = unit.dependencies, unit.initial_dependencies
+    integrated = None
+    if exchange:
+        dependencies = exchange.dependencies
+        unknowns = sorted({*unknowns, *exchange.derivatives, *exchange.derivatives.values()}, key=index.__getitem__)
+        initial = {**dict.fromkeys(unknowns), **initial}
+        integrated = Integrated(
+            {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},
+            _by_index(exchange.derivatives.values(), dependencies, index),
+            exchange.derivatives_known,
+        )
     content = UnitDescription(
         name=unit.name,
         description=unit.description,
@@ -152,10 +204,12 @@ def describe(
         stop_time=unit.stop_time,
         step_size=unit.step_size,
         tolerance=unit.tolerance,
-        variables=_described(unit.variables),
-        outputs=_by_index(outputs, unit.dependencies, index),
-        initial_unknowns=_by_index(unknowns, unit.initial_dependencies, index),
+        variables=_described(variables),
+        outputs=_by_index(outputs, dependencies, index),
+        initial_unknowns=_by_index(unknowns, initial, index),
         apart=tuple(sorted(apart)),
+        co_simulation=exchange is None or exchange.beside_steps,
+        integrated=integrated,
     )
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
 

@@ -1,4 +1,4 @@
-"""The files that describe a unit in FMI 2.0 for co-simulation: how the standard writes what a unit is."""
+"""The files that describe a unit in FMI 2.0: how the standard writes what a unit is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
-from mbsfmu.fmu.description import Capabilities, Described, UnitDescription
+from mbsfmu.fmu.description import Capabilities, Integrated, UnitDescription
 from mbsfmu.fmu.description_elements import (
     add_experiment,
     add_log_categories,
@@ -38,21 +38,36 @@ def description_files(unit: UnitDescription, source_files: Sequence[str], has_ic
 def _model_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:
     named = {"fmiVersion": "2.0", "modelName": unit.name, "guid": unit.identity, **root_attributes(unit)}
     root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": "0"})
-    _add_interface(root, unit, source_files)
+    for tag, flags in _interfaces(unit).items():
+        _add_interface(root, tag, {"modelIdentifier": unit.identifier, **flags}, source_files)
     add_units(root, (each.variable.unit for each in unit.variables))
     add_log_categories(root)
     add_experiment(root, unit)
-    _add_variables(root, unit.variables)
+    _add_variables(root, unit)
     structure = etree.SubElement(root, "ModelStructure")
-    for tag, unknowns in (("Outputs", unit.outputs), ("InitialUnknowns", unit.initial_unknowns)):
+    rates = unit.integrated.dependencies if unit.integrated else {}
+    for tag, unknowns in (
+        ("Outputs", unit.outputs),
+        ("Derivatives", rates),
+        ("InitialUnknowns", unit.initial_unknowns),
+    ):
         if unknowns:
             _add_unknowns(etree.SubElement(structure, tag), unknowns)
     return document(root)
 
 
-def _add_interface(root: etree._Element, unit: UnitDescription, source_files: Sequence[str]) -> None:
-    attributes = {"modelIdentifier": unit.identifier, **_flags(unit.capabilities)}
-    interface = etree.SubElement(root, "CoSimulation", attributes)
+def _interfaces(unit: UnitDescription) -> dict[str, dict[str, str]]:
+    """Return the flags of the interfaces that a unit has by their names."""
+    interfaces = {}
+    if unit.integrated:
+        interfaces["ModelExchange"] = _exchange_flags(unit.capabilities, unit.integrated)
+    if unit.co_simulation:
+        interfaces["CoSimulation"] = _flags(unit.capabilities)
+    return interfaces
+
+
+def _add_interface(root: etree._Element, tag: str, attributes: Mapping[str, str], source_files: Sequence[str]) -> None:
+    interface = etree.SubElement(root, tag, dict(attributes))
     if source_files:
         files = etree.SubElement(interface, "SourceFiles")
         for name in source_files:
@@ -76,9 +91,24 @@ def _flags(capabilities: Capabilities) -> dict[str, str]:
     return {name: as_text(value) for name, value in flags.items()}
 
 
-def _add_variables(root: etree._Element, variables: Sequence[Described]) -> None:
+def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[str, str]:
+    """Return the flags of the interface for model exchange."""
+    flags = {
+        "needsExecutionTool": capabilities.needs_tool,
+        "completedIntegratorStepNotNeeded": False,
+        "canBeInstantiatedOnlyOncePerProcess": False,
+        "canNotUseMemoryManagementFunctions": True,
+        "canGetAndSetFMUstate": capabilities.saves_state,
+        "canSerializeFMUstate": capabilities.saves_state,
+        "providesDirectionalDerivative": integrated.gives_derivatives,
+    }
+    return {name: as_text(value) for name, value in flags.items()}
+
+
+def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     parent = etree.SubElement(root, "ModelVariables")
-    for reference, each in enumerate(variables):
+    states = unit.states_of
+    for reference, each in enumerate(unit.variables):
         variable = each.variable
         attributes = {
             "name": variable.name,
@@ -92,6 +122,8 @@ def _add_variables(root: etree._Element, variables: Sequence[Described]) -> None
         real = quantity_attributes(each)
         if variable.settable and variable.start is not None:
             real["start"] = as_text(variable.start)
+        if reference in states:
+            real["derivative"] = str(1 + states[reference])
         etree.SubElement(etree.SubElement(parent, "ScalarVariable", attributes), "Real", real)
 
 

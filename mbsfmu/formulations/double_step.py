@@ -146,10 +146,12 @@ class DoubleStep(Formulation):
         steps = equations.explicit, equations.motion
         if kind is StepKind.IMPLICIT:
             steps = equations.residual, equations.tangent
-        elif kind is StepKind.LINEARLY_IMPLICIT:
+        elif kind in (StepKind.LINEARLY_IMPLICIT, StepKind.EXCHANGED):
             steps = *steps, equations.slope, equations.mass, equations.drift
             if functions.rates_by_accelerations:
                 steps = *steps, equations.by_accelerations
+            if kind is StepKind.EXCHANGED:
+                steps = *steps, equations.change
         return NativeNeeds(
             file="double_step.c",
             unknowns=self.step_coordinates,

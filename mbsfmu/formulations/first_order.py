@@ -33,6 +33,8 @@ from mbsfmu.rules.rule import Rule
 
 RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
+DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inputs")
+"""The parts that are directions of z, w, x, the integrals and the inputs."""
 
 
 class FirstOrderOptions(FormulationOptions):
@@ -88,6 +90,8 @@ class FirstOrder(Formulation):
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
             steps = self.explicit, self.slope, self.drift
+        elif kind is StepKind.EXCHANGED:
+            steps = self.explicit, self.change
         return NativeNeeds(
             file="first_order.c",
             unknowns=self.step_coordinates,
@@ -173,6 +177,34 @@ class FirstOrder(Formulation):
         inputs = self.functions.symbol("inputs")
         change = ca.jtimes(self._whole_flow, inputs, self.functions.symbol("input_rates"))
         return self.functions.traced("first_order_drift", [change])
+
+    @cached_property
+    def change(self) -> AnyFunction:
+        """Changes of ẏ, of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
+
+        The direction of w is the part `d_velocities` whatever w is; those of the others have their names.
+        """
+        directions = dict(zip(("coordinates", self.moving, "states", "integrals", "inputs"), DIRECTIONS, strict=True))
+        symbols = {part: self.functions.symbol(part) for part in directions}
+        for part, direction in directions.items():
+            self.functions.add_part(direction, symbols[part].numel())
+        if self.functions.in_loops:
+
+            def made(given: RecordedSystem, beside: dict[str, Any]) -> list[Array]:
+                moved, _, moving_rates = self._moved(given)
+                velocities, accelerations = moved.instant.velocities, moved.instant.accelerations
+                flow = [velocities, moving_rates, moved.rates, moved.integral_rates]
+                along = [(getattr(given.instant, part), beside[each]) for part, each in directions.items()]
+                found = given.changes([*flow, moved.outputs, velocities, accelerations], along)
+                return [np.concatenate(found[: len(flow)]), *found[len(flow) :]]
+
+            return self.functions.recorded("first_order_change", made, DIRECTIONS)
+        accelerations, _ = self.dynamics
+        (outputs,) = self._at_motion(self.functions.expressions.outputs)
+        whole = ca.vertcat(*symbols.values())
+        along = ca.vertcat(*(self.functions.symbol(each) for each in directions.values()))
+        values = (self._whole_flow, outputs, self.kinetics[0], accelerations)
+        return self.functions.traced("first_order_change", [ca.jtimes(value, whole, along) for value in values])
 
     @cached_property
     def motion(self) -> AnyFunction:

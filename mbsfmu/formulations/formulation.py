@@ -105,6 +105,8 @@ class Formulation(ABC):
     """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     remedy: ClassVar[str] = "take a smaller step"
     """What to do where loops open."""
+    moving: ClassVar[str] = "velocities"
+    """What its explicit form integrates beside positions: `velocities` or `momenta`."""
     leaves_out: ClassVar[bool] = False
     """Whether equations that nearly follow from others at a change point are left out where accelerations are found."""
     remaining: ClassVar[float] = 1e-7
@@ -182,6 +184,11 @@ class Formulation(ABC):
     def freedom(self) -> int:
         """Number of coordinates that explicit solvers integrate."""
         return len(self.functions.coordinates)
+
+    @property
+    def freedom_chosen(self) -> bool:
+        """Whether these are some of the coordinates, chosen anew where that is due."""
+        return self.freedom < len(self.functions.coordinates)
 
     @property
     def explicit_scale(self) -> Floats:

@@ -23,6 +23,8 @@ from mbsfmu.rules.rule import Rule
 
 GROWN = 10.0
 """Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
+GROWN_BETWEEN_EVENTS = 1e4
+"""The same where somebody else integrates, whose solver has to start anew as well."""
 
 
 class HdcaOptions(FirstOrderOptions):

@@ -15,6 +15,8 @@ class StepKind(Enum):
     IMPLICIT = "implicit"
     EXPLICIT = "explicit"
     LINEARLY_IMPLICIT = "linearly implicit"
+    EXCHANGED = "exchanged"
+    """Somebody else makes them, who is told rates and their derivatives."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,10 @@ TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
 INSIDE = 1e-10
 """The same of positions inside a step: what the iteration leaves is smaller by the penalty factor still."""
 
+ASTRAY = 1e-6
+"""How far states that somebody else integrates may be off what the formulation makes of them before they are moved
+there at an event, in SI units, or as a share of values that exceed one."""
+
 
 class Projection:
     """The iterations at the three levels.

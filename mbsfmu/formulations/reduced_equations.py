@@ -131,6 +131,20 @@ class ReducedEquations:
         return self._functions.traced("reduced_drift", [change])
 
     @cached_property
+    def change(self) -> TracedFunction:
+        """Changes of the outputs, z, ż and z̈ along directions of z^i, ż^i, z̈^i, x, the integrals and the inputs.
+
+        The directions are the parts `d_coordinates`, … here, of the independent ones alone.
+        """
+        given, functions, (n, freedom) = self._given, self._functions, self._r.shape
+        motion = self._moved(*(ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION))
+        others = {part: functions.symbol(part) for part in ("states", "integrals", "inputs")}
+        along = [functions.add_part(f"d_{part}", symbol.numel())[0] for part, symbol in others.items()]
+        directly = ca.jtimes(given.outputs, ca.vertcat(*others.values()), ca.vertcat(*along))
+        outputs = ca.mtimes(given.derivative(given.outputs, *MOTION), motion) + directly
+        return functions.traced("reduced_change", [outputs, motion[:n], motion[n : 2 * n], motion[2 * n :]])
+
+    @cached_property
     def tangent(self) -> TracedFunction:
         """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the rule − f) by (z^i, x); a square matrix.
 

@@ -55,6 +55,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "RK4": 2,
         "RK45": 3,
         "ROSENBROCK": 4,
+        "EXCHANGED": 5,
         "SOLVER": native_solver(simulation.solver),
         "CONTINUOUS": int(isinstance(simulation.solver, AdaptiveSolver)),
     }
@@ -111,6 +112,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "UNCONVERGED": len(functions.unconverged),
         "AHEAD": len(functions.ahead),
         "INTEGRALS": len(system.integrals),
+        "POINT": 2 * simulation.formulation.freedom + len(system.states) + len(system.integrals),
         "INPUTS": len(system.inputs),
         "PARAMETERS": len(system.parameters),
         "CALCULATED_PARAMETERS": len(initialization.calculated),

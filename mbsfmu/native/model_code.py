@@ -9,6 +9,7 @@ from itertools import chain
 
 from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
 from mbsfmu.native.derivative_code import changes, derivatives, variation
 from mbsfmu.native.header import header_sizes
@@ -21,7 +22,7 @@ from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
-from mbsfmu.variables import Variability, Variable
+from mbsfmu.variables import Exchange, Variability, Variable
 
 _PART = "part_"
 
@@ -29,8 +30,9 @@ _PART = "part_"
 class ModelCode:
     """The generated C files of one model."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, exchange: Exchange | None = None) -> None:
         self._simulation = simulation
+        self._exchange = exchange
         self._functions = simulation.functions
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
@@ -59,6 +61,13 @@ class ModelCode:
         self._places = {
             variable.name: (kind, index) for kind, segment in segments.items() for index, variable in enumerate(segment)
         }
+        self._variables = simulation.variables
+        if exchange:
+            self._variables = (*self._variables, *exchange.added)
+            for index, (state, derivative) in enumerate(exchange.derivatives.items()):
+                self._places.setdefault(state, ("CONTINUOUS_STATE", index))
+                self._places[derivative] = ("DERIVATIVE", index)
+            self._sizes |= {"VARIABLES": len(self._variables), "CHANGES_KNOWN": int(exchange.derivatives_known)}
 
     def header(self) -> str:
         """Write sizes, constants and lists, which all source files need; these are written before."""
@@ -71,6 +80,12 @@ class ModelCode:
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._step_functions()]
         return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._step_tables())
+
+    def flow(self) -> str:
+        """Write what the equations for somebody else's solver need."""
+        helpers: dict[str, str] = {}
+        functions = [self._code(each, helpers) for each in self._flow_functions()]
+        return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._form_tables())
 
     def readings(self) -> str:
         """Write what updates, jumps of inputs and readers need beside the steps."""
@@ -121,6 +136,17 @@ class ModelCode:
         if functions.rates_by_accelerations:
             yield functions.state_rates
         yield from self._needs.in_steps
+        if self._system.references:
+            yield functions.recentred
+
+    def _flow_functions(self) -> Iterable[AnyFunction]:
+        """Make what the same takes that steps do not have."""
+        functions = self._functions
+        if functions.rows and not self._needs.closes_loops:
+            yield functions.gap
+        if len(functions.guesses):
+            yield functions.loop_solutions
+        yield from self._simulation.formulation.native_needs(StepKind.EXCHANGED).in_steps
         if self._system.references:
             yield functions.recentred
 
@@ -206,14 +232,19 @@ class ModelCode:
             yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
         rated = ", ".join(str(int(each.rated)) for each in system.inputs)
         yield f"static const int rated[] = {{{rated or '0'}}};"
-        if self._needs.element_scales is not None:
-            yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
-        for name, texts in self._needs.names.items():
-            yield f"static const char *const {name}[] = {strings(texts)};"
         if not isinstance(simulation.solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if isinstance(simulation.solver, Rosenbrock):
             yield from self._method(simulation.solver.method)
+        yield from self._form_tables()
+
+    def _form_tables(self) -> Iterable[str]:
+        """Write what the formulation asks for, whoever makes the steps."""
+        system, simulation = self._system, self._simulation
+        if self._needs.element_scales is not None:
+            yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
+        for name, texts in self._needs.names.items():
+            yield f"static const char *const {name}[] = {strings(texts)};"
         if simulation.functions.rows:
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
@@ -290,8 +321,16 @@ class ModelCode:
         least = bounds(start.functions.system.coordinates, start.lever_arm)
         yield f"static const double start_bounds[] = {numbers(least)};"
         yield from self._signals()
-        rows = ",\n    ".join(self._row(variable) for variable in simulation.variables)
+        if self._exchange:
+            yield from self._exchange_tables(self._exchange)
+        rows = ",\n    ".join(self._row(variable) for variable in self._variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"
+
+    def _exchange_tables(self, exchange: Exchange) -> Iterable[str]:
+        index = {variable.name: place for place, variable in enumerate(self._variables)}
+        states = ", ".join(str(index[name]) for name in exchange.derivatives)
+        yield f"static const unsigned state_variables[] = {{{states or '0'}}};"
+        yield f"static const double state_nominals[] = {numbers(exchange.magnitudes)};"
 
     def _signals(self) -> Iterable[str]:
         rows = []

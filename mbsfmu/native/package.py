@@ -9,14 +9,17 @@ from itertools import chain
 from pathlib import Path
 
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, Fmi, platform_named
+from mbsfmu.compiling.platforms import PLATFORMS, Fmi, Interface, platform_named
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
+from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.identity import content_key
-from mbsfmu.native.sources import UNIT, identity_source, unit_sources
+from mbsfmu.native.sources import identity_source, unit_files, unit_sources
+from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT
+from mbsfmu.variables import Exchange
 
 
 def export_native(
@@ -25,6 +28,7 @@ def export_native(
     *,
     platforms: Sequence[str],
     fmi: Fmi = 2,
+    kind: Collection[Interface] = ("cs",),
     apart: Collection[str] = (),
     sources: bool = False,
     icon: bytes | None = None,
@@ -43,6 +47,8 @@ def export_native(
         Names of platforms of the version; none for a unit of sources only.
     fmi
         Version of the FMI.
+    kind
+        What it is for: `cs`, co-simulation, `me`, model exchange, or both.
     apart
         Names of variables that stay single where others are elements of arrays.
     sources
@@ -62,29 +68,32 @@ def export_native(
     Raises
     ------
     InputError
-        When the file is there and `force` is not given, or there is no compiler for a platform.
+        When the file is there and `force` is not given, there is no compiler for a platform, or the formulation is not
+        for model exchange.
     """
     target = Path(path)
     refuse_to_overwrite(target, force)
     standard = STANDARDS[fmi]
     places = {platform_named(name, fmi): None for name in platforms}
-    description, texts = described_sources(simulation, fmi, apart)
-    libraries = {platform: compile_library(texts, UNIT[fmi], platform).read_bytes() for platform in places}
+    description, texts = described_sources(simulation, fmi, apart, kind)
+    compiled = unit_files(fmi, description.integrated is not None)
+    libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
     identifier = description.identifier
     binaries = (
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
         for platform, library in libraries.items()
     )
     added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
-    described = standard.describe(description, list(UNIT[fmi]) if sources else [], icon is not None)
+    described = standard.describe(description, list(compiled) if sources else [], icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
 
 
 def described_sources(
-    simulation: Simulation, fmi: Fmi, apart: Collection[str] = ()
+    simulation: Simulation, fmi: Fmi, apart: Collection[str] = (), kind: Collection[Interface] = ("cs",)
 ) -> tuple[UnitDescription, dict[str, str]]:
     """Return what a unit is, and its C files by name."""
-    texts = unit_sources(simulation, "", fmi)
+    exchange = _exchange(simulation, beside_steps="cs" in kind) if "me" in kind else None
+    texts = unit_sources(simulation, "", fmi, exchange)
     capabilities = Capabilities(
         needs_tool=False,
         takes_slopes=True,
@@ -93,5 +102,26 @@ def described_sources(
         has_events=any(each.name == NEXT_EVENT.name for each in simulation.variables),
     )
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
-    description = describe(simulation, capabilities, tool, content_key(sorted(texts.items())), apart)
+    description = describe(simulation, capabilities, tool, content_key(sorted(texts.items())), apart, exchange)
     return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)
+
+
+def _exchange(simulation: Simulation, *, beside_steps: bool) -> Exchange:
+    """Return what a unit has for model exchange.
+
+    Raises
+    ------
+    InputError
+        When the simulation has no continuous states.
+    """
+    states = ContinuousStates.of(simulation)
+    scale = Scale.of(simulation.variables)
+    names = zip((each.name for each in states.states), (each.name for each in states.derivatives), strict=True)
+    return Exchange(
+        added=(*states.own, *states.derivatives),
+        derivatives=dict(names),
+        dependencies=states.dependencies,
+        magnitudes=tuple(scale.nominal(each) or 1.0 for each in states.integrated),
+        derivatives_known=states.derivatives_known,
+        beside_steps=beside_steps,
+    )

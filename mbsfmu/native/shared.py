@@ -65,6 +65,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),
     "GROWN": (hdca, "GROWN"),
+    "GROWN_BETWEEN_EVENTS": (hdca, "GROWN_BETWEEN_EVENTS"),
     "CORRECTION_ITERATIONS": (projection, "MOST_ITERATIONS"),
     "CORRECTION_TOLERANCES": (projection, "TOLERANCES"),
     "CONTRADICTION": (projection, "STAGNATION"),
@@ -104,6 +105,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "HIGHEST": (energy_watch, "HIGHEST"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
     "DEGREE": (smooth_signals, "DEGREE"),
+    "ASTRAY": (projection, "ASTRAY"),
     "JUMP": (prescribed, "JUMP"),
     "JUMP_OF_RATE": (prescribed, "JUMP_OF_RATE"),
 }

@@ -9,8 +9,11 @@ from mbsfmu.compiling.platforms import VERSIONS, Fmi
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.variables import Exchange
 
 _CORE = {"steps.c": "-O2", "unit.c": "-O1"}
+FLOW = {"flow.c": "-O2"}
+"""What a unit for model exchange has beside: the equations for the solver of its host."""
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
 """The source files of a unit that are compiled, by the version of the FMI, and how much they are optimized: steps most;
 at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
@@ -18,16 +21,29 @@ LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
 _RUNTIME = Path(__file__).parent / "runtime"
+_EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
+"""How the names of files begin that are for model exchange alone."""
 _LAYERS = ("fmi", "component")
 """How the names of files begin that are for units alone, whatever the version of the FMI."""
 
 
 def step_sources(simulation: Simulation) -> dict[str, str]:
     """Return the C files of steps and readings by name: enough for runs in process, and sooner made than a unit."""
-    return _sources(ModelCode(simulation), lambda name: not name.startswith(_LAYERS))
+    code = ModelCode(simulation)
+    return {
+        **_sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE))),
+        **interface_source(exchange=None),
+    }
 
 
-def unit_sources(simulation: Simulation, identity: str, fmi: Fmi = 2) -> dict[str, str]:
+def unit_files(fmi: Fmi, exchanges: bool) -> dict[str, str]:
+    """Return the source files of a unit that are compiled, with how much each is optimized."""
+    return UNIT[fmi] | FLOW if exchanges else UNIT[fmi]
+
+
+def unit_sources(
+    simulation: Simulation, identity: str, fmi: Fmi = 2, exchange: Exchange | None = None
+) -> dict[str, str]:
     """Return the C files of a unit by name: the generated model and the runtime.
 
     Parameters
@@ -38,15 +54,26 @@ def unit_sources(simulation: Simulation, identity: str, fmi: Fmi = 2) -> dict[st
         What the unit is instantiated with.
     fmi
         The version of the FMI; what it generates of a description comes beside.
+    exchange
+        What it has for model exchange; None where it is for co-simulation alone.
     """
-    code = ModelCode(simulation)
-    others = {f"fmi{each}" for each in VERSIONS if each != fmi}
+    code = ModelCode(simulation, exchange)
+    others = {f"fmi{each}" for each in VERSIONS if each != fmi} | (set() if exchange else set(_EXCHANGE))
 
     def chosen(name: str) -> bool:
         return name not in LOOP.keys() - _CORE.keys() and not name.startswith(tuple(others))
 
     rest = {"model_rest.c": code.rest()}
-    return {**_sources(code, chosen), **rest, **identity_source(identity)}
+    if exchange:
+        rest["model_flow.c"] = code.flow()
+    return {**_sources(code, chosen), **rest, **interface_source(exchange), **identity_source(identity)}
+
+
+def interface_source(exchange: Exchange | None) -> dict[str, str]:
+    """Return the file, by its name, that says what a unit is for."""
+    co_simulation = exchange is None or exchange.beside_steps
+    says = {"CO_SIMULATION": int(co_simulation), "MODEL_EXCHANGE": int(exchange is not None)}
+    return {"interfaces.h": "".join(f"#define {name} {value}\n" for name, value in says.items())}
 
 
 def identity_source(identity: str) -> dict[str, str]:

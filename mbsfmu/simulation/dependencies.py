@@ -79,12 +79,12 @@ class Dependencies:
         placed = located | _any(rows["velocities"], 0)
         accelerated = moving | placed | _any(rows["states"], 0)
         rows["discrete"], discrete_by_inputs = self._updated(rows, accelerated)
-        accelerated = accelerated | _any(_through(given.depends(given.residual, "discrete"), rows["discrete"]), 0)
+        accelerated = accelerated | _any(through(given.depends(given.residual, "discrete"), rows["discrete"]), 0)
         outputs = given.depends(given.outputs, "parameters")
-        outputs = outputs | _through(given.depends(given.outputs, "discrete"), rows["discrete"])
+        outputs = outputs | through(given.depends(given.outputs, "discrete"), rows["discrete"])
         for part, source in (("coordinates", rows["coordinates"]), ("velocities", rows["velocities"])):
-            outputs = outputs | _through(given.depends(given.outputs, part), source)
-        outputs = outputs | _through(given.depends(given.outputs, "states"), rows["states"])
+            outputs = outputs | through(given.depends(given.outputs, part), source)
+        outputs = outputs | through(given.depends(given.outputs, "states"), rows["states"])
         outputs = outputs | np.outer(_any(given.depends(given.outputs, "accelerations"), 1), accelerated)
         outputs = outputs | np.outer(_any(given.depends(given.outputs, "integrals"), 1), moving | placed)
         result: dict[str, tuple[str, ...]] = {}
@@ -114,14 +114,14 @@ class Dependencies:
         on_accelerations = _any(given.depends(given.updates, "accelerations"), 1)
         by_parameters = by_parameters | given.depends(given.updates, "parameters")
         for part in ("coordinates", "velocities", "states"):
-            by_parameters = by_parameters | _through(given.depends(given.updates, part), rows[part])
+            by_parameters = by_parameters | through(given.depends(given.updates, part), rows[part])
         integrated = on_accelerations | _any(given.depends(given.updates, "integrals"), 1)
         by_parameters = by_parameters | np.outer(integrated, accelerated)
         forcing = _any(given.depends(given.residual, "inputs"), 0)
         by_inputs = given.depends(given.updates, "inputs") | np.outer(on_accelerations, forcing)
         for _ in self._system.samplings:  # those before may count for those behind
-            by_parameters = by_parameters | _through(by_discrete, by_parameters)
-            by_inputs = by_inputs | _through(by_discrete, by_inputs)
+            by_parameters = by_parameters | through(by_discrete, by_parameters)
+            by_inputs = by_inputs | through(by_discrete, by_inputs)
         return by_parameters, by_inputs
 
     def _inputs_at_start(self, discrete_by_inputs: Pattern) -> dict[str, tuple[str, ...]]:
@@ -136,12 +136,12 @@ class Dependencies:
         stepping = {name: tuple(dict.fromkeys(inputs)) for name, inputs in stepping.items()}
         if not system.discrete:
             return stepping
-        through_motion = _any(_through(given.depends(given.residual, "discrete"), discrete_by_inputs), 0)
+        through_motion = _any(through(given.depends(given.residual, "discrete"), discrete_by_inputs), 0)
         by_discrete = dict(zip((variable.name for variable in system.discrete), discrete_by_inputs, strict=True))
         for variable in (*system.accelerations, *system.reactions):
             by_discrete[variable.name] = through_motion
         on_accelerations = _any(given.depends(given.outputs, "accelerations"), 1)
-        outputs = _through(given.depends(given.outputs, "discrete"), discrete_by_inputs)
+        outputs = through(given.depends(given.outputs, "discrete"), discrete_by_inputs)
         outputs = outputs | np.outer(on_accelerations, through_motion)
         by_discrete |= dict(zip((variable.name for variable in system.outputs), outputs, strict=True))
         names = [variable.name for variable in system.inputs]
@@ -210,7 +210,8 @@ def _names(variables: Sequence[Variable], selected: Pattern | None = None) -> tu
     return tuple(variable.name for variable, used in zip(variables, chosen, strict=True) if used)
 
 
-def _through(outer: Pattern, inner: Pattern) -> Pattern:
+def through(outer: Pattern, inner: Pattern) -> Pattern:
+    """Return what depends on what through something between, shape (rows of the outer, columns of the inner)."""
     return (outer.astype(int) @ inner.astype(int)).astype(bool)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fuzzing import Checked, checked
 from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.compiling.platforms import Fmi
+from mbsfmu.compiling.platforms import Fmi, Interface
 from mbsfmu.exporting import export
 from mbsfmu.simulation.solvers import makes_equal_steps
 
@@ -39,15 +40,46 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
 
 
 @pytest.fixture(scope="session")
+def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
+    """Return a function that exports a model for both kinds of use, once for each formulation and version.
+
+    For co-simulation it steps by rodas5p at tight tolerances.
+    """
+    made: dict[tuple[str, str, Fmi], Exported] = {}
+
+    def unit(name: str, formulation: str, fmi: Fmi = 2) -> Exported:
+        key = name, formulation, fmi
+        if key not in made:
+            options = {"formulation": formulation, "solver": "rodas5p"}
+            if formulation == "dca-alm":
+                options["solver"] = "rk45"
+            options |= {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+            model = model_of(name)
+            folder = tmp_path_factory.mktemp("exchanged")
+            path = export(model, folder, layout="monolithic", kind=("cs", "me"), fmi=fmi, sources=True, **options)[0]
+            made[key] = Exported(path, model.simulation(**options))
+        return made[key]
+
+    return unit
+
+
+@pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Checked]:
     """Return a function that compiles a model's unit with sanitizers, once for each formulation, solver and version."""
-    made: dict[tuple[str, str, str, Fmi], Checked] = {}
+    made: dict[tuple[Any, ...], Checked] = {}
 
-    def unit(name: str, formulation: str, solver: str = "trapezoidal", fmi: Fmi = 2) -> Checked:
-        key = name, formulation, solver, fmi
+    def unit(
+        name: str,
+        formulation: str,
+        solver: str = "trapezoidal",
+        fmi: Fmi = 2,
+        kind: tuple[Interface, ...] = ("cs",),
+    ) -> Checked:
+        key = name, formulation, solver, fmi, kind
         if key not in made:
             simulation = model_of(name).simulation(formulation=formulation, solver=solver, compiled=False)
-            made[key] = checked(simulation, tmp_path_factory.mktemp(f"{name}-{formulation}-{solver}"), fmi)
+            folder = tmp_path_factory.mktemp(f"{name}-{formulation}-{solver}-{'-'.join(kind)}")
+            made[key] = checked(simulation, folder, fmi, kind)
         return made[key]
 
     return unit

@@ -3,6 +3,8 @@
  *
  * With FMI3 defined units are of FMI 3.0, and fuzz_fmi3.h has its words.
  *
+ * With EXCHANGE in the environment instances are for model exchange mostly.
+ *
  * fuzz CALLS SEED LIBRARY GUID VARIABLES STEP_REFERENCE LIBRARY GUID VARIABLES STEP_REFERENCE
  *
  * Sanitizers watch memory; the program itself checks that calls which are refused leave the unit as it was, and that
@@ -21,6 +23,7 @@
 #define STATES 6
 #define MOST 12      /* references in one call */
 #define MOST_STEPS 50 /* internal steps in one call: sanitizers are slow */
+#define MOST_VALUES 60 /* continuous states */
 #define PATIENCE 5   /* refused calls after which an instance begins anew */
 #define HEADER 88    /* bytes before the state itself; the checksum is the last eight of them */
 
@@ -54,12 +57,22 @@ typedef struct {
     fmi2Status (*size)(fmi2Component, fmi2FMUstate, size_t *);
     fmi2Status (*serialize)(fmi2Component, fmi2FMUstate, fmi2Byte *, size_t);
     fmi2Status (*deserialize)(fmi2Component, const fmi2Byte *, size_t, fmi2FMUstate *);
+    Plain enter_events, enter_continuous;
+    fmi2Status (*update)(fmi2Component, fmi2EventInfo *);
+    fmi2Status (*complete)(fmi2Component, fmi2Boolean, fmi2Boolean *, fmi2Boolean *);
+    fmi2Status (*set_time)(fmi2Component, fmi2Real);
+    fmi2Status (*set_states)(fmi2Component, const fmi2Real *, size_t);
+    fmi2Status (*get_states)(fmi2Component, fmi2Real *, size_t);
+    fmi2Status (*get_rates)(fmi2Component, fmi2Real *, size_t);
+    fmi2Status (*get_nominals)(fmi2Component, fmi2Real *, size_t);
+    fmi2Status (*get_indicators)(fmi2Component, fmi2Real *, size_t);
 } Unit;
 
 typedef struct {
     const Unit *unit;
     fmi2Component component;
     int refusals; /* one after the other */
+    fmi2Real time; /* of a point */
 } Life;
 
 typedef struct {
@@ -71,6 +84,7 @@ static Unit units[2];
 static Life lives[INSTANCES];
 static Kept kept[STATES];
 static uint64_t chance;
+static int exchanges; /* whether units are for model exchange too */
 static unsigned long logged;
 
 /* xorshift64*: the same calls for the same seed on every machine. */
@@ -307,10 +321,74 @@ static fmi2Status begin(Life *life) {
     const char *const guids[] = {life->unit->guid, "{%s%n}", "", NULL};
     const char *guid = guids[below(8) ? 0 : below(4)];
     const fmi2CallbackFunctions *given = below(8) ? &callbacks : NULL;
-    const fmi2Type type = below(20) ? fmi2CoSimulation : fmi2ModelExchange;
+    const fmi2Type other = exchanges && !below(8) ? (fmi2Type)below(3) : fmi2ModelExchange;
+    const fmi2Type type = below(20) && !exchanges ? fmi2CoSimulation : other;
     life->component = life->unit->instantiate(below(20) ? "fuzz" : NULL, type, guid, "", given, 0, (fmi2Boolean)below(2));
     return life->component ? fmi2OK : fmi2Error;
 }
+
+#ifndef FMI3
+
+/* How many continuous states there are; none where the unit or the instance has none. */
+static size_t count_states(const Life *life) {
+    fmi2Real values[MOST_VALUES];
+    for (size_t count = 0; count < MOST_VALUES; count++) {
+        if (life->unit->get_states(life->component, values, count) == fmi2OK) return count;
+    }
+    return 0;
+}
+
+/* A point near the present one, as a solver sets it. */
+static fmi2Status set_point(Life *life) {
+    fmi2Real values[MOST_VALUES];
+    fmi2Byte *before;
+    const Unit *unit = life->unit;
+    size_t count = count_states(life);
+    fmi2Real step = 1e-3 * share();
+    if (unit->get_states(life->component, values, count) != fmi2OK) return fmi2Error;
+    fmi2Real rates[MOST_VALUES] = {0.0};
+    unit->get_rates(life->component, rates, count);
+    life->time += below(4) ? step : number(1e-3);
+    for (size_t i = 0; i < count; i++) values[i] += step * (below(200) ? rates[i] : number(1.0));
+    const size_t size = bytes_of(life, &before);
+    fmi2Status status = unit->set_time(life->component, life->time);
+    if (status != fmi2OK) must_be_as(life, before, size, "fmi2SetTime");
+    free(before);
+    if (!below(100)) count = below(MOST_VALUES);
+    const size_t anew = bytes_of(life, &before);
+    status = unit->set_states(life->component, below(100) ? values : NULL, count);
+    if (status != fmi2OK) must_be_as(life, before, anew, "fmi2SetContinuousStates");
+    free(before);
+    return status;
+}
+
+static fmi2Status exchange(Life *life) {
+    const Unit *unit = life->unit;
+    fmi2Real values[MOST_VALUES];
+    fmi2EventInfo info;
+    fmi2Boolean event = 0, end = 0;
+    fmi2Byte *before;
+    fmi2Status status = fmi2OK;
+    const size_t count = below(50) ? count_states(life) : below(MOST_VALUES);
+    const size_t size = bytes_of(life, &before);
+    switch (below(12)) {
+        case 0: status = unit->enter_events(life->component); break;
+        case 1: case 2: status = unit->update(life->component, below(50) ? &info : NULL); break;
+        case 3: case 4: status = unit->enter_continuous(life->component); break;
+        case 5: case 6: status = unit->complete(
+            life->component, (fmi2Boolean)below(2), below(50) ? &event : NULL, below(50) ? &end : NULL
+        ); break;
+        case 7: status = unit->get_rates(life->component, below(50) ? values : NULL, count); break;
+        case 8: status = unit->get_nominals(life->component, below(50) ? values : NULL, count); break;
+        case 9: status = unit->get_indicators(life->component, below(50) ? values : NULL, below(2)); break;
+        default: free(before); return set_point(life);
+    }
+    if (status != fmi2OK) must_be_as(life, before, size, "a call of model exchange");
+    free(before);
+    return status;
+}
+
+#endif
 
 /* What a host does before it steps. */
 static fmi2Status get_going(Life *life) {
@@ -318,6 +396,7 @@ static fmi2Status get_going(Life *life) {
     life->unit->setup(life->component, 0, 0.0, 0.0, 0, 0.0);
     life->unit->enter(life->component);
     if (below(2)) set_values(life);
+    life->time = 0.0;
     return life->unit->leave(life->component);
 }
 
@@ -348,6 +427,9 @@ static fmi2Status call(Life *life) {
         case 1: case 2: case 3: case 4: return change_mode(life);
         default: break;
     }
+#ifndef FMI3
+    if (exchanges && below(2)) return exchange(life);
+#endif
     switch (below(6)) {
         case 0: return step(life);
         case 1: return set_values(life);
@@ -396,6 +478,16 @@ static void load_functions(Unit *unit) {
     FIND(size, "SerializedFMUstateSize");
     FIND(serialize, "SerializeFMUstate");
     FIND(deserialize, "DeSerializeFMUstate");
+    FIND(enter_events, "EnterEventMode");
+    FIND(enter_continuous, "EnterContinuousTimeMode");
+    FIND(update, "NewDiscreteStates");
+    FIND(complete, "CompletedIntegratorStep");
+    FIND(set_time, "SetTime");
+    FIND(set_states, "SetContinuousStates");
+    FIND(get_states, "GetContinuousStates");
+    FIND(get_rates, "GetDerivatives");
+    FIND(get_nominals, "GetNominalsOfContinuousStates");
+    FIND(get_indicators, "GetEventIndicators");
 }
 
 #endif
@@ -413,6 +505,7 @@ int main(int count, char **arguments) {
     if (count != 11) return 2;
     const unsigned long calls = strtoul(arguments[1], NULL, 10);
     unsigned long taken[fmi2Pending + 1] = {0};
+    exchanges = getenv("EXCHANGE") != NULL;
     chance = 2685821657736338717u * (strtoul(arguments[2], NULL, 10) + 1);
     for (int i = 0; i < 2; i++) load(&units[i], arguments + 3 + 4 * i);
     for (int i = 0; i < INSTANCES; i++) lives[i].unit = &units[i % 2];

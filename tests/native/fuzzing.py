@@ -6,6 +6,7 @@ PYTHONPATH=tests:examples python tests/native/fuzzing.py --calls 1000000 --seed 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from pathlib import Path
 from native_units import model_of
 
 import mbsfmu
-from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.compiling.platforms import VERSIONS, Fmi, Interface
 from mbsfmu.native.package import described_sources
-from mbsfmu.native.sources import UNIT
+from mbsfmu.native.sources import unit_files
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -38,18 +39,21 @@ class Checked:
         What it was made from.
     fmi
         The version that it speaks.
+    added
+        How many variables it has beside those of the simulation.
     """
 
     library: Path
     guid: str
     simulation: Simulation
     fmi: Fmi = 2
+    added: int = 0
 
     @property
     def arguments(self) -> list[str]:
         """What `fuzz.c` is told about it."""
         names = [variable.name for variable in self.simulation.variables]
-        return [str(self.library), self.guid, str(len(names)), str(names.index("solver.step"))]
+        return [str(self.library), self.guid, str(len(names) + self.added), str(names.index("solver.step"))]
 
 
 def compile_c(*arguments: str, folder: Path) -> None:
@@ -58,17 +62,19 @@ def compile_c(*arguments: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2) -> Checked:
+def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2, kind: tuple[Interface, ...] = ("cs",)) -> Checked:
     """Compile a unit with sanitizers."""
     folder.mkdir(parents=True, exist_ok=True)
-    description, sources = described_sources(simulation, fmi)
+    description, sources = described_sources(simulation, fmi, kind=kind)
     for name, text in sources.items():
         (folder / name).write_text(text)
-    compile_c(*SANITIZERS, "-fPIC", "-shared", *UNIT[fmi], "-o", "checked.so", "-lm", folder=folder)
-    return Checked(folder / "checked.so", description.identity, simulation, fmi)
+    files = unit_files(fmi, "me" in kind)
+    compile_c(*SANITIZERS, "-fPIC", "-shared", *files, "-o", "checked.so", "-lm", folder=folder)
+    added = len(description.variables) - len(simulation.variables)
+    return Checked(folder / "checked.so", description.identity, simulation, fmi, added)
 
 
-def fuzz(one: Checked, other: Checked, calls: int, seed: int) -> str:
+def fuzz(one: Checked, other: Checked, calls: int, seed: int, *, exchange: bool = False) -> str:
     """Make random calls; return what became of them.
 
     Raises
@@ -81,7 +87,8 @@ def fuzz(one: Checked, other: Checked, calls: int, seed: int) -> str:
     flags += ("-DFMI3",) if one.fmi == 3 else ()
     compile_c(*flags, *SANITIZERS, str(HERE / "fuzz.c"), "-o", str(program), "-ldl", "-lm", folder=HERE)
     command = [str(program), str(calls), str(seed), *one.arguments, *other.arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = {**os.environ, "EXCHANGE": "1"} if exchange else None
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=told)
     assert done.returncode == 0, f"seed {seed}: {done.stdout[-1000:]}{done.stderr[-6000:]}"
     return done.stdout.strip()
 

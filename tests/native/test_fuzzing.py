@@ -12,6 +12,14 @@ from mbsfmu.compiling.platforms import Fmi
 CALLS = 20_000
 
 
+def test_random_calls_of_model_exchange_find_nothing(sanitized: Callable[..., Checked]) -> None:
+    """A unit for both, whose instances' states must not be mixed up, and one that has no model exchange."""
+    one, other = sanitized("sampled", "double-step", kind=("cs", "me")), sanitized("ball-pendulum", "double-step")
+    report = fuzz(one, other, CALLS, seed=1, exchange=True)
+    done, _, refused = (int(text.split()[0]) for text in report.split(": ")[1].split(", ")[:3])
+    assert min(done, refused) > CALLS / 5
+
+
 @pytest.mark.parametrize(
     ("units", "fmi"),
     [

@@ -128,6 +128,12 @@ def test_no_file_but_its_own_knows_the_fmi(fmi: Fmi) -> None:
 @pytest.mark.parametrize("fmi", VERSIONS)
 def test_the_fmi_knows_the_unit_by_its_header_alone(fmi: Fmi, tmp_path: Path) -> None:
     sources = described_sources(free_oscillator(), fmi)[1]
-    for name in ("unit.h", "visibility.h", "component.h", *(each for each in sources if each.startswith("fmi"))):
+    for name in (
+        "unit.h",
+        "interfaces.h",
+        "visibility.h",
+        "component.h",
+        *(each for each in sources if each.startswith("fmi")),
+    ):
         (tmp_path / name).write_text(sources[name])
     compiled(tmp_path, "-c", f"fmi{fmi}.c")

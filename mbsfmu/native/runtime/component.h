@@ -97,17 +97,32 @@ static HostStatus find_categories(const Component *component, size_t count, cons
     return (HostStatus)LOGGED_OK;
 }
 
+static Instance *create_instance(Component *component, int exchanges) {
+#if MODEL_EXCHANGE
+    if (exchanges) return exchange_functions.create(log_sentence, component);
+#else
+    (void)exchanges;
+#endif
+    return unit_functions.create(log_sentence, component);
+}
+
 /* Give a component its unit, where the host knows which one it is and names it; returns whether it has. */
-static int begin_life(Component *component, const char *name, const char *identity, const char *word, const char *refused) {
+static int begin_life(
+    Component *component, const char *name, const char *identity, const char *word, int exchanges, const char *refused
+) {
     snprintf(component->name, sizeof component->name, "%s", name ? name : "");
     if (!identity || strcmp(identity, unit_functions.identity) != 0) {
         refuse(component, "the %s is %s; this unit has %s", word, identity ? identity : "missing", unit_functions.identity);
     } else if (!name || name[strspn(name, " \t\r\n")] == '\0') {
         refuse(component, "the instance needs a name");
+    } else if (exchanges && !MODEL_EXCHANGE) {
+        refuse(component, "this unit is for co-simulation, not for model exchange");
+    } else if (!exchanges && !CO_SIMULATION) {
+        refuse(component, "this unit is for model exchange, not for co-simulation");
     } else if (refused) {
         refuse(component, "%s", refused);
     } else {
-        component->instance = unit_functions.create(log_sentence, component);
+        component->instance = create_instance(component, exchanges);
         if (!component->instance) refuse(component, "there is no memory for an instance");
     }
     return component->instance != NULL;

@@ -3,6 +3,7 @@
 static Status set_slopes(Instance *instance, const unsigned *inputs, size_t count, const double *slopes) {
     State *state = &instance->state;
     double now[ROOM(INPUTS)] = {0.0};
+    FOR_STEPS("inputs are given all the time");
     if (state->mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[inputs[k]];
@@ -48,6 +49,7 @@ static Status lead(Instance *instance, const unsigned *inputs, size_t count, con
 static Status get_rates(Instance *instance, const unsigned *outputs, size_t count, double *rates) {
     double of_outputs[ROOM(OUTPUTS)];
     const State *state = &instance->state;
+    FOR_STEPS("rates of outputs are found");
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     load(instance);
     COPY(instance->parts.input_rates, state->slopes, INPUTS);
@@ -67,6 +69,8 @@ static Status get_rates(Instance *instance, const unsigned *outputs, size_t coun
                 break;
             case HELD:
             case OF_SOLVER: rates[k] = 0.0; break;
+            case CONTINUOUS_STATE:
+            case DERIVATIVE: return REFUSE("the derivative of %s is not known", variable->name);
             case ACCELERATION:
             case REACTION: return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
             case VIOLATION: return REFUSE("the derivative of %s is not known", variable->name);
@@ -120,6 +124,8 @@ static Status initial_derivative(
             case CALCULATED: values[k] = d_calculated[i]; break;
             case OF_SOLVER: values[k] = 0.0; break;
             case REACTION:
+            case CONTINUOUS_STATE:
+            case DERIVATIVE:
             case VIOLATION: return REFUSE("the derivative of %s at the start is not known", unknown->name);
             default: return REFUSE("%s is no unknown of the start", unknown->name);
         }
@@ -175,6 +181,95 @@ static Status direct_derivative(
     return DONE;
 }
 
+#if MODEL_EXCHANGE
+
+/* The place of a variable among the continuous states; POINT where it is none. */
+static int state_index(unsigned variable) {
+    int k = 0;
+    while (k < POINT && state_variables[k] != variable) k++;
+    return k;
+}
+
+/* Whether derivatives are by continuous states, or of what only who integrates them asks for. */
+static int is_of_flow(const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count) {
+    for (size_t k = 0; k < known_count; k++) {
+        if (state_index(knowns[k]) < POINT) return 1;
+    }
+    for (size_t k = 0; k < unknown_count; k++) {
+        if (variables[unknowns[k]].kind == DERIVATIVE) return 1;
+    }
+    return 0;
+}
+
+#if CHANGES_KNOWN
+
+/* Derivatives by continuous states and inputs. */
+static Status flow_derivative(
+    Instance *instance, const double *d_y, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
+) {
+    Change change;
+    if (!flow_functions.find_change(instance, d_y, d_inputs, &change)) {
+        return REFUSE("derivatives cannot be computed: %s", instance->reason);
+    }
+    for (size_t k = 0; k < count; k++) {
+        const Variable *unknown = &variables[unknowns[k]];
+        const int i = unknown->index, of_state = state_index(unknowns[k]);
+        switch (unknown->kind) {
+            case COORDINATE: values[k] = change.coordinates[i]; break;
+            case VELOCITY: values[k] = change.velocities[i]; break;
+            case ACCELERATION: values[k] = change.accelerations[i]; break;
+            case OUTPUT: values[k] = change.outputs[i]; break;
+            case DERIVATIVE: values[k] = change.rates[i]; break;
+            case STATE:
+            case INTEGRAL:
+            case CONTINUOUS_STATE: values[k] = d_y[of_state]; break;
+            case HELD:
+            case OF_SOLVER: values[k] = 0.0; break;
+            case REACTION:
+            case VIOLATION: return REFUSE("the derivative of %s is not known", unknown->name);
+            default: return REFUSE("%s is no unknown", unknown->name);
+        }
+    }
+    return DONE;
+}
+
+#else
+
+static Status flow_derivative(
+    Instance *instance, const double *d_y, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
+) {
+    (void)d_y;
+    (void)d_inputs;
+    (void)unknowns;
+    (void)count;
+    (void)values;
+    return REFUSE("derivatives by continuous states, and of rates, are not known of this formulation");
+}
+
+#endif
+
+static Status get_flow_derivatives(
+    Instance *instance, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
+    const double *direction, double *values
+) {
+    double d_y[ROOM(POINT)] = {0.0}, d_inputs[ROOM(INPUTS)] = {0.0};
+    for (size_t k = 0; k < known_count; k++) {
+        const Variable *known = &variables[knowns[k]];
+        const int of_state = state_index(knowns[k]);
+        if (known->kind == INPUT) {
+            d_inputs[known->index] += direction[k];
+        } else if (of_state < POINT) {
+            d_y[of_state] += direction[k];
+        } else {
+            return REFUSE("%s is no known of derivatives", known->name);
+        }
+    }
+    load(instance);
+    return flow_derivative(instance, d_y, d_inputs, unknowns, unknown_count, values);
+}
+
+#endif
+
 static Status get_derivatives(
     Instance *instance, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
     const double *direction, double *values
@@ -182,6 +277,11 @@ static Status get_derivatives(
     double d_inputs[ROOM(INPUTS)] = {0.0}, d_parameters[ROOM(PARAMETERS)] = {0.0};
     const int at_start = instance->state.mode == INITIALIZING;
     if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
+#if MODEL_EXCHANGE
+    if (!at_start && is_of_flow(unknowns, unknown_count, knowns, known_count)) {
+        return get_flow_derivatives(instance, unknowns, unknown_count, knowns, known_count, direction, values);
+    }
+#endif
     for (size_t k = 0; k < known_count; k++) {
         const Variable *known = &variables[knowns[k]];
         if (known->kind == INPUT) {

@@ -7,7 +7,7 @@
 static void describe_anew(Instance *instance) { recentre(instance); }
 
 /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
-static int prepare(Instance *instance) { return partition(instance, instance->state.dependent); }
+static inline int prepare(Instance *instance) { return partition(instance, instance->state.dependent); }
 
 #if SOLVER == IMPLICIT
 #include "reduced_step.c"

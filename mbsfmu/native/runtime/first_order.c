@@ -11,7 +11,7 @@
 static void motion(Instance *instance) { first_order_motion(&instance->parts); }
 
 /* Choose the loop equations that count, and where they are canonical momenta find those that fit the velocities. */
-static int prepare(Instance *instance) {
+static inline int prepare(Instance *instance) {
     choose_rows(&instance->parts, instance->state.active, 1);
 #if HAMILTONIAN
     initial_momenta(&instance->parts);
@@ -44,7 +44,7 @@ static void start_momenta_anew(Instance *instance) {
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->momenta, state->momenta, COORDINATES);
     momenta_anew(parts, energies, momenta);
-    if (energies[0] <= GROWN * energies[1]) return;
+    if (energies[0] <= (SOLVER == EXCHANGED ? GROWN_BETWEEN_EVENTS : GROWN) * energies[1]) return;
     COPY(state->momenta, momenta, COORDINATES);
     follow(instance);
 }
@@ -203,6 +203,26 @@ static int find_slope(Instance *instance, double time, double *slope) {
 /* The change of y' with the inputs in time, where the slope was found. */
 static int find_drift(Instance *instance, double *drift) {
     first_order_drift(&instance->parts, drift);
+    return 1;
+}
+
+#endif
+
+#if SOLVER == EXCHANGED
+
+/* The point as it is, where nothing follows from it. */
+static int reach(Instance *instance, double time, const double *y) { return commit(instance, time, 0.0, y); }
+
+/* What changes with a direction of y and inputs where the arguments are. */
+static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
+    const Parts *parts = &instance->parts;
+    COPY(parts->d_coordinates, d_y, COORDINATES);
+    COPY(parts->d_velocities, d_y + COORDINATES, COORDINATES);
+    COPY(parts->d_states, d_y + 2 * COORDINATES, STATES);
+    COPY(parts->d_integrals, d_y + UNKNOWNS, INTEGRALS);
+    COPY(parts->d_inputs, d_inputs, INPUTS);
+    COPY(change->coordinates, d_y, COORDINATES);
+    first_order_change(parts, change->rates, change->outputs, change->velocities, change->accelerations);
     return 1;
 }
 

@@ -1,4 +1,4 @@
-/* The types and functions of FMI 2.0 for co-simulation, as the standard defines them. */
+/* The types of FMI 2.0, as the standard defines them. */
 #ifndef MBSFMU_FMI2_H
 #define MBSFMU_FMI2_H
 

@@ -9,7 +9,6 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
     fmi2Boolean visible, fmi2Boolean logging
 ) {
     Component *component = calloc(1, sizeof(Component));
-    const int other = type != fmi2CoSimulation;
     (void)resources; /* everything is in the binary */
     (void)visible;
     if (!component) return NULL;
@@ -18,9 +17,9 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
         component->environment = callbacks->componentEnvironment;
     }
     component->logged = logging ? EVERY_STATUS : REASONS;
-    if (begin_life(component, name, guid, "GUID", other ? "this unit is for co-simulation, not for model exchange" : NULL)) {
-        return component;
-    }
+    const int exchanges = type == fmi2ModelExchange, known = exchanges || type == fmi2CoSimulation;
+    const char *refused = known ? NULL : "a unit is for co-simulation or for model exchange, and for nothing else";
+    if (begin_life(component, name, guid, "GUID", exchanges, refused)) return component;
     free(component);
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* Functions that some importers must find, of types that this unit has no variables of, and of model exchange. */
+/* Functions that some importers must find, of types that this unit has no variables of, and of model exchange where it has
+ * none. */
 
 #define UNSUPPORTED(what) \
     WITH_COMPONENT; \
@@ -25,6 +26,8 @@
 NO_VARIABLES(Integer)
 NO_VARIABLES(Boolean)
 NO_VARIABLES(String)
+
+#if !MODEL_EXCHANGE
 
 #define NO_MODEL_EXCHANGE UNSUPPORTED("model exchange; it is for co-simulation")
 
@@ -68,3 +71,5 @@ NO_VECTOR(fmi2GetDerivatives)
 NO_VECTOR(fmi2GetEventIndicators)
 NO_VECTOR(fmi2GetContinuousStates)
 NO_VECTOR(fmi2GetNominalsOfContinuousStates)
+
+#endif

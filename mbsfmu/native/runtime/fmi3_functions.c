@@ -38,7 +38,7 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     life->takes_early_return = early_return;
     life->intermediate_update = update;
     const char *refused = objection_to(intermediate, intermediate_count);
-    if (begin_life(&life->component, name, token, "instantiation token", refused)) {
+    if (begin_life(&life->component, name, token, "instantiation token", 0, refused)) {
         if (keep_intermediate(life, intermediate, intermediate_count)) return life;
         refuse(&life->component, "there is no memory for an instance");
         unit_functions.destroy(life->component.instance);

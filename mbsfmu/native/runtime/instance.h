@@ -11,7 +11,18 @@
 enum { MEMORY = 0 ARGUMENTS(ADD) };
 #undef ADD
 
-typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, TERMINATED } Mode;
+typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, CONTINUOUS_TIME, TERMINATED } Mode;
+
+#if MODEL_EXCHANGE
+
+/* Where the solver of a host has come to, from which its next points are reached: dependent coordinates and algebraic loops
+ * are looked for near it. */
+typedef struct {
+    double time, coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
+    double guesses[ROOM(GUESSES)];
+} Settled;
+
+#endif
 
 typedef struct {
     double time, step_size, stop_time;
@@ -35,6 +46,12 @@ typedef struct {
     double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
+#if MODEL_EXCHANGE
+    double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */
+    Settled settled;
+    int exchanges;                      /* whether the host integrates; of one that does not nothing here counts */
+    int away;                           /* whether the state is not at the point */
+#endif
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
     int mode, has_stop_time, initialized, energies_followed;
@@ -84,6 +101,11 @@ struct Instance {
     int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
     Discarded discarded;
     Known known;                        /* which of these fit the state */
+#if MODEL_EXCHANGE
+    double flow[ROOM(POINT)];           /* the rates of the continuous states at the point … */
+    int flow_known;                     /* … where they have been found */
+    int exchanges;                      /* what it was made for, which no reset changes */
+#endif
     Logger logger;
     void *environment;                  /* of the logger */
     char reason[512];                   /* of the last failure */
@@ -127,7 +149,7 @@ static inline void keep(Instance *instance) {
 }
 
 /* Whether an instance runs: it is initialized and not terminated. */
-static inline int is_running(const State *state) { return state->mode == STEPPING || state->mode == AT_EVENTS; }
+static inline int is_running(const State *state) { return state->mode >= STEPPING && state->mode <= CONTINUOUS_TIME; }
 
 /* Whether a run in process is to end here. */
 static inline int is_stopped(const Instance *instance) { return instance->stop && *instance->stop; }

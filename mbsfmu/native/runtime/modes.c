@@ -1,5 +1,12 @@
 /* The life of an instance, from its start values to its end. */
 
+#if MODEL_EXCHANGE
+#define FOR_STEPS(what) \
+    if (instance->exchanges) return REFUSE("this instance is for model exchange: %s by its host", what)
+#else
+#define FOR_STEPS(what)
+#endif
+
 static void reset(Instance *instance) {
     State *state = &instance->state;
     memset(state, 0, sizeof *state);
@@ -12,6 +19,10 @@ static void reset(Instance *instance) {
     state->tolerance_factor = 1.0;
     start_at(state, 0.0);
     state->mode = INSTANTIATED;
+#if MODEL_EXCHANGE
+    state->exchanges = instance->exchanges;
+    instance->flow_known = 0;
+#endif
     instance->known = NOTHING;
 }
 
@@ -61,13 +72,19 @@ static Status exit_initialization(Instance *instance) {
     if (instance->state.mode != INITIALIZING) return REFUSE("initialization mode was not entered");
     if (!initialized(instance)) return REFUSE("initialization fails: %s", instance->reason);
     instance->state.mode = STEPPING;
+#if MODEL_EXCHANGE
+    if (instance->exchanges) {
+        instance->state.mode = AT_EVENTS;
+        begin_at_state(instance);
+    }
+#endif
     return DONE;
 }
 
 static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (!is_running(state)) return REFUSE("only a running unit can be terminated");
-    if (!state->contradictory) follow_energy(instance);
+    if (!state->contradictory && arrive(instance)) follow_energy(instance);
     instance->state.mode = TERMINATED;
     report(
         instance, DONE, "%.0f internal steps, %.0f iterations, %.0f tangents, %.0f retries", state->steps,
@@ -191,6 +208,7 @@ static Status discard(Instance *instance, double time, double length) {
 
 static Status step_to(Instance *instance, double time, double length, const Wishes *wishes) {
     const State *state = &instance->state;
+    FOR_STEPS("steps are made");
     if (state->mode == AT_EVENTS) return REFUSE("a step needs a unit that is not in event mode");
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
     if (!can_step(instance, time, length)) return REFUSE("%s", instance->reason);

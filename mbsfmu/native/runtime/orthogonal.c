@@ -73,7 +73,7 @@ static inline void solve_tall(
 #define SQUARES_ORDERS(rows, columns) ((rows) + 2 * (columns))
 
 /* The shortest x with the least |a x - b|, by complete orthogonal decomposition. */
-static void least_squares(
+static inline void least_squares(
     int rows, int columns, const double *a, const double *b, double *x, double tolerance, double *work, int *orders
 ) {
     double *factors = work, *scales = factors + rows * columns, *right = scales + columns;

@@ -31,7 +31,7 @@ static int finish(Instance *instance, Problem *problem) {
 }
 
 /* There is nothing to remember. */
-static int prepare(Instance *instance) {
+static inline int prepare(Instance *instance) {
     (void)instance;
     return 1;
 }

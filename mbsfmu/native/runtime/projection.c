@@ -12,7 +12,7 @@ static void set_penalty(const Parts *parts) { step_penalty(parts); }
 #endif
 
 /* There is nothing to remember. */
-static int prepare(Instance *instance) {
+static inline int prepare(Instance *instance) {
     (void)instance;
     return 1;
 }
@@ -188,6 +188,13 @@ static int commit(Instance *instance, double time, double step, const double *y)
     state->steps += 1.0;
     return 1;
 }
+
+#if SOLVER == EXCHANGED
+
+/* The point moved onto the constraints. */
+static int reach(Instance *instance, double time, const double *y) { return commit(instance, time, 0.0, y); }
+
+#endif
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {

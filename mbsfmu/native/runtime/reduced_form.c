@@ -77,18 +77,23 @@ static int leaps(const Instance *instance, double step) {
     return off > LEAP * (step * speed + 0.5 * step * step * push) + ROUND_OFF;
 }
 
-/* Take the end of a step as the state; where that cannot be, the state stays as it is. */
-static int commit(Instance *instance, double time, double step, const double *y) {
+/* Take y, where the arguments are, as the state; where that cannot be, the state stays as it is. */
+static int take(Instance *instance, const double *y, const double *rates) {
     State *state = &instance->state;
-    double rates[ROOM(SIZE)];
-    if (!rates_of(instance, time, y, rates)) return 0;
-    if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
     if (!follow_loops(instance)) return 0;
     keep(instance);
     COPY(state->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
     COPY(state->integral_rates, rates + 2 * FREEDOM + STATES, INTEGRALS);
     state->steps += 1.0;
     return 1;
+}
+
+/* Take the end of a step as the state; where that cannot be, the state stays as it is. */
+static int commit(Instance *instance, double time, double step, const double *y) {
+    double rates[ROOM(SIZE)];
+    if (!rates_of(instance, time, y, rates)) return 0;
+    if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
+    return take(instance, y, rates);
 }
 
 /* Describe the motion anew where it is due: move references along, and choose other coordinates where these get steep. */
@@ -105,7 +110,7 @@ static int describe(Instance *instance) {
     return 1;
 }
 
-#if SOLVER == ROSENBROCK
+#if SOLVER == ROSENBROCK || SOLVER == EXCHANGED
 
 #define CHAINED FREEDOM
 
@@ -159,6 +164,39 @@ static int find_drift(Instance *instance, double *drift) {
     reduced_drift(&instance->parts, drift + FREEDOM);
     substitute(FREEDOM, mass, pivots, drift + FREEDOM);
     add_through_accelerations(&instance->parts, drift + FREEDOM, drift + 2 * FREEDOM);
+    return 1;
+}
+
+#endif
+
+#if SOLVER == EXCHANGED
+
+/* The point as it is, however the loops were closed before. */
+static int reach(Instance *instance, double time, const double *y) {
+    double rates[ROOM(SIZE)];
+    return rates_of(instance, time, y, rates) && take(instance, y, rates);
+}
+
+/* What changes with a direction of y and inputs at the state. */
+static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
+    const Parts *parts = &instance->parts;
+    enum { ROWS = SIZE - CHAINED, COLUMNS = SIZE - INTEGRALS };
+    double slope[ROOM(ROWS * COLUMNS)], drift[ROOM(SIZE)] = {0.0};
+    if (!find_slope(instance, instance->state.time, slope)) return 0;
+    COPY(parts->input_rates, d_inputs, INPUTS);
+    if (!find_drift(instance, drift)) return 0;
+    for (int j = 0; j < COLUMNS; j++) {
+        for (int i = 0; i < ROWS; i++) drift[CHAINED + i] += slope[i + ROWS * j] * d_y[j];
+    }
+    for (int k = 0; k < CHAINED; k++) drift[k] = d_y[FREEDOM + k];
+    COPY(change->rates, drift, SIZE);
+    COPY(parts->d_coordinates, d_y, FREEDOM);
+    COPY(parts->d_velocities, d_y + FREEDOM, FREEDOM);
+    COPY(parts->d_accelerations, drift + FREEDOM, FREEDOM);
+    COPY(parts->d_states, d_y + 2 * FREEDOM, STATES);
+    COPY(parts->d_integrals, d_y + 2 * FREEDOM + STATES, INTEGRALS);
+    COPY(parts->d_inputs, d_inputs, INPUTS);
+    reduced_change(parts, change->outputs, change->coordinates, change->velocities, change->accelerations);
     return 1;
 }
 

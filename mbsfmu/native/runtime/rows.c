@@ -15,7 +15,7 @@ static double last_pivot(const double *jacobian, const int *rows, int count, int
 
 /* Choose independent rows by pivoting; those of now are kept while they are nearly as good. Returns whether `active`
  * has changed; where `first`, nothing is kept. */
-static int choose_rows(const Parts *parts, double *active, int first) {
+static inline int choose_rows(const Parts *parts, double *active, int first) {
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
     int every[ROOM(CONSTRAINTS)], used[ROOM(CONSTRAINTS)], order[ROOM(CONSTRAINTS)], ignored[ROOM(CONSTRAINTS)];
     int count = 0;

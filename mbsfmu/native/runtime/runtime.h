@@ -120,7 +120,7 @@ typedef struct {
 
 typedef enum {
     INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    OF_SOLVER, STEP_SIZE, NEXT_EVENT
+    OF_SOLVER, STEP_SIZE, NEXT_EVENT, CONTINUOUS_STATE, DERIVATIVE
 } Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */

@@ -50,6 +50,12 @@ static int possible(const State *state) {
     if (!all_flags(&state->contradictory, 1)) return 0;
     if (!all_flags(&state->energies_followed, 1) || state->communications > UINT64_MAX / (4 * DENSE)) return 0;
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
+#if MODEL_EXCHANGE
+    if (!all_flags(&state->exchanges, 1) || !all_flags(&state->away, 1) || !all_finite(state->point, POINT)) return 0;
+    if (state->mode == (state->exchanges ? STEPPING : CONTINUOUS_TIME)) return 0;
+#else
+    if (state->mode == CONTINUOUS_TIME) return 0;
+#endif
     if (state->mode >= STEPPING && !state->initialized) return 0;
     if (state->step_status < DONE || state->step_status > REFUSED) return 0;
     if (dependent != DEPENDENT && (DEPENDENT == 0 || state->initialized)) return 0;
@@ -93,6 +99,13 @@ static Status save(Instance *instance, void **saved) {
 static Status restore(Instance *instance, const void *saved) {
     const char *why = objection(saved);
     if (why) REFUSE_STATE(why);
+#if MODEL_EXCHANGE
+    const int exchanges = ((const Saved *)saved)->state.exchanges;
+    if (exchanges != instance->exchanges) {
+        REFUSE_STATE(exchanges ? "it is that of an instance for model exchange" : "it is that of an instance for co-simulation");
+    }
+    instance->flow_known = 0;
+#endif
     memcpy(&instance->state, &((const Saved *)saved)->state, sizeof(State));
     instance->watch.follows = 0;
     instance->discarded.is_set = 0;

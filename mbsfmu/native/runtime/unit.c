@@ -21,11 +21,15 @@
 #include "energy_watch.c"
 #include "course.c"
 #include "start.c"
+#include "points.c"
 #include "variation.c"
 #include "modes.c"
 #include "values.c"
 #include "derivatives.c"
 #include "saved_states.c"
+#if MODEL_EXCHANGE
+#include "exchange.c"
+#endif
 
 const UnitFunctions unit_functions = {
     .identity = IDENTITY,

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "interfaces.h"
 #include "visibility.h"
 
 typedef struct Instance Instance;
@@ -83,5 +84,38 @@ typedef struct {
 
 #define unit_functions NAMED(mbsfmu_unit_functions)
 extern INTERNAL const UnitFunctions unit_functions;
+
+#if MODEL_EXCHANGE
+
+/* What the solver of a host has to know after events: whether the continuous states have other values, whether they are others
+ * and have other magnitudes, and the time of the next event, DBL_MAX where there is none. */
+typedef struct {
+    int values_changed, nominals_changed;
+    double next;
+} Updated;
+
+/* An instance whose continuous states the host integrates. It comes from initialization to events, from these to continuous
+ * time and back. */
+typedef struct {
+    size_t states;                  /* how many there are */
+    Instance *(*create)(Logger, void *environment);
+    /* At events: as `pass_events`, with what becomes of the states. */
+    Status (*update)(Instance *, Updated *);
+    Status (*enter_continuous_time)(Instance *);
+    Status (*enter_events)(Instance *);
+    /* In continuous time: a point, which may be a trial, and one that a step has led to; tells whether events wait there. */
+    Status (*set_time)(Instance *, double time);
+    Status (*set_states)(Instance *, const double *values, size_t count);
+    Status (*complete_step)(Instance *, int *events);
+    /* At the point. */
+    Status (*get_states)(Instance *, double *values, size_t count);
+    Status (*get_rates)(Instance *, double *values, size_t count);
+    Status (*get_nominals)(Instance *, double *values, size_t count);
+} ExchangeFunctions;
+
+#define exchange_functions NAMED(mbsfmu_exchange_functions)
+extern INTERNAL const ExchangeFunctions exchange_functions;
+
+#endif
 
 #endif

@@ -3,6 +3,11 @@
 /* Make everything that can be read fit the parameters and inputs of now. */
 static int up_to_date(Instance *instance) {
     if (!initialized(instance) || !agrees(instance)) return 0;
+    if (IN_CONTINUOUS_TIME(&instance->state)) {
+        if (!arrive(instance)) return 0;
+        find_outputs(instance);
+        return 1; /* energies are followed from step to step: points may be trials */
+    }
     refresh(instance);
     if (instance->known == NOTHING) {
         find_outputs(instance);
@@ -10,6 +15,29 @@ static int up_to_date(Instance *instance) {
     }
     return 1;
 }
+
+#if MODEL_EXCHANGE
+
+/* The value of a continuous state that is no other variable, or of the rate of any. */
+static double value_of_flow(const Instance *instance, const Variable *variable) {
+    double values[ROOM(POINT)];
+    if (variable->kind == DERIVATIVE) {
+        flow_functions.pack_rates(&instance->state, values);
+    } else {
+        flow_functions.pack(&instance->state, values);
+    }
+    return values[variable->index];
+}
+
+#else
+
+static double value_of_flow(const Instance *instance, const Variable *variable) {
+    (void)instance;
+    (void)variable;
+    return 0.0;
+}
+
+#endif
 
 static double value_of(const Instance *instance, const Variable *variable) {
     const State *state = &instance->state;
@@ -30,6 +58,8 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
         case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
+        case CONTINUOUS_STATE:
+        case DERIVATIVE: return value_of_flow(instance, variable);
     }
     return 0.0;
 }
@@ -82,6 +112,9 @@ static Status check_value(Instance *instance, const Variable *variable, double v
     }
     /* Some hosts send all parameters in every step; what changes nothing is no error. */
     const int fixed = variable->kind != INPUT && !variable->tunable;
+    if (IN_CONTINUOUS_TIME(state) && variable->kind != INPUT && value != *place_of(state, variable)) {
+        return REFUSE("%s is a parameter; while a host integrates it is set in event mode only", variable->name);
+    }
     if (fixed && is_running(state) && value != *place_of(state, variable)) {
         return REFUSE("%s is a fixed parameter; it cannot be set after initialization mode", variable->name);
     }
@@ -112,6 +145,7 @@ static Status set(Instance *instance, const unsigned *indices, size_t count, con
     tuned &= is_running(state);
     if (tuned && !state->contradictory) shift_drift(instance, -1.0);
     for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
+    if (IN_CONTINUOUS_TIME(state) && count > 0) leave_point(instance);
     if (!tuned) return DONE;
     touch(state);
     instance->known = NOTHING;

@@ -1,0 +1,39 @@
+/* The equations for somebody else's solver, in a translation unit of their own: those of the unit's own steps may be in
+ * another form, with other functions of the same names. */
+#include "model_flow.c"
+
+#undef SOLVER
+#define SOLVER EXCHANGED
+
+#include "flow.h"
+#include "steps.h"
+
+/* What does not depend on who makes the steps is there once. */
+#define closure(...) step_functions.closure(__VA_ARGS__)
+#define integral_rates(...) step_functions.integral_rates(__VA_ARGS__)
+#define state_rates(...) step_functions.state_rates(__VA_ARGS__)
+#define inputs_at(...) step_functions.inputs_at(__VA_ARGS__)
+#define let_history_jump(...) step_functions.let_history_jump(__VA_ARGS__)
+#define forget_steps(...) step_functions.forget_steps(__VA_ARGS__)
+
+#include "linear.c"
+#include "orthogonal.c"
+#include "rows.c"
+#include "recentre.c"
+#include "follow_loops.c"
+#include FORMULATION_FILE
+
+typedef char point_has_room[POINT == SIZE ? 1 : -1];
+
+const FlowFunctions flow_functions = {
+    pack,
+    pack_rates,
+    rates_of,
+    reach,
+    commit,
+    describe,
+    loops_closed,
+#if CHANGES_KNOWN
+    find_change,
+#endif
+};

@@ -1,0 +1,36 @@
+/* The equations as somebody else's solver integrates them, y' = f(t, y), compiled for themselves as the steps are. */
+#ifndef MBSFMU_FLOW_H
+#define MBSFMU_FLOW_H
+
+#include "instance.h"
+
+/* What changes along a direction of y and the inputs. */
+typedef struct {
+    double rates[ROOM(POINT)], outputs[ROOM(OUTPUTS)];
+    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
+} Change;
+
+/* Functions that return truths give 0 with a reason. The state's time, references, choice of coordinates and of loop
+ * equations describe y; its coordinates are where dependent ones are looked for. */
+typedef struct {
+    /* y and y' of the state. */
+    void (*pack)(const State *, double *y);
+    void (*pack_rates)(const State *, double *rates);
+    /* y' at a time. */
+    int (*rates_of)(Instance *, double time, const double *y, double *rates);
+    /* Bring the state to y at a time; `commit` as the end of a step from where it is, which must lead there. */
+    int (*reach)(Instance *, double time, const double *y);
+    int (*commit)(Instance *, double time, double step, const double *y);
+    /* Describe the motion anew where it is due. */
+    int (*describe)(Instance *);
+    /* Whether the loops are closed as far as the formulation promises. */
+    int (*loops_closed)(Instance *, double time);
+#if CHANGES_KNOWN
+    int (*find_change)(Instance *, const double *d_y, const double *d_inputs, Change *);
+#endif
+} FlowFunctions;
+
+#define flow_functions NAMED(mbsfmu_flow_functions)
+extern INTERNAL const FlowFunctions flow_functions;
+
+#endif

@@ -1,0 +1,86 @@
+/* Points of model exchange: the solver of a host integrates the continuous states, y' = f(t, y).
+ *
+ * In continuous time a point is a time, y and inputs. The state is brought to it when somebody asks for something there, from
+ * where the last completed step has ended, so that what is found depends on no trial before. How the motion is described - by
+ * which coordinates, loop equations and references - stays from event to event, and changes at an event alone. */
+
+#define IN_CONTINUOUS_TIME(state) (MODEL_EXCHANGE && (state)->mode == CONTINUOUS_TIME)
+
+#if MODEL_EXCHANGE
+
+#include "flow.h"
+
+/* Remember where the state is as what the next points are reached from. */
+static void settle(State *state) {
+    Settled *settled = &state->settled;
+    settled->time = state->time;
+    COPY(settled->coordinates, state->coordinates, COORDINATES);
+    COPY(settled->velocities, state->velocities, COORDINATES);
+    COPY(settled->accelerations, state->accelerations, COORDINATES);
+    COPY(settled->guesses, state->guesses, GUESSES);
+}
+
+static void go_back(State *state) {
+    const Settled *settled = &state->settled;
+    COPY(state->coordinates, settled->coordinates, COORDINATES);
+    COPY(state->velocities, settled->velocities, COORDINATES);
+    COPY(state->accelerations, settled->accelerations, COORDINATES);
+    COPY(state->guesses, settled->guesses, GUESSES);
+}
+
+/* Take the point as what the state is at. */
+static void land_at_point(Instance *instance) {
+    State *state = &instance->state;
+    step_functions.inputs_at(instance, state->time, state->effective);
+    state->away = 0;
+    instance->known = NOTHING;
+}
+
+/* What the functions of a point need that no point changes. */
+static void load_constants(Instance *instance) {
+    COPY(instance->parts.parameters, instance->state.parameters, PARAMETERS);
+    COPY(instance->parts.discrete, instance->state.discrete, DISCRETE);
+}
+
+/* Bring the state to the point; returns 0 with a reason where there is none. */
+static int arrive(Instance *instance) {
+    State *state = &instance->state;
+    if (!state->away) return 1;
+    State before;
+    copy_but_tangent(&before, state);
+    go_back(state);
+    load_constants(instance);
+    if (!flow_functions.reach(instance, state->time, state->point)) {
+        copy_but_tangent(state, &before);
+        return 0;
+    }
+    state->steps = before.steps;
+    land_at_point(instance);
+    return 1;
+}
+
+/* The point has moved. */
+static void leave_point(Instance *instance) {
+    instance->state.away = 1;
+    instance->flow_known = 0;
+    instance->known = NOTHING;
+}
+
+/* Begin continuous time, or events before it, where the state is. */
+static void begin_at_state(Instance *instance) {
+    State *state = &instance->state;
+    flow_functions.pack(state, state->point);
+    settle(state);
+    state->away = instance->flow_known = 0;
+}
+
+#else
+
+static int arrive(Instance *instance) {
+    (void)instance;
+    return 1;
+}
+
+static void leave_point(Instance *instance) { (void)instance; }
+
+#endif

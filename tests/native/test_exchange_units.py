@@ -1,0 +1,335 @@
+"""Units for model exchange, integrated by solvers that are not ours."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from exchange import Host
+from fmpy.fmi1 import FMICallException
+from fmpy.validation import validate_fmu
+from native_units import Exported, model_of
+from sampled_control import OFFSET, SAMPLE, discrete
+from scipy.integrate import solve_ivp
+
+import mbsfmu
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.workspace import Floats
+
+Exchanged = Callable[..., Exported]
+Hosted = Callable[..., Host]
+GRID = 1e-2
+
+UNITS = [
+    ("four-bar", "double-step"),
+    ("four-bar", "dca"),
+    ("loop-8", "dca"),
+    ("ball-pendulum", "hdca"),
+    ("slewing", "double-step"),
+]
+
+
+@pytest.fixture
+def hosted(exchanged: Exchanged, tmp_path: Path) -> Hosted:
+    """Return a function that gives an instance in somebody else's hands."""
+
+    def host(name: str, formulation: str) -> Host:
+        return Host(exchanged(name, formulation).path, tmp_path)
+
+    return host
+
+
+def on_grid(result: Floats, times: Floats) -> Floats:
+    """Return the last row at each of some times: events add rows."""
+    return result[np.searchsorted(result["time"], times + 1e-9, side="right") - 1]
+
+
+@pytest.mark.parametrize(("name", "formulation"), UNITS)
+def test_cvode_comes_to_what_the_unit_itself_does(exchanged: Exchanged, name: str, formulation: str) -> None:
+    path = str(exchanged(name, formulation).path)
+    grid = {"stop_time": 1.5, "output_interval": GRID, "relative_tolerance": 1e-9}
+    theirs = fmpy.simulate_fmu(path, fmi_type="ModelExchange", solver="CVode", **grid)
+    ours = fmpy.simulate_fmu(path, fmi_type="CoSimulation", **grid)
+    theirs = on_grid(theirs, ours["time"])
+    for each in ours.dtype.names[1:]:
+        largest = max(np.abs(ours[each]).max(), 1e-3)
+        np.testing.assert_allclose(theirs[each], ours[each], rtol=0.0, atol=2e-5 * largest, err_msg=each)
+
+
+@pytest.mark.parametrize(("name", "formulation"), UNITS)
+def test_descriptions_are_valid(exchanged: Exchanged, name: str, formulation: str) -> None:
+    assert validate_fmu(str(exchanged(name, formulation).path)) == []
+
+
+def test_radau_on_the_rates_comes_to_the_closed_form(hosted: Hosted) -> None:
+    """The sampled controller's command is held between instants, which the host finds by the times it is told."""
+    host = hosted("sampled", "double-step")
+    update = host.begin()
+    time, point, instants, rows = 0.0, host.point, 0, [(0.0, host.point[0])]
+    while update.next < 0.3:
+        found = solve_ivp(host.flow, (time, update.next), point, "Radau", rtol=1e-10, atol=1e-12)
+        time, point = update.next, found.y[:, -1]
+        host.go(time, point)
+        assert host.complete()  # an event waits
+        update = host.events()
+        instants += 1
+        assert not update.values_changed
+        assert update.next == pytest.approx(OFFSET + instants * SAMPLE, abs=1e-12)
+        rows.append((time, point[0]))
+    times, displacements = np.array(rows).T
+    np.testing.assert_allclose(displacements, discrete(times)[0], atol=1e-8)
+    assert instants == len(np.arange(OFFSET, 0.3, SAMPLE))
+
+
+def test_fmpy_passes_every_instant_and_jump(exchanged: Exchanged) -> None:
+    """Each event of FMPy's own loop adds a row at the same time."""
+    jumps = exchanged("four-bar", "dca").simulation.signals[0].table[1]
+    for name, formulation, stop, times in (
+        ("sampled", "double-step", 0.3, np.arange(OFFSET, 0.3, SAMPLE)),
+        ("four-bar", "dca", 4.5, [time for time in jumps if 0.0 < time < 4.5]),
+    ):
+        path = str(exchanged(name, formulation).path)
+        result = fmpy.simulate_fmu(
+            path, fmi_type="ModelExchange", solver="CVode", stop_time=stop, output_interval=stop / 7.0
+        )
+        doubled = result["time"][1:][np.diff(result["time"]) == 0.0]
+        np.testing.assert_allclose(doubled, times, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize(("name", "formulation"), UNITS)
+def test_rates_are_those_of_python(hosted: Hosted, exchanged: Exchanged, name: str, formulation: str) -> None:
+    """The formulation's own equations in NumPy, at the start and at a point near it."""
+    host, simulation = hosted(name, formulation), exchanged(name, formulation).simulation
+    host.begin()
+    simulation.initialize()
+    assert simulation.course.state is not None
+    form = simulation.formulation.explicit_form(simulation.course.state)
+    inputs = host.get(*host.inputs)
+    for point in (host.point, host.point + 1e-4 * np.cos(np.arange(len(host.states)))):
+        ours = form.rates(point, inputs)
+        np.testing.assert_allclose(host.flow(0.0, point), ours, rtol=1e-8, atol=1e-8 * np.abs(ours).max())
+
+
+def moving(host: Host, steps: int = 60, step: float = 1e-3) -> tuple[float, Floats]:
+    """Bring an instance to where all moves, by Heun's method; the last step is completed."""
+    time, point = 0.0, host.point
+    for number in range(steps):
+        first = host.flow(time, point)
+        second = host.flow((number + 1) * step, point + step * first)
+        time, point = (number + 1) * step, point + 0.5 * step * (first + second)
+        host.go(time, point)
+        if host.complete():
+            host.events()
+            point = host.point
+    return time, point
+
+
+def readings(host: Host) -> Floats:
+    """Return derivatives and outputs."""
+    return np.concatenate([host.rates, host.get(*host.outputs)])
+
+
+@pytest.mark.parametrize(("name", "formulation"), UNITS)
+def test_directional_derivatives_are_those_of_differences(hosted: Hosted, name: str, formulation: str) -> None:
+    """By all states and inputs; what is not zero is among the dependencies that the description has."""
+    host = hosted(name, formulation)
+    command = {"valve.command": 3.0} if "valve.command" in host.inputs else {}
+    host.begin(**command)
+    time, point = moving(host)
+    unknowns = [*host.derivatives, *host.outputs]
+    listed = [*host.description.derivatives, *host.description.outputs]
+    needed = {each.variable.name: {other.name for other in each.dependencies} for each in listed}
+    base = readings(host)
+    for index, known in enumerate([*host.states, *host.inputs]):
+        exact = host.derivative(unknowns, known)
+        value = point[index] if index < len(point) else host.get(known)[0]
+        change = 1e-6 * max(abs(value), 1e-2)
+        sides = []
+        for sign in (1.0, -1.0):
+            if index < len(point):
+                moved = point.copy()
+                moved[index] += sign * change
+                host.go(time, moved)
+            else:
+                host.set(**{known: value + sign * change})
+            sides.append(readings(host))
+        host.go(time, point)
+        if index >= len(point):
+            host.set(**{known: value})
+        differences = (sides[0] - sides[1]) / (2.0 * change)
+        floor = 1e-9 * np.abs(base) / change + 1e-7 * np.abs(differences).max() + 1e-9
+        off = np.abs(exact - differences) / (floor + 1e-4 * np.abs(exact))
+        worst = int(off.argmax())
+        assert off[worst] < 1.0, f"{unknowns[worst]} by {known}: {exact[worst]} instead of {differences[worst]}"
+        assert {
+            unknown for unknown, each in zip(unknowns, exact, strict=True) if known not in needed[unknown] and each
+        } == set()
+
+
+def test_other_coordinates_are_an_event_that_changes_the_states(hosted: Hosted) -> None:
+    """The loop turns over: coordinates that get steep are replaced, the motion and its energy go on."""
+    host = hosted("loop-8", "double-step")
+    host.begin()
+    energies = ["energy.kinetic", "energy.potential"]
+    time, point, total, changes = 0.0, host.point, host.get(*energies).sum(), 0
+    while time < 1.0:
+        found = solve_ivp(host.flow, (time, time + 1e-2), point, "DOP853", rtol=1e-8, atol=1e-8)
+        time, point = found.t[-1], found.y[:, -1]
+        host.go(time, point)
+        if not host.complete():
+            continue
+        before = host.get("link_1.angle", "link_3.angular_velocity", *energies)
+        update = host.events()
+        assert update.values_changed
+        assert update.nominals_changed
+        np.testing.assert_allclose(host.get("link_1.angle", "link_3.angular_velocity", *energies), before, rtol=1e-8)
+        assert np.abs(host.point - point).max() > 1e-2
+        point, changes = host.point, changes + 1
+    assert changes
+    assert host.get(*energies).sum() == pytest.approx(total, abs=1e-5)
+    assert host.get("constraint.position")[0] < 1e-9
+
+
+def test_absolute_coordinates_are_projected_at_events(hosted: Hosted) -> None:
+    """Points that are off the constraints by more than a solver leaves are moved back onto them."""
+    host = hosted("ball-pendulum", "dca-alm")
+    host.begin()
+    time, point = moving(host, steps=20)
+    point[host.states.index("body.absolute.x.position")] += 1e-3
+    host.go(time + 1e-3, point)
+    assert host.complete()
+    assert host.events().values_changed
+    assert host.get("constraint.position")[0] < 1e-10
+    assert np.abs(host.point - point).max() > 1e-4
+    host.go(time + 1e-3, host.point)
+    assert not host.complete()
+
+
+def test_state_is_restored_to_the_last_bit_in_continuous_time(hosted: Hosted) -> None:
+    host = hosted("four-bar", "double-step")
+    host.begin()
+    time, point = moving(host)
+    host.go(time + 2e-3, point + 2e-3 * host.flow(time, point))  # a trial
+    saved = host.unit.getFMUstate()
+    content = host.unit.serializeFMUstate(saved)
+    expected = readings(host)
+    ahead = moved_on(host)
+    for state in (saved, host.unit.deSerializeFMUstate(content)):
+        host.unit.setFMUstate(state)
+        np.testing.assert_array_equal(readings(host), expected)
+        np.testing.assert_array_equal(moved_on(host), ahead)
+
+
+def moved_on(host: Host) -> Floats:
+    """Complete the step, make another one, and return what is there."""
+    host.complete()
+    point = host.point + 1e-3 * host.rates
+    host.go(host.get("next_event")[0] - 0.5, point)
+    return np.concatenate([point, readings(host)])
+
+
+def test_instances_are_of_one_kind(exchanged: Exchanged, hosted: Hosted, tmp_path: Path) -> None:
+    """A state of the one is refused by the other, whose calls are told apart by sentences."""
+    host = hosted("four-bar", "double-step")
+    host.begin()
+    saved = host.unit.getFMUstate()
+    slave = fmpy.fmi2.FMU2Slave(
+        guid=host.description.guid,
+        unzipDirectory=str(tmp_path),
+        modelIdentifier=host.description.coSimulation.modelIdentifier,
+        instanceName="slave",
+    )
+    slave.instantiate(callbacks=host._callbacks)
+    with pytest.raises(FMICallException):
+        slave.setFMUstate(saved)
+    assert host.messages[-1].endswith("it is that of an instance for model exchange")
+    set_time = slave.dll.fmi2SetTime
+    set_time.argtypes = [ctypes.c_void_p, ctypes.c_double]
+    assert set_time(slave.component, 0.0) == fmpy.fmi2.fmi2Error
+    assert host.messages[-1] == "this instance is for co-simulation: it makes its steps itself"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda host: host.unit.enterContinuousTimeMode(), "continuous-time mode is entered from event mode only"),
+        (lambda host: host.unit.newDiscreteStates(), "events happen in event mode only"),
+        (lambda host: host.unit.setTime(float("nan")), "the time is nan s; it must be a finite number"),
+        (lambda host: host.unit.setTime(-1.0), "t = -1 s is before the last event"),
+        (lambda host: host.go(0.0, host.point[1:]), "there are 13 continuous states, not 12"),
+        (lambda host: host.go(0.0, host.point * np.nan), "continuous states must be finite numbers"),
+        (lambda host: host.set(**{"boom.mass": 1.0}), "while a host integrates it is set in event mode only"),
+        (lambda host: host.set(**{"boom.angle": 1.0}), "boom.angle is computed and cannot be set"),
+        (
+            lambda host: host.derivative(["boom.angle"], "boom.mass"),
+            "boom.mass is no known of derivatives while stepping",
+        ),
+        (lambda host: host.derivative(["boom.mass"], host.states[0]), "boom.mass is no unknown"),
+        (lambda host: host.unit.enterInitializationMode(), "initialization mode is entered from the start only"),
+    ],
+)
+def test_wrong_calls_are_refused_with_a_sentence(hosted: Hosted, call: Callable[[Host], object], said: str) -> None:
+    host = hosted("four-bar", "double-step")
+    host.begin()
+    before = host.unit.serializeFMUstate(host.unit.getFMUstate())
+    with pytest.raises(FMICallException):
+        call(host)
+    assert said in host.messages[-1]
+    assert host.unit.serializeFMUstate(host.unit.getFMUstate()) == before
+
+
+def test_steps_are_not_made_for_a_host_that_integrates(hosted: Hosted) -> None:
+    host = hosted("four-bar", "double-step")
+    host.begin()
+    step = host.unit.dll.fmi2DoStep
+    step.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_int]
+    assert step(host.unit.component, 0.0, 1e-3, 1) == fmpy.fmi2.fmi2Error
+    assert host.messages[-1] == "this instance is for model exchange: steps are made by its host"
+
+
+def test_inputs_are_what_is_set_at_every_point(hosted: Hosted) -> None:
+    host = hosted("four-bar", "dca")
+    host.begin(**{"valve.command": 0.0})
+    still = host.flow(1e-3, host.point)
+    host.set(**{"valve.command": 5.0})
+    assert host.get("valve.command")[0] == 5.0
+    moved = host.rates
+    assert np.flatnonzero(moved != still).tolist() == [host.states.index("valve.spool")]
+    host.set(**{"valve.command": 0.0})
+    np.testing.assert_array_equal(host.rates, still)
+
+
+def test_unit_may_be_for_model_exchange_alone(tmp_path: Path) -> None:
+    path = mbsfmu.export(model_of("pendulum-2"), tmp_path, kind=["me"], locals="none", formulation="dca")[0]
+    assert validate_fmu(str(path)) == []
+    host = Host(path, tmp_path / "unpacked")
+    assert host.description.coSimulation is None
+    host.begin()
+    start = host.get("der(energy.start)")[0]
+    assert start == 0.0
+    assert host.nominals.shape == host.point.shape
+
+
+def test_formulation_without_rates_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"'penalty' has no rates of states .* double-step, dca, dca-alm, hdca have them"
+    ):
+        mbsfmu.export(model_of("four-bar"), tmp_path, layout="monolithic", kind=("me",), formulation="penalty")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kind": ("cs", "xx")}, "there is no kind 'xx' of units; there are cs, me"),
+        ({"kind": ()}, "kind is one of cs, me"),
+        ({"kind": ("me",), "backend": "python"}, "units of 'python' are for co-simulation"),
+    ],
+)
+def test_kinds_are_checked(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        mbsfmu.export(model_of("pendulum-1"), tmp_path, **options)

@@ -16,7 +16,7 @@ def means(pattern: str, names: Iterable[str]) -> bool:
 
 
 def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequence[str]]) -> str:
-    """Say which names are nearest to a pattern that means nothing; they are as wild as it is, where any can be.
+    """Say which names are nearest to a pattern that means nothing; they are as wild as it is, where any such means one.
 
     Parameters
     ----------
@@ -28,7 +28,8 @@ def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequenc
         Gives the names that each of these goes by.
     """
     candidates = [name for each in known for name in names(each)] if _WILD & set(pattern) else known
-    return meant(pattern, tuple(_alike(pattern, candidates)) or known)
+    alike = [each for each in _alike(pattern, candidates) if means(each, candidates)]
+    return meant(pattern, alike or known)
 
 
 def _alike(pattern: str, names: Iterable[str]) -> Iterable[str]:

@@ -28,6 +28,11 @@ from mbsfmu.files import WriteError
 from mbsfmu.interruption import deferring_interruptions
 from mbsfmu.tables import column_values, make_table, read_stream, stream_beginning, stream_group, stream_to_parquet
 
+try:
+    import fcntl
+except ImportError:  # where files that are open cannot be replaced anyway
+    fcntl = None
+
 PART = ".part"
 TIME = "time"
 _PATIENCE = 1.0  # s that rows may wait
@@ -47,6 +52,19 @@ def csv_lines(time: Floats, values: Floats) -> str:
     """Return lines of numbers that read back exactly; times in s, shape (k,), and values, shape (k, signals)."""
     rows = np.column_stack([time, values]).tolist()
     return "".join(",".join(map(repr, row)) + "\r\n" for row in rows)
+
+
+def _lock(file: int) -> bool:
+    """Lock an open file until it is closed, or its process ends; return whether nobody else has locked it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # of a file system that knows no locks
+    return True
 
 
 class Stream(ABC):
@@ -72,8 +90,10 @@ class Stream(ABC):
 
     Raises
     ------
+    InputError
+        When another run is writing it.
     WriteError
-        When the file cannot be made.
+        When it cannot be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> None:
@@ -83,6 +103,7 @@ class Stream(ABC):
         self.waiting: list[tuple[Floats, Floats]] = []
         self._since, self._count, self._size = clock.monotonic(), 0, 0
         self._ready: Path | None = None
+        self._refuse_others()
         try:
             folder = self.path.absolute().parent
             if not folder.is_dir():
@@ -90,6 +111,7 @@ class Stream(ABC):
             self._file, name = tempfile.mkstemp(dir=folder, prefix=self.path.name[:100], suffix=PART)
         except OSError as error:
             raise WriteError(self.path, error) from error
+        _lock(self._file)
         self._ready = Path(name)
         self._append(self._beginning())
 
@@ -99,11 +121,31 @@ class Stream(ABC):
         return self.partial if self.partial.is_file() else self.path
 
     def begin(self) -> None:
-        """Let the file be found under its name; until then what a run left that did not end stays."""
+        """Let the file be found under its name; until then what a run left that did not end stays.
+
+        Raises
+        ------
+        InputError
+            When another run has begun to write it.
+        """
         if self._ready is not None:
+            self._refuse_others()
             self._ready.chmod(0o644)
             self._ready.replace(self.partial)
             self._ready = None
+
+    def _refuse_others(self) -> None:
+        try:
+            there = os.open(self.partial, os.O_RDONLY)
+        except OSError:
+            return
+        try:
+            if not _lock(there):
+                raise InputError(
+                    f"{self.path} is being written by another run; choose another file, or wait for its end"
+                )
+        finally:
+            os.close(there)
 
     def add(self, time: Floats, values: Floats) -> None:
         """Take rows: times in s, shape (k,), and values, shape (k, number of signals); they are kept as they are.

@@ -189,7 +189,7 @@ class Cosimulation:
         tell_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
-        columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record)
+        columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
         self._check_size(graph.start, stop, step, len(columns))
         thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
         self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)

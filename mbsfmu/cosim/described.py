@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -39,6 +40,12 @@ def described_variable(element: Element) -> Variable:
         nominal=float(described.nominal) if described.nominal else None,
         description=described.description or "",
     )
+
+
+def with_article(causality: str) -> str:
+    """Return what a variable of a causality is called in a sentence."""
+    known = {"output": "an output", "input": "an input", "local": "a local variable", "independent": "the time"}
+    return known.get(causality, f"a {causality}")
 
 
 def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:
@@ -98,6 +105,14 @@ ALLOWED = {
 _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
+def is_no_number(value: Any) -> bool:
+    """Tell whether a value, which may be written, is not-a-number: no variable means anything by that."""
+    try:
+        return math.isnan(float(value))
+    except (TypeError, ValueError):
+        return False  # of another kind, which is refused as such
+
+
 def typed_value(described: Any, value: Any) -> float | int | bool | str:
     """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
 
@@ -110,6 +125,8 @@ def typed_value(described: Any, value: Any) -> float | int | bool | str:
     if kind == "String":
         return str(value)
     if kind == "Real":
+        if is_no_number(value):
+            raise ValueError(value)
         return float(value)
     if kind == "Boolean":
         if str(value).lower() not in _TRUTHS:

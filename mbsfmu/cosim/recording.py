@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from mbsfmu.cosim.described import with_article
 from mbsfmu.cosim.drawable import Drawable
 from mbsfmu.cosim.energy import PowerBond
 from mbsfmu.cosim.exchange import Exchange
 from mbsfmu.cosim.graph import Exposed
-from mbsfmu.cosim.instance import Floats
+from mbsfmu.cosim.instance import Floats, Instance
 from mbsfmu.cosim.result import CosimulationResult, Facts
 from mbsfmu.cosim.units import IDENTITY, LinearMap
 from mbsfmu.errors import InputError
@@ -53,8 +54,19 @@ def all_columns(exchange: Exchange, bonds: Sequence[PowerBond], outputs: Sequenc
     return columns
 
 
-def chosen_columns(columns: Sequence[Column], patterns: Sequence[str] | None) -> list[Column]:
+def chosen_columns(
+    columns: Sequence[Column], patterns: Sequence[str] | None, instances: Mapping[str, Instance]
+) -> list[Column]:
     """Return the columns that one of some patterns means, such as `unit.*`; all where there are none.
+
+    Parameters
+    ----------
+    columns
+        What can be recorded.
+    patterns
+        The patterns.
+    instances
+        The units, whose other variables are told from names that there are not.
 
     Raises
     ------
@@ -67,8 +79,20 @@ def chosen_columns(columns: Sequence[Column], patterns: Sequence[str] | None) ->
     for pattern in patterns:
         if not means(pattern, names):
             near = nearest(pattern, names, lambda name: [name])
-            raise InputError(f"nothing that is recorded is called '{pattern}'; {near}")
+            raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
     return [column for column in columns if any(means(pattern, [column.name]) for pattern in patterns)]
+
+
+def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:
+    """Return what a pattern means that is not recorded; nothing where it means nothing at all."""
+    for unit, instance in instances.items():
+        for each in instance.variables.values():
+            if means(pattern, [f"{unit}.{each.name}"]):
+                what = f"is {with_article(each.causality)}"
+                if instance.kinds[each.name] == "String":
+                    what = "is a text, whose changes are among the facts of the run"
+                return f": {unit}.{each.name} {what}, and numbers that are outputs are recorded"
+    return ""
 
 
 class Thinning:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mbsfmu.cosim.described import is_no_number, with_article
 from mbsfmu.cosim.exposed import behind_connectors
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.instance import Instance
@@ -100,24 +101,20 @@ def check_settable(
     Raises
     ------
     InputError
-        When one is neither input nor tunable parameter, or is driven.
+        When one is neither input nor tunable parameter, is driven, or is set to not-a-number.
     """
     taken = set(taken)
-    for name, variable in values:
+    for (name, variable), value in values.items():
         described, where = instances[name].variables[variable], f"{name}.{variable} cannot be set at t = {time:.9g} s"
+        if instances[name].kinds[variable] == "Real" and is_no_number(value):
+            raise InputError(f"{where} to {value}: it must be a number")
         if (name, variable) in taken:
             raise InputError(f"{where}: a connection or a signal drives it")
         if described.causality is Causality.PARAMETER:
             if described.variability is not Variability.TUNABLE:
                 raise InputError(f"{where}: it is a {described.variability} parameter, which is set before the start")
         elif described.causality is not Causality.INPUT:
-            raise InputError(f"{where}: it is {_with_article(described.causality)}, not an input or tunable parameter")
-
-
-def _with_article(causality: str) -> str:
-    return {"output": "an output", "local": "a local variable", "independent": "the time"}.get(
-        causality, f"a {causality}"
-    )
+            raise InputError(f"{where}: it is {with_article(described.causality)}, not an input or tunable parameter")
 
 
 def read_scenario(source: str | os.PathLike[str] | Table) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import signal
@@ -10,13 +11,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
 from cosim.linear_units import CONNECTIONS
 
-from mbsfmu import CosimulationError, InputError, cosimulate
+from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
 from mbsfmu.streams import open_stream
 from mbsfmu.trajectory import Trajectory
@@ -208,3 +210,52 @@ class Bends:
         return np.sin(time)
 
     after = before
+
+
+def test_what_is_not_recorded_is_told_from_what_there_is_not(halves_exact: list[Path]) -> None:
+    options: dict[str, Any] = {"connections": CONNECTIONS, "step": 1e-3, "stop": 1.0}
+    with pytest.raises(
+        InputError, match=r"called 'one\.force': one\.force is an input, and numbers that are outputs are"
+    ):
+        cosimulate(halves_exact, record=["one.force"], **options)
+    for pattern in ("one*.forces", "o*.sped", "one.pos*y", "t?o.for*e.x"):
+        with pytest.raises(InputError) as refused:
+            cosimulate(halves_exact, record=[pattern], **options)
+        told = str(refused.value).split("; ")[1].removeprefix("did you mean '").removeprefix("there are ").rstrip("'?")
+        for name in told.split(", "):
+            cosimulate(halves_exact, record=[name], **options | {"stop": 1e-3})
+
+
+def test_not_a_number_is_told_where_it_is_set(halves_exact: list[Path]) -> None:
+    options: dict[str, Any] = {"step": 1e-2, "stop": 0.1}
+    with pytest.raises(InputError, match=r"one\.force cannot be set at t = 0\.05 s to nan: it must be a number"):
+        cosimulate(halves_exact, scenario={0.05: {"one.force": "nan"}}, **options)
+    with pytest.raises(InputError, match=r"one\.force is nan; it must be a number"):
+        cosimulate(halves_exact, parameters={"one.force": math.nan}, **options)
+    with Cosimulation(halves_exact, **options) as run:
+        run.run(until=0.03)
+        with pytest.raises(InputError, match=r"one\.force cannot be set at t = 0\.03 s to nan: it must be a number"):
+            run["one.force"] = math.nan
+        assert run.run().final()["one.position"] == pytest.approx(
+            cosimulate(halves_exact, **options).final()["one.position"]
+        )
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_two_runs_do_not_write_one_file(halves_exact: list[Path], tmp_path: Path, suffix: str) -> None:
+    """Of another process, say; what a run has left that was killed is nobody's."""
+    file = tmp_path / f"run.{suffix}"
+    options: dict[str, Any] = {"connections": CONNECTIONS, "step": 1e-3, "stop": 0.01, "output": file}
+    sentence = rf"run\.{suffix} is being written by another run; choose another file, or wait for its end"
+    with Cosimulation(halves_exact, **options) as run:
+        run.step()
+        with pytest.raises(InputError, match=sentence):
+            cosimulate(halves_exact, **options)
+        command = [sys.executable, "-m", "mbsfmu", "cosim", *map(str, halves_exact), "--step", "1e-3", "--stop", "0.01"]
+        other = subprocess.run([*command, "-o", str(file)], capture_output=True, text=True, check=False)
+        assert other.returncode != 0
+        assert "is being written by another run" in other.stderr
+        assert run.run().steps == 10
+    np.testing.assert_allclose(Trajectory.from_file(file).time, np.arange(11) * 1e-3, atol=1e-15)
+    (tmp_path / f"run.{suffix}.part").write_bytes(b"left")
+    assert cosimulate(halves_exact, **options).steps == 10

@@ -29,6 +29,8 @@ class ControlledCourse(Course):
         self._time, self._last, self._count = parts.start, parts.stop, 0
         self._wanted = min(max(step, bounds.smallest), bounds.largest)
         self._inside: float | None = None
+        for member in parts.stepping.exchange.members:
+            member.finishes = not controller.returns  # else the step is made again, to where the unit has come
 
     @property
     def time(self) -> float:

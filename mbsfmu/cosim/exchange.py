@@ -54,6 +54,8 @@ class Member:
         Whether entries are set with slopes.
     shares
         Whether `taken` is what is set.
+    finishes
+        Whether it makes the rest of a step of which its unit has discarded all but a part; else the step fails.
     direct, perhaps_direct
         Outputs that depend on entries without delay: those of which the unit says so, and with them those of which it
         says nothing.
@@ -73,6 +75,7 @@ class Member:
         self.instance = instance
         self.outputs = instance.port(names, outputs)
         self.rate = rate
+        self.finishes = False
         sources = [each.source for each in connections] + [(instance.name, name) for name in driven]
         self.sources = np.array([columns[source] for source in sources], dtype=np.intp)
         self.place = slice(0, 0)
@@ -126,11 +129,34 @@ class Member:
             taken[0] += correction
         if self.rate == 1:
             self._set(taken, step)
-            self.instance.step(time, step)
+            self._step(time, step)
             return
         for index in range(self.rate):
             self._set(part(taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
-            self.instance.step(time + index * step / self.rate, step / self.rate)
+            self._step(time + index * step / self.rate, step / self.rate)
+
+    def _step(self, time: float, step: float) -> None:
+        try:
+            self.instance.step(time, step)
+        except UnitError as error:
+            self.finish(error, time, step)
+
+    def finish(self, error: UnitError, time: float, step: float) -> None:
+        """Make the rest of a step of the instance in s that it has discarded, but for a part; its inputs run on.
+
+        Raises
+        ------
+        UnitError
+            The same, where there is no such part, or members do not finish steps; what the rest leads to otherwise.
+        """
+        reached = error.reached
+        if not self.finishes or error.fatal or reached is None or not time < reached < time + step:
+            raise error
+        if self.ramps:
+            self.entries.values[:] += (reached - time) * self.entries.slopes
+            self.entries.write()
+            self.entries.write_slopes()
+        self._step(reached, time + step - reached)
 
     def _set(self, polynomials: Floats, step: float) -> None:
         """Set the inputs for one step of the instance.

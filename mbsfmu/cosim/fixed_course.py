@@ -25,6 +25,8 @@ class FixedCourse(Course):
         super().__init__(parts, step)
         self._grid = Grid(parts.start, parts.stop, step, self._events)
         self._jumping = {*parts.scenario.events, *(time for time in self._events if parts.driven.jumps(time))}
+        for member in parts.stepping.exchange.members:
+            member.finishes = True  # the grid is kept
         self._lay_out(0)
 
     def _lay_out(self, first: int) -> None:

@@ -137,8 +137,7 @@ class LibraryInstance(Instance):
         except UnitError as error:
             if reached <= self.time:
                 raise
-            told = f"{error}; it has come to t = {reached:.9g} s, where a step would end with control error or energy"
-            raise UnitError(told, error.fatal, reached) from None
+            raise UnitError(f"{error}; it has come to t = {reached:.9g} s", error.fatal, reached) from None
 
     # -- functions and variables of the FMI as they are -----------------------------------------------------
 

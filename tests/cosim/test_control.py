@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS, NAMES, exact
 
 import mbsfmu
-from mbsfmu import CosimulationError, CosimulationResult, InputError, StepSignal, cosimulate
+from mbsfmu import CosimulationResult, InputError, StepSignal, cosimulate
+from mbsfmu.cosim.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.instance import UnitError
 
 STOP = 2.0
 
@@ -119,5 +122,42 @@ def test_steps_end_where_a_unit_discards_them(foreign: Callable[[str], Path]) ->
     assert result.time[wall] == pytest.approx(0.3337, abs=1e-12)
     np.testing.assert_allclose(result["now"], result.time, atol=1e-12)
     assert result.rejected_steps == 1
-    with pytest.raises(CosimulationError, match=r"it has come to t = 0\.3337 s, where a step would end"):
-        cosimulate(foreign("halting"), step=0.1, stop=1.0)
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+def test_equal_steps_that_a_unit_discards_are_finished(
+    foreign: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, compiled: str
+) -> None:
+    """The grid stays as it is: the unit makes the rest of its step by itself; several pieces, if it must."""
+    monkeypatch.setenv("MBSFMU_COMPILED", compiled)
+    for isolate in (None, "all"):
+        result = cosimulate(foreign("halting"), step=0.1, stop=1.0, isolate=isolate)
+        np.testing.assert_allclose(result.time, np.linspace(0.0, 1.0, 11), atol=1e-15)
+        np.testing.assert_allclose(result["now"], result.time, atol=1e-12)
+        assert (result.steps, result.unit_steps) == (10, {"halting": 11})
+
+
+@pytest.mark.parametrize("extrapolation", ["zero", "linear", "quadratic"])
+def test_inputs_run_on_in_the_rest_of_a_step(
+    halves_exact: list[Path], monkeypatch: pytest.MonkeyPatch, extrapolation: str
+) -> None:
+    """A unit that comes half the way and then goes on is one that makes two steps of half the length."""
+    call: dict[str, Any] = {
+        "connections": CONNECTIONS, "step": 0.01, "stop": 0.2, "extrapolation": extrapolation, "algorithm": "jacobi",
+    }  # fmt: skip
+    expected = cosimulate(halves_exact, rates={"one": 2}, **call)
+    monkeypatch.setenv("MBSFMU_COMPILED", "0")
+    step = Fmi2Instance.step
+
+    def stops(instance: Fmi2Instance, time: float, length: float) -> None:
+        if instance.name == "one" and length > 0.009:
+            step(instance, time, 0.5 * length)
+            raise UnitError("half the way", False, time + 0.5 * length)
+        step(instance, time, length)
+
+    monkeypatch.setattr(Fmi2Instance, "step", stops)
+    found = cosimulate(halves_exact, **call)
+    # Of a parabola a unit gets straight lines: one over both halves here, one over each there.
+    np.testing.assert_allclose(
+        found["one.position"], expected["one.position"], atol=1e-6 if extrapolation == "quadratic" else 1e-13
+    )

@@ -13,7 +13,7 @@ from mbsfmu.cosim.compiled.library import exchange_function
 from mbsfmu.cosim.compiled.tables import Tables
 from mbsfmu.cosim.explicit import Explicit
 from mbsfmu.cosim.extrapolation import History, Weights
-from mbsfmu.cosim.instance import Calls, Floats
+from mbsfmu.cosim.instance import Calls, Floats, UnitError
 from mbsfmu.cosim.recording import Record
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.interruption import deferring_interruptions
@@ -86,7 +86,11 @@ class CompiledSteps:
                 outcome = self._function(byref(exchange), count)
                 while outcome == UNFINISHED:  # a unit that ends the run at the end of its step does not end this one
                     instance, _ = self._calls[exchange.refused]
-                    instance.stepped(exchange.unit_step, exchange.status)
+                    try:
+                        instance.stepped(exchange.unit_step, exchange.status)
+                    except UnitError as error:
+                        member = self._stepping.exchange.member(instance.name)
+                        member.finish(error, instance.time, exchange.unit_step)
                     outcome = self._function(byref(exchange), exchange.made + 1)
                 self._look(outcome, index, step)
             finally:

@@ -107,7 +107,7 @@ class Plain(Instance):
 class Nowhere:
     """In place of an unpacked file."""
 
-    def __init__(self, path: Path) -> None: ...
+    def __init__(self, path: Path, exchanged: bool | None) -> None: ...
 
     def close(self) -> None: ...
 
@@ -116,7 +116,7 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     """Jacobi by hand: both take what the other had before the step."""
     made: list[Plain] = []
 
-    def kept(name: str, archive: object) -> Plain:
+    def kept(name: str, archive: object, solver: str) -> Plain:
         made.append(Plain(name, archive))
         return made[-1]
 

@@ -190,8 +190,10 @@ class _Run:
         """Yield the pressures of nodes in bar by `circuit.node`."""
         for name, data in machine.systems.items():
             for component in data.actuators if isinstance(data, Circuit) else ():
-                for node in component.nodes():
+                for port, node in component.ports().items():
                     found = self._recorded.find(name, f"{node}.pressure")
+                    if found is None:  # units have that of cylinders as an output
+                        found = self._recorded.find(name, f"{component.name}.pressure_{port}")
                     if found is not None:
                         yield f"{name}.{node}", found / 1e5
                     else:

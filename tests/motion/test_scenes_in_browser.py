@@ -10,7 +10,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
-from mbsfmu import Beam, CoupledModel, JointDrive, LinearSignal, Mechanism, Revolute
+from mbsfmu import Beam, BoxShape, CoupledModel, JointDrive, LinearSignal, Mechanism, Revolute, RigidBody
 from mbsfmu.models import four_bar, pendulum
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
@@ -101,6 +101,29 @@ def test_the_pin_is_where_circles_meet(browser: Chromium, page: Path) -> None:
         group = browser.evaluate(f"{SCENE}.runs[0].bodies[0].matrixWorld.elements")
         angle = np.arctan2(y, x)
         assert group[:3] == pytest.approx([cos(angle), sin(angle), 0.0], abs=1e-6)
+
+
+def test_all_of_a_body_is_in_the_picture_at_all_times(browser: Chromium, tmp_path: Path) -> None:
+    """Also what sticks out of its points and comes up only later: a mast on an arm that turns by a quarter."""
+    mast = BoxShape(size=(0.2, 4.0, 0.2), position=(0.0, 2.0, 0.0))
+    arm = RigidBody(name="arm", mass=1.0, inertia=(0.1, 0.1, 0.1), points={"tip": (0.5, 0.0, 0.0)}, shapes=(mast,))
+    hinge = Revolute(name="hinge", parent="ground.O", child="arm.origin", angle=-1.5708, angular_velocity=1.5708)
+    mechanism = Mechanism(gravity=(0.0, 0.0, 0.0), ground={"O": (0.0, 0.0, 0.0)}, bodies=(arm,), joints=(hinge,))
+    model = CoupledModel(name="mast", systems={"mechanism": mechanism})
+    page = tmp_path / "page.html"
+    model.simulation(compiled=False).run(2.0).animate().save(page)
+    browser.open(page)
+    browser.until(f"{SCENE}?.runs.length === 1")
+    browser.evaluate(f"{SCENE}.pause()")
+    for view in ("front", "oblique"):
+        browser.evaluate(f"{SCENE}.look('{view}')")
+        for time in (0.0, 1.0, 2.0):
+            browser.evaluate(f"{SCENE}.seek({time}); {SCENE}.draw(0)")
+            seen = browser.evaluate(
+                f"(() => {{ const s = {SCENE}; s.camera.updateMatrixWorld(); return s.runs[0].bodies[0].localToWorld("
+                "new THREE.Vector3(0, 4, 0)).project(s.camera).toArray(); })()"
+            )
+            assert np.max(np.abs(seen[:2])) < 1.0, (view, time)
 
 
 def test_moments_are_arrows_around_their_direction(browser: Chromium, tmp_path: Path) -> None:

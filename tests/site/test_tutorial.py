@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = "tutorial.md") -> list[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +50,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.mark.slow
-def test_tutorial_does_what_it_says(programs: Path, tmp_path: Path) -> None:
-    beam, use, driven, importer = blocks("python")
-    for name, text in {"beam.py": beam + driven, "use.py": use, "importer.py": importer}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def run(programs: Path, tmp_path: Path) -> Run:
+    """A function that types a command into an empty folder and returns what it prints."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
-    def run(command: str) -> str:
+    def typed(command: str) -> str:
         done = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
@@ -65,6 +67,14 @@ def test_tutorial_does_what_it_says(programs: Path, tmp_path: Path) -> None:
         assert "Warning" not in done.stderr, (command, done.stderr)
         return done.stdout
 
+    return typed
+
+
+@pytest.mark.slow
+def test_tutorial_does_what_it_says(programs: Path, run: Run, tmp_path: Path) -> None:
+    beam, use, driven, importer = blocks("python")
+    for name, text in {"beam.py": beam + driven, "use.py": use, "importer.py": importer}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     where = run('python -c "import mbsfmu; print(mbsfmu.__file__)"')
     assert Path(where.strip()).is_relative_to(programs.parent)
     printed = {command: run(command) for block in blocks("sh") for command in block.splitlines()}
@@ -81,3 +91,21 @@ def test_tutorial_does_what_it_says(programs: Path, tmp_path: Path) -> None:
     told = [float(each) for each in re.findall(r"(-?\d+\.\d+) rad", angles)]
     at_half = solve_ivp(lambda t, y: [y[1], -1.5 * 9.81 / 2.0 * math.cos(y[0])], (0.0, 0.5), [0.0, 0.0], rtol=1e-9)
     np.testing.assert_allclose(told, [0.0, at_half.y[0, -1], motion.y[0, -1]], atol=6e-3)
+
+
+@pytest.mark.slow
+def test_a_machine_of_ones_own_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
+    """The work of the ram lifts the centre of mass, which stands where the angle says; both pages have it in motion."""
+    machine, check = blocks("python", "own-machine.md")
+    (tmp_path / "tipper.py").write_text(machine, encoding="utf-8")
+    (tmp_path / "check.py").write_text(check, encoding="utf-8")
+    for command in blocks("sh", "own-machine.md")[0].splitlines():
+        run(command)
+    told = run("python check.py")
+    assert [told] == blocks("text", "own-machine.md")
+    angle, work, lifted = (float(each) for each in re.findall(r"[\d.]+", told))
+    assert work == pytest.approx(lifted, rel=1e-3)
+    turned = math.radians(angle)
+    assert lifted == pytest.approx(3000 * 9.81 * (2.2 * math.sin(turned) + 0.6 * (math.cos(turned) - 1.0)), rel=5e-3)
+    for page in ("tipper.html", "report.html"):
+        assert "mbsfmu-scene" in (tmp_path / page).read_text(encoding="utf-8")

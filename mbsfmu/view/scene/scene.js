@@ -11,6 +11,20 @@
   const SEEN_FRAMES = 60; // of the path of a point, which a picture has room for
   const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
 
+  /** Return the box around a body in its own frame. */
+  function boxOf(group) {
+    group.position.set(0, 0, 0);
+    group.quaternion.identity();
+    return new THREE.Box3().setFromObject(group);
+  }
+
+  function cornersOf(box) {
+    const sides = [box.min, box.max];
+    return [0, 1, 2, 3, 4, 5, 6, 7].map(
+      (each) => new THREE.Vector3(sides[each & 1].x, sides[(each >> 1) & 1].y, sides[each >> 2].z),
+    );
+  }
+
   class MotionScene {
     constructor(element, payload) {
       this.element = element;
@@ -36,24 +50,27 @@
 
     // -- making -----------------------------------------------------------------------------------------------
 
-    /** Find the middle and the extent of all: of points over time, and of shapes where they are at first. */
+    /** Find the middle and the extent of all: of points and of the shapes of bodies over time, and of what stands. */
     measure(low, high) {
-      this.runs[0].place(0);
-      const shapes = new THREE.Box3().setFromObject(this.runs[0].object);
-      const all = shapes.clone().expandByPoint(low).expandByPoint(high);
-      this.all = all;
-      this.centre = all.getCenter(new THREE.Vector3());
-      this.radius = 0.5 * all.min.distanceTo(all.max) || 1;
-      const sides = [shapes.min, shapes.max];
-      this.corners = [0, 1, 2, 3, 4, 5, 6, 7].map((each) =>
-        new THREE.Vector3(sides[each & 1].x, sides[(each >> 1) & 1].y, sides[each >> 2].z),
-      );
+      const [run] = this.runs;
+      const ends = [...this.points.values()];
+      run.bodies.forEach((group, body) => {
+        const box = boxOf(group);
+        if (!box.isEmpty()) ends.push(...cornersOf(box).map((corner) => ({ body, position: corner.toArray() })));
+      });
+      run.place(0);
+      const shapes = new THREE.Box3().setFromObject(run.object);
+      this.corners = cornersOf(shapes);
       for (const place of Object.values(this.payload.ground)) this.corners.push(new THREE.Vector3(...place));
-      for (const end of this.points.values()) {
-        const path = this.runs[0].path(end);
+      for (const end of ends) {
+        const path = run.path(end);
         const apart = 3 * Math.ceil(path.length / 3 / SEEN_FRAMES);
         for (let at = 0; at < path.length; at += apart) this.corners.push(new THREE.Vector3().fromArray(path, at));
       }
+      this.all = shapes.expandByPoint(low).expandByPoint(high);
+      for (const corner of this.corners) this.all.expandByPoint(corner);
+      this.centre = this.all.getCenter(new THREE.Vector3());
+      this.radius = 0.5 * this.all.min.distanceTo(this.all.max) || 1;
     }
 
     makePicture() {

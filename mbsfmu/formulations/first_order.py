@@ -21,9 +21,12 @@ from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
+from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
+from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
@@ -84,9 +87,10 @@ class FirstOrder(Formulation):
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
-        steps, names = (self.explicit,), {}
+        steps: tuple[AnyFunction, ...] = (self.explicit,)
+        names, in_loops = {}, self.functions.in_loops
         if kind is StepKind.IMPLICIT:
-            steps = self.residual, self.tangent
+            steps = (self.recorded.residual, *self.recorded.implicit) if in_loops else (self.residual, self.tangent)
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
             steps = self.explicit, self.slope, self.drift
@@ -240,6 +244,29 @@ class FirstOrder(Formulation):
         matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
         return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
 
+    @cached_property
+    def recorded(self) -> RecordedSteps:
+        """What steps call where code is in loops."""
+        return RecordedSteps(self.functions, self.rule, self.moving, self._moved)
+
+    @cached_property
+    def tangents(self) -> RecordedTangents:
+        """Makes tangents where code is in loops."""
+        return RecordedTangents(self.functions, self.recorded, self.moving)
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers a state keeps of a tangent."""
+        return self.tangents.numbers if self.functions.in_loops else super().kept_numbers
+
+    @cached_property
+    def renewal_cost(self) -> float:
+        """What a tangent costs, in evaluations of the residual with the solution that follows."""
+        if not self.functions.in_loops:
+            return super().renewal_cost
+        factors, changes = self.recorded.implicit
+        return factors.operations / max(self.recorded.residual.operations + changes.operations, 1)
+
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments; `unknowns` is their number."""
         n, given = len(self.functions.coordinates), super().limits(unknowns)
@@ -343,7 +370,18 @@ class FirstOrderProblem(StepProblem):
     def residual(self, unknowns: Floats) -> Floats:
         """Return ẏ by the rule − f(y); sets z, w and x."""
         self._formulation.end.unknowns[:] = unknowns
-        return self._formulation.residual()[0]
+        if not self.functions.in_loops:
+            return self._formulation.residual()[0]
+        self.land(unknowns)
+        return self._formulation.recorded.residual()[0]
+
+    def inverse(self) -> Inverse | None:
+        """Return what solves with the derivative by z, w and x."""
+        return self._formulation.tangents.made() if self.functions.in_loops else super().inverse()
+
+    def kept(self, tangent: KeptTangent) -> Inverse:
+        """Return what solves with the derivative of an earlier step."""
+        return self._formulation.tangents.kept(tangent) if self.functions.in_loops else super().kept(tangent)
 
     def land(self, unknowns: Floats) -> None:
         """Set z, w and x."""

@@ -208,6 +208,16 @@ class Formulation(ABC):
         return 0
 
     @property
+    def has_dense_tangents(self) -> bool:
+        """Whether tangents of implicit steps are matrices; else they are solved with alone."""
+        return True
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers a state keeps of a tangent."""
+        return (self.step_coordinates + len(self.functions.states) + self.step_multipliers) ** 2
+
+    @property
     @abstractmethod
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""

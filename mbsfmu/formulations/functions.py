@@ -18,7 +18,7 @@ from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loop
 from mbsfmu.formulations.system import Instant, LoopsInUse, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
-from mbsfmu.programs.program import depends, program_of
+from mbsfmu.programs.program import depends, program_of, programs_in_turn
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ZERO, Recorder
 
@@ -184,6 +184,38 @@ class SystemFunctions(Workspace):
         found = results(self._recorded_system, own)
         offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)}
         return RecordedFunction(program_of(name, self._recorder, offered, found), self._memory, into)
+
+    def recorded_in_turn(
+        self,
+        names: tuple[str, str],
+        results: Callable[[RecordedSystem, dict[str, Any]], tuple[Sequence[Any], Sequence[Any]]],
+        beside: Sequence[str],
+        later: Sequence[str],
+        memory_name: str,
+    ) -> tuple[RecordedFunction, RecordedFunction]:
+        """Return two functions in loops, the second of which goes on from what the first has found.
+
+        Parameters
+        ----------
+        names
+            Of the functions.
+        results
+            As for `recorded`, of both.
+        beside
+            As for `recorded`, of the first.
+        later
+            Names of the parts that the second is given besides.
+        memory_name
+            Name of the memory that they share.
+        """
+        own = {part: self._recorded_part(part) for part in (*beside, *later)}
+        found = results(self._recorded_system, own)
+        given = {part: self._recorded_part(part) for part in (*PARTS, *beside)}, {part: own[part] for part in later}
+        programs = programs_in_turn(names, self._recorder, given, found, memory_name)
+        memory = programs[1].memory()
+        memory[: programs[0].schedule.size] = programs[0].memory()
+        first, second = (RecordedFunction(each, self._memory, work=memory) for each in programs)
+        return first, second
 
     def _recorded_part(self, part: str) -> RecordedArray:
         if part not in self._recorded_parts:

@@ -1,15 +1,15 @@
-"""The tangent of an implicit step that is kept for the steps that follow: its inverse, and what that was used for.
-
-A product with the inverse takes half the time of a solution with factors, and there are many for each tangent.
-"""
+"""The tangent of an implicit step that is kept for the steps that follow, and what it was used for."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from mbsfmu.equations.linear import Factors
 from mbsfmu.formulations.workspace import Floats
 
 USE = 5
@@ -18,14 +18,63 @@ SAME_STEP = 1e-2
 """Share by which a step may differ from the one that a tangent was made for."""
 
 
+class Inverse(ABC):
+    """What solves linear equations with a tangent."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Floats:
+        """What a state keeps of it."""
+
+    @abstractmethod
+    def times(self, right: Floats) -> Floats:
+        """Return the solution for a right side."""
+
+
 @dataclass(frozen=True)
-class KeptTangent:
-    """The inverse of a tangent with its age.
+class DenseInverse(Inverse):
+    """An inverse as a matrix.
+
+    A product with it takes half the time of a solution with factors, and there are many for each tangent.
 
     Attributes
     ----------
-    inverse
+    matrix
         Shape (u, u).
+    """
+
+    matrix: Floats
+
+    @classmethod
+    def of(cls, tangent: Floats) -> Self | None:
+        """Return that of a tangent; None where this is singular."""
+        factors = Factors(tangent)
+        return None if factors.singular else cls(factors.inverse())
+
+    @classmethod
+    def kept(cls, numbers: Floats) -> Self:
+        """Return it as a state keeps it."""
+        unknowns = math.isqrt(numbers.size)
+        return cls(numbers.reshape(unknowns, unknowns, order="F"))
+
+    @property
+    def numbers(self) -> Floats:
+        """Its elements column by column, shape (u²,)."""
+        return self.matrix.ravel(order="F")
+
+    def times(self, right: Floats) -> Floats:
+        """Return the product."""
+        return self.matrix @ right
+
+
+@dataclass(frozen=True)
+class KeptTangent:
+    """A tangent with its age.
+
+    Attributes
+    ----------
+    numbers
+        What its inverse is made of.
     step, before
         The step in s that it was made for, and the step before that one, 0 where nothing was remembered.
     steps
@@ -36,7 +85,7 @@ class KeptTangent:
         The ratio by which increments by it shrink.
     """
 
-    inverse: Floats
+    numbers: Floats
     step: float
     before: float
     steps: int = 0
@@ -48,14 +97,7 @@ class KeptTangent:
         """Return the tangent that a state keeps; None where it keeps none."""
         if not use.size or use[0] == 0.0:
             return None
-        unknowns = math.isqrt(numbers.size)
-        inverse = numbers.reshape(unknowns, unknowns, order="F")
-        return cls(inverse, float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())
-
-    @property
-    def numbers(self) -> Floats:
-        """The inverse as a state keeps it, column by column, shape (u²,)."""
-        return self.inverse.ravel(order="F")
+        return cls(numbers, float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())
 
     @property
     def use(self) -> Floats:

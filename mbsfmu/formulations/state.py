@@ -40,8 +40,8 @@ class State:
     suggested_step
         What a solver with step control tries next in s, shape (1,); zero where it does not know.
     tangent, tangent_use
-        Inverse of the tangent that the next implicit step begins with, and what it has been used for; zeros where none
-        is kept. See `KeptTangent`.
+        What is kept of the tangent that the next implicit step begins with, and what it has been used for; zeros where
+        none is. See `KeptTangent`.
     unconverged
         Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
         where it converged, and the largest until now, shape (2,). Empty elsewhere.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mbsfmu.formulations.kept_tangent import DenseInverse, Inverse, KeptTangent
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats, Overwritten
@@ -61,6 +62,14 @@ class StepProblem(ABC):
 
         It is exact where loops are closed, but for what makes it regular where they are redundant, `softness`.
         """
+
+    def inverse(self) -> Inverse | None:
+        """Return what solves with the derivative; None where that is singular."""
+        return DenseInverse.of(self.jacobian())
+
+    def kept(self, tangent: KeptTangent) -> Inverse:
+        """Return what solves with the derivative of an earlier step."""
+        return DenseInverse.kept(tangent.numbers)
 
     @property
     def softness(self) -> Floats:

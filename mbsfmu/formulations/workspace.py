@@ -101,6 +101,7 @@ class RecordedFunction:
         program: Program,
         memory: Mapping[str, Floats],
         into: Iterable[str] = (),
+        work: Floats | None = None,
     ) -> None:
         self.program = program
         self.into = tuple(into)
@@ -110,7 +111,7 @@ class RecordedFunction:
         self.operations = program.operations
         self._arrays = {name: memory[name] for name in program.given}
         self._written = [memory[part] for part in self.into]
-        self._memory = program.memory()
+        self._memory = program.memory() if work is None else work
 
     def __call__(self) -> list[Overwritten]:
         """Evaluate at what the shared arrays hold."""

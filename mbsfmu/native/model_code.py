@@ -39,7 +39,7 @@ class ModelCode:
         self._needs = simulation.formulation.native_needs(simulation.solver.kind)
         self._changes = self._functions.in_loops and not simulation.initialization.balanced_parts
         self._sizes = header_sizes(simulation, self._needs)
-        self._work = 0
+        self._memories = {"work": 0, "factors": 0}
         system = self._system
         segments = {
             "INPUT": system.inputs,
@@ -71,7 +71,8 @@ class ModelCode:
 
     def header(self) -> str:
         """Write sizes, constants and lists, which all source files need; these are written before."""
-        written = self._sizes | {"WORK": self._work, "CHANGES": int(self._changes)}
+        written = self._sizes | {each.upper(): size for each, size in self._memories.items()}
+        written["CHANGES"] = int(self._changes)
         sizes = "\n".join(f"#define {name} {value}" for name, value in written.items())
         return self._file(sizes, "\n".join(definitions()), '#include "runtime.h"')
 
@@ -111,7 +112,8 @@ class ModelCode:
         own = {"INPUTS": self._sizes["MOST_INPUTS"], "CONSTRAINTS": self._sizes["MOST_CONSTRAINTS"]}
         check_arguments(function, self._sizes | own if prefix.startswith(_PART) else self._sizes)
         if isinstance(function, RecordedFunction):
-            self._work = max(self._work, function.program.schedule.size)
+            memory, size = function.program.memory_name, function.program.schedule.size
+            self._memories[memory] = max(self._memories[memory], size)
             return program_code(function, helpers, prefix)
         return traced_code(function, helpers, prefix)
 

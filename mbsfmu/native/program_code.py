@@ -50,7 +50,7 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
         f"  (void){target};" for target, places in zip(targets[:own], program.results, strict=False) if not places.size
     ]
     arguments = ", ".join(["const Parts *p", *(f"double *{target}" for target in targets[:own])])
-    head = [f"static void {name}({arguments}) {{", "  double *work = p->work;"]
+    head = [f"static void {name}({arguments}) {{", f"  double *work = p->{program.memory_name};"]
     return "\n\n".join([*kernels, *calls, constants, *tables, "\n".join([*head, *unused, *statements, "}"])])
 
 
@@ -73,7 +73,7 @@ def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
 
 def _given(name: str, program: Program) -> Iterator[str]:
     """Write how a memory gets what the program is given, and the constants."""
-    first = 0
+    first = program.schedule.first
     for part, size in program.given.items():
         if size:
             yield f"  memcpy(work + {first}, p->{part}, {size} * sizeof(double));"

@@ -163,8 +163,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "suggested_step": (),
     # what code in loops works on
     "work": ("WORK",),
+    "factors": ("FACTORS",),
     # dense matrices of loop equations
     "dense": ("LOOP_MATRICES",),
+    # right sides of steps in loops
+    "right": ("UNKNOWNS",),
+    "right_of_integrals": ("INTEGRALS",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),
     "begin": ("UNKNOWNS",),

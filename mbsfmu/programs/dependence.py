@@ -38,13 +38,17 @@ class Dependence:
         As they were recorded.
     count
         How many places there are.
+    given
+        Places of what is given: it counts as made by no call.
     """
 
-    def __init__(self, calls: Sequence[Call], count: int) -> None:
+    def __init__(self, calls: Sequence[Call], count: int, given: Places | None = None) -> None:
         size = len(calls)
         self._owner = np.full(count, -1, dtype=np.int64)
         made = np.repeat(np.arange(size), [len(call.made) for call in calls])
         self._owner[joined([call.made for call in calls])] = made
+        if given is not None:
+            self._owner[given] = -1
         users = np.repeat(np.arange(size), [len(call.taken) for call in calls])
         owners = self.owners(joined([call.taken for call in calls]))
         pairs = np.sort((users * size + owners)[owners >= 0])
@@ -92,7 +96,9 @@ class Grouped:
         return np.diff(self._ends).tolist()
 
 
-def needed(calls: Sequence[Call], results: Sequence[Places], count: int) -> list[Call]:
+def needed(
+    calls: Sequence[Call], results: Sequence[Places], count: int, given: Places | None = None
+) -> list[Call]:
     """Return the calls that results follow from, in their order.
 
     Parameters
@@ -101,10 +107,10 @@ def needed(calls: Sequence[Call], results: Sequence[Places], count: int) -> list
         As they were recorded.
     results
         Recorded places of the results.
-    count
-        How many places there are.
+    count, given
+        As for `Dependence`.
     """
-    dependence = Dependence(calls, count)
+    dependence = Dependence(calls, count, given)
     wanted = np.zeros(len(calls) + 1, dtype=bool)  # the last one for what no call has made
     wanted[dependence.owners(joined([each.ravel() for each in results]))] = True
     marks = bytearray(wanted.tobytes())

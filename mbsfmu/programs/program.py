@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +34,8 @@ class Program:
         Numbers that follow these.
     kernels, schedule
         What is called, and in which order.
+    memory_name
+        Name of the memory it works in: programs that go on from what others have found share one.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Program:
     constants: tuple[float, ...]
     kernels: tuple[Kernel, ...]
     schedule: Schedule
+    memory_name: str = "work"
 
     @property
     def results(self) -> tuple[Places, ...]:
@@ -54,11 +57,15 @@ class Program:
         loops = self.schedule.loops
         return sum(len(loop.arguments) * self.kernels[loop.kernel].function.n_instructions() for loop in loops)
 
+    @property
+    def first_constant(self) -> int:
+        """Where in the memory the constants begin."""
+        return self.schedule.first + sum(self.given.values())
+
     def memory(self) -> Floats:
         """Return a memory with the constants in their places."""
         memory = np.zeros(self.schedule.size)
-        first = sum(self.given.values())
-        memory[first : first + len(self.constants)] = self.constants
+        memory[self.first_constant :][: len(self.constants)] = self.constants
         return memory
 
     def evaluate(self, memory: Floats, given: Mapping[str, Floats]) -> list[Floats]:
@@ -71,7 +78,7 @@ class Program:
         given
             The arrays, by name.
         """
-        first = 0
+        first = self.schedule.first
         for name, size in self.given.items():
             memory[first : first + size] = given[name].ravel()
             first += size
@@ -111,7 +118,55 @@ def _needed(kernel: Kernel) -> list[list[int]]:
     return needed
 
 
-def program_of(name: str, recorder: Recorder, offered: Mapping[str, RecordedArray], results: Sequence[Any]) -> Program:
+def programs_in_turn(
+    names: tuple[str, str],
+    recorder: Recorder,
+    given: tuple[Mapping[str, RecordedArray], Mapping[str, RecordedArray]],
+    results: tuple[Sequence[Any], Sequence[Any]],
+    memory_name: str,
+) -> tuple[Program, Program]:
+    """Return what was recorded as two functions in one memory: the second goes on from what the first has found there.
+
+    Parameters
+    ----------
+    names, results, memory_name
+        As of one.
+    recorder
+        What has recorded the results.
+    given
+        What the first may depend on, and what the second may besides.
+    """
+    later = np.concatenate([each.places.ravel() for each in given[1].values()])
+    kept = _needed_before(recorder, later, [each.places for each in results[1]])
+    first = program_of(names[0], recorder, given[0], results[0], memory_name, kept=kept)
+    second = program_of(names[1], recorder, given[1], results[1], memory_name, before=first)
+    return first, second
+
+
+def _needed_before(recorder: Recorder, later: Places, results: Sequence[Places]) -> Places:
+    """Return places of what results need of what does not depend on what is given later."""
+    is_late = np.zeros(recorder.places, dtype=bool)
+    is_late[later] = True
+    taken = [each.ravel() for each in results]
+    for call in needed(recorder.calls, taken, recorder.places):
+        given = call.taken[call.taken >= 0]
+        if is_late[given].any():
+            is_late[call.made] = True
+            taken.append(given)
+    every = np.unique(np.concatenate(taken))
+    every = every[every >= 0]
+    return np.asarray(every[~is_late[every]])
+
+
+def program_of(
+    name: str,
+    recorder: Recorder,
+    offered: Mapping[str, RecordedArray],
+    results: Sequence[Any],
+    memory_name: str = "work",
+    before: Program | None = None,
+    kept: Places | None = None,
+) -> Program:
     """Return what was recorded as a function of arrays.
 
     Parameters
@@ -124,14 +179,24 @@ def program_of(name: str, recorder: Recorder, offered: Mapping[str, RecordedArra
         What they may depend on.
     results
         Arrays, recorded or of numbers.
+    memory_name
+        Name of the memory.
+    before
+        A program of the same recorder whose values are in the memory, and stay.
+    kept
+        Recorded places of what must be there for programs that go on from this one.
     """
     places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
-    calls = needed(recorder.calls, places, recorder.places)
+    goes_on, known = (None, None) if before is None else (before.schedule, np.flatnonzero(before.schedule.placed >= 0))
+    wanted = places if kept is None else [*places, kept]
+    calls = needed(recorder.calls, wanted, recorder.places, known)
     used = np.zeros(recorder.places + 1, dtype=bool)  # the last one for constants
-    used[np.maximum(joined([*(call.taken for call in calls), *(each.ravel() for each in places)]), -1)] = True
+    used[np.maximum(joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)]), -1)] = True
     given = {part: each for part, each in offered.items() if used[each.places].any()}
     first = joined([each.places.ravel() for each in given.values()])
-    ordered = schedule(calls, first, places)
+    ordered = schedule(calls, first, wanted, goes_on)
+    placed = ordered.placed if kept is not None else ordered.placed[:0]  # large, and of use to what goes on alone
+    ordered = replace(ordered, results=ordered.results[: len(places)], placed=placed)
     return Program(
         name,
         {part: each.size for part, each in offered.items()},
@@ -139,4 +204,5 @@ def program_of(name: str, recorder: Recorder, offered: Mapping[str, RecordedArra
         tuple(recorder.values[number] for number in ordered.constants),
         tuple(recorder.kernels),
         ordered,
+        memory_name,
     )

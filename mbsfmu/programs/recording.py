@@ -26,8 +26,8 @@ from mbsfmu.tracing import SymbolicArray, expression, symbolic_array
 
 _FOLDED = (0.0, 1.0, -1.0)
 """Numbers that decide which calls are alike."""
-ZERO = -1
-"""The place of zero."""
+ZERO, ONE, MINUS_ONE = -1, -2, -3
+"""Their places."""
 _MOST_FOLDED = -len(_FOLDED)
 _NO_PLACES = np.zeros(0, dtype=np.int64)
 
@@ -88,6 +88,7 @@ class Recorder:
         self._known: dict[Hashable, _Traced] = {}
         self._made: dict[Hashable, Places] = {}
         self._derivatives: dict[int, Callable[..., Any]] = {}
+        self._jacobians: dict[int, Callable[..., Any]] = {}
 
     @property
     def places(self) -> int:
@@ -156,7 +157,8 @@ class Recorder:
         values
             Arrays that were computed, or numbers.
         directions
-            Arrays that these depend on, each with how it changes, recorded or as numbers.
+            Arrays that these depend on, whatever they have been computed from, each with how it changes, recorded or as
+            numbers.
         """
         change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
         for array, direction in directions:
@@ -166,7 +168,8 @@ class Recorder:
             return RecordedArray(self, change[np.maximum(places, ZERO)])
 
         wanted = [self._places_of(each) for each in values]
-        for call in needed(self.calls, wanted, self.places):
+        known = np.concatenate([array.places.ravel() for array, _ in directions])
+        for call in needed(self.calls, wanted, self.places, known):
             directed = moved(call.taken)
             if np.all(directed.places == ZERO):
                 continue
@@ -190,6 +193,23 @@ class Recorder:
             change.__name__ = f"change_of_{kernel.name}"
             self._derivatives[number] = change
         return self._derivatives[number]
+
+    def jacobian(self, call: Call, columns: Sequence[int]) -> RecordedArray:
+        """Return the derivatives of all results of a call by some of its arguments, shape (results, columns)."""
+        if call.kernel not in self._jacobians:
+            kernel = self.kernels[call.kernel]
+            at = ca.SX.sym("x", kernel.arguments)
+            found = ca.Function("jacobian", [at], [ca.densify(ca.jacobian(kernel.function(at), at))])
+
+            def jacobian(values: Any, *, columns: tuple[int, ...]) -> Any:
+                matrix = symbolic_array(ca.vec(found(expression(values)))).reshape((at.numel(), -1)).T
+                return matrix[:, list(columns)]
+
+            jacobian.__name__ = f"jacobian_of_{kernel.name}"
+            self._jacobians[call.kernel] = jacobian
+        given = RecordedArray(self, call.taken)
+        result: RecordedArray = self.call(self._jacobians[call.kernel], [given], {"columns": tuple(columns)})
+        return result
 
     def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
         """Return arrays as one, along their first axis."""

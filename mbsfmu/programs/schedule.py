@@ -51,17 +51,25 @@ class Schedule:
         Numbers k of the constants that are needed, recorded as −1 − k; they follow what is given.
     results
         Where the results of the program are in its memory.
+    first
+        Where what is given and the constants begin.
     size
-        How many numbers this has.
+        How many numbers the memory has.
+    placed
+        Where in the memory recorded places are; −1 where they are not.
     """
 
     loops: tuple[Loop, ...]
     constants: tuple[int, ...]
     results: tuple[Places, ...]
+    first: int
     size: int
+    placed: Places
 
 
-def schedule(calls: Sequence[Call], given: Places, results: Sequence[Places]) -> Schedule:
+def schedule(
+    calls: Sequence[Call], given: Places, results: Sequence[Places], before: Schedule | None = None
+) -> Schedule:
     """Order those of some calls that results need.
 
     Parameters
@@ -72,17 +80,26 @@ def schedule(calls: Sequence[Call], given: Places, results: Sequence[Places]) ->
         Recorded places of what the program is given; it stands first in the memory, in this order.
     results
         Recorded places of the results.
+    before
+        What has been done before in the same memory: its values are there, and what is done now follows behind them.
     """
     count = 1 + int(joined([given, *(call.made for call in calls)]).max(initial=0))
-    chosen = needed(calls, results, count)
+    if before is not None:
+        count = max(count, len(before.placed))
+    placed = np.full(count, -1, dtype=np.int64)
+    if before is not None:
+        placed[: len(before.placed)] = before.placed
+    begin = 0 if before is None else before.size
+    placed[given] = begin + np.arange(len(given))
+    chosen = needed(calls, results, count, np.flatnonzero(placed >= 0))
     dependence = Dependence(chosen, count)
     order = _ordered(chosen, dependence)
     used = joined([*(call.taken for call in chosen), *(each.ravel() for each in results)])
     constants = np.unique(used[used < 0])[::-1]
-    size = len(given) + len(constants)
-    placed = np.full(count + 1 - constants.min(initial=0), -1, dtype=np.int64)  # those of constants from behind
-    placed[given] = np.arange(len(given))
-    placed[constants] = len(given) + np.arange(len(constants))
+    size = begin + len(given) + len(constants)
+    negative = np.full(1 - constants.min(initial=0), -1, dtype=np.int64)  # those of constants from behind
+    negative[constants] = begin + len(given) + np.arange(len(constants))
+    placed = np.concatenate([placed, negative])
     loops = []
     for made in order:
         first = size
@@ -93,7 +110,7 @@ def schedule(calls: Sequence[Call], given: Places, results: Sequence[Places]) ->
         stages = _stages(made, dependence)
         loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages))
     where = tuple(placed[each] for each in results)
-    return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, size)
+    return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, begin, size, placed[:count])
 
 
 def _ordered(calls: Sequence[Call], dependence: Dependence) -> list[list[int]]:

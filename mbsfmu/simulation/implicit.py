@@ -90,7 +90,7 @@ class ImplicitSolver(Solver):
 
     def __post_init__(self) -> None:
         functions = self.formulation.functions
-        functions.tangent = np.zeros((self._unknowns + self.formulation.step_multipliers) ** 2)
+        functions.tangent = np.zeros(self.formulation.kept_numbers)
         functions.tangent_use = np.zeros(USE)
         functions.unconverged = np.zeros(2 if self.iterations else 0)
 

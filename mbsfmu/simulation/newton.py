@@ -14,10 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.iteration import Limits
-from mbsfmu.formulations.kept_tangent import KeptTangent
+from mbsfmu.formulations.kept_tangent import DenseInverse, Inverse, KeptTangent
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.workspace import Floats
 
@@ -159,7 +158,7 @@ def solve(
     if method.most_increments:
         kept = None
     elif kept is None or iteration.tangents:
-        kept = KeptTangent(iteration.inverse, problem.step, before, 1, spent, iteration.rate)
+        kept = KeptTangent(iteration.inverse.numbers, problem.step, before, 1, spent, iteration.rate)
     else:
         kept = kept.used(spent, iteration.rate)
     counts = iteration.count, iteration.tangents
@@ -183,7 +182,7 @@ class _Iteration:
         As `Solution` has it.
     """
 
-    inverse: Floats
+    inverse: Inverse
 
     def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: KeptTangent | None) -> None:
         self.problem, self._limits, self._method = problem, limits, method
@@ -194,7 +193,7 @@ class _Iteration:
         self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
         self.rate = self.unconverged = self._first = 0.0
         if kept is not None:
-            self.inverse, self.rate = kept.inverse, kept.rate
+            self.inverse, self.rate = problem.kept(kept), kept.rate
 
     def run(self) -> bool:
         """Iterate to the end; return whether the residual was last evaluated at the solution."""
@@ -234,17 +233,16 @@ class _Iteration:
     def _renew(self) -> None:
         """Make the tangent where the iteration is, and its inverse."""
         exact = self._method.jacobian is Jacobian.EXACT
-        matrix = self.problem.jacobian() if exact else self._forward_difference()
-        factors = Factors(matrix)
-        if factors.singular:
+        inverse = self.problem.inverse() if exact else DenseInverse.of(self._forward_difference())
+        if inverse is None:
             raise SimulationError(f"the equations of the step are singular in iteration {self.count + 1}")
-        self.inverse, self.rate = factors.inverse(), 0.0
+        self.inverse, self.rate = inverse, 0.0
         self.tangents += 1
         self._own = True
 
     def _increment(self) -> tuple[Floats, float, float]:
         """Return the increment by the present tangent, its largest part by its tolerance, and what that counts."""
-        increment = self.inverse @ -self._residual
+        increment = self.inverse.times(-self._residual)
         shares = self._shares(increment)
         size = float(np.max(shares, initial=0.0))
         if not np.isfinite(size):

@@ -100,16 +100,6 @@ static void begin(Instance *instance, Problem *problem, double step) {
     *parts->step = step;
 }
 
-/* y' by the rule, without f(y). */
-static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
-    (void)problem;
-    COPY(instance->parts.unknowns, unknowns, UNKNOWNS);
-    first_order_residual(&instance->parts, residual);
-    return 1;
-}
-
-static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
-
 /* Bring positions, velocities or momenta, and states to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {
     const Parts *parts = &instance->parts;
@@ -119,6 +109,22 @@ static int land(Instance *instance, Problem *problem, const double *unknowns) {
     COPY(parts->states, unknowns + 2 * COORDINATES, STATES);
     return 1;
 }
+
+/* y' by the rule, without f(y). */
+static int evaluate(Instance *instance, Problem *problem, const double *unknowns, double *residual) {
+    COPY(instance->parts.unknowns, unknowns, UNKNOWNS);
+#if FACTORS > 0
+    land(instance, problem, unknowns);
+#else
+    (void)problem;
+#endif
+    first_order_residual(&instance->parts, residual);
+    return 1;
+}
+
+#if FACTORS == 0
+static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
+#endif
 
 /* Bring velocities, accelerations, multipliers and rates to the solution. */
 static int finish(Instance *instance, Problem *problem) {

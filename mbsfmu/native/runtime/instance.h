@@ -96,6 +96,9 @@ struct Instance {
     Wanted *wanted;                     /* NULL where nothing is */
     double replaced[ROOM(TANGENT)];     /* the state's tangent where the communication step began … */
     int has_replaced;                   /* … where another one has taken its place since */
+#if FACTORS > 0 && TANGENT > 0
+    double factored[TANGENT], factored_step[2]; /* what the memory `factors` has been found from */
+#endif
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */

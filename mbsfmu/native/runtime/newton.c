@@ -4,7 +4,7 @@
 typedef struct {
     double unknowns[ROOM(ALL_UNKNOWNS)], residual[ROOM(ALL_UNKNOWNS)], increment[ROOM(ALL_UNKNOWNS)];
     double made[ROOM(TANGENT)];
-    const double *inverse;              /* of the tangent that was used last */
+    const double *inverse;              /* what is kept of the tangent that was used last */
     int count, tangents, evaluations;   /* increments, tangents and evaluations of the residual until now */
     double rate;                        /* by which increments by it shrink; 0 where that is not known yet */
     double spent;                       /* on all of it, in evaluations */
@@ -13,6 +13,12 @@ typedef struct {
     double first;                       /* the largest residual at the guess */
     double unconverged;                 /* the increment that would come next by its tolerances; 0 where it converged */
 } Iteration;
+
+#if FACTORS > 0
+#include "factored_tangent.c"
+#else
+#include "dense_tangent.c"
+#endif
 
 static inline double magnitude_of(const double *unknowns, int i) { return larger(unknown_nominals[i], fabs(unknowns[i])); }
 
@@ -60,12 +66,9 @@ static int evaluate_here(Instance *instance, Problem *problem, Iteration *iterat
     return evaluate(instance, problem, iteration->unknowns, iteration->residual);
 }
 
-/* Make the tangent where the iteration is, and its inverse. */
+/* Make the tangent where the iteration is. */
 static int renew(Instance *instance, Iteration *iteration) {
-    double matrix[ROOM(TANGENT)];
-    int pivots[ROOM(ALL_UNKNOWNS)];
-    tangent(instance, matrix);
-    if (!invert(ALL_UNKNOWNS, matrix, iteration->made, pivots)) {
+    if (!make_tangent(instance, iteration->made)) {
         return fail(instance, "the equations of the step are singular in iteration %d", iteration->count + 1);
     }
     iteration->inverse = iteration->made;
@@ -127,7 +130,7 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
     iteration->first = largest_magnitude(iteration->residual, ALL_UNKNOWNS);
     if (iteration->own && !renew(instance, iteration)) return 0;
     for (;;) {
-        multiply(ALL_UNKNOWNS, iteration->inverse, iteration->residual, increment);
+        solve_tangent(instance, iteration->inverse, iteration->residual, increment);
         for (int i = 0; i < ALL_UNKNOWNS; i++) increment[i] = -increment[i];
         double counted;
         const double size = size_of(unknowns, increment, &counted), rate = size / before;
@@ -160,7 +163,8 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
 }
 
 /* Begin with the tangent that the state keeps, where it is one of such a step. */
-static void take_tangent(const State *state, double step, Iteration *iteration) {
+static void take_tangent(Instance *instance, double step, Iteration *iteration) {
+    const State *state = &instance->state;
     const double *use = state->tangent_use, before = HISTORY > 0 ? state->history[0] : 0.0;
     iteration->count = iteration->tangents = iteration->evaluations = 0;
     iteration->rate = use[4];
@@ -169,6 +173,7 @@ static void take_tangent(const State *state, double step, Iteration *iteration) 
         || !(fabs(before - use[1]) <= SAME_STEP * use[1]);
     if (iteration->own) return;
     iteration->inverse = state->tangent;
+    hold_tangent(instance);
 }
 
 /* Keep the tangent that was used last; none where a new one is due. */
@@ -199,7 +204,7 @@ static void keep_tangent(Instance *instance, double step, const Iteration *itera
 static int newton(Instance *instance, Problem *problem, double step, Iteration *iteration) {
     int wasted = 0;
     begin(instance, problem, step);
-    take_tangent(&instance->state, step, iteration);
+    take_tangent(instance, step, iteration);
     if (!iterate_step(instance, problem, iteration)) {
         if (iteration->own || iteration->tangents > 0) return 0;
         wasted = iteration->evaluations;

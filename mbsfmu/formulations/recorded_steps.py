@@ -1,0 +1,203 @@
+"""Implicit and linearly implicit steps of formulations of first order where code is in loops.
+
+Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes with
+its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations and
+velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ = Q and p = M ż, and these
+are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is left is a linear equation for
+each coordinate in the changes of positions, velocities, accelerations and forces of the bodies about it. Elimination
+along the tree solves them in a time that grows as the tree does (`mbsfmu.programs.elimination`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
+from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.workspace import RecordedFunction
+from mbsfmu.programs.elimination import Equation, Following, changes_of
+from mbsfmu.programs.recorded_array import RecordedArray
+from mbsfmu.programs.recording import ONE
+from mbsfmu.rules.rule import Quantity, Rule, Step
+from mbsfmu.tracing import symbolic_array
+
+Moved = Callable[[RecordedSystem], tuple[RecordedSystem, Array, Array]]
+"""What gives a system with ż and z̈ as they follow, with λ and ẇ."""
+
+
+class Solution(NamedTuple):
+    """What solves the linear equations of a step, in two.
+
+    Attributes
+    ----------
+    factors
+        What is found before right sides are known; gives numbers that are finite unless a pivot vanishes.
+    changes
+        Gives δ from the part `right`, where the other was called last.
+    """
+
+    factors: RecordedFunction
+    changes: RecordedFunction
+
+
+class RecordedSteps:
+    """Functions in loops that steps call.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system; they have the parts of a step.
+    rule
+        How rates follow from the unknowns.
+    moving
+        The part w of an instant: `velocities` or `momenta`.
+    moved
+        How ż, z̈ and ẇ follow.
+    """
+
+    def __init__(self, functions: SystemFunctions, rule: Rule, moving: str, moved: Moved) -> None:
+        self._functions = functions
+        self._rule = rule
+        self._moving = moving
+        self._moved = moved
+        functions.add_part("right", 2 * len(functions.coordinates) + len(functions.states))
+        functions.add_part("right_of_integrals", len(functions.integrals))
+
+    @cached_property
+    def residual(self) -> RecordedFunction:
+        """ẏ by the rule from the part `unknowns`, less f(y) from the parts z, w and x, which must be the same."""
+        parts = ("unknowns", "begin", "begin_rates", "begin_history", "step")
+        size = self._functions.symbol("unknowns").numel()
+        remembered = HistoryLayout(self._rule, 0, size).size > 0
+
+        def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            flow = self._flow(given)
+            history = own["begin_history"]
+            before = history[:1] if remembered else np.zeros(1)
+            earlier = history[1:].reshape(-1, size) if remembered else np.zeros((0, size))
+            missing = [
+                own["begin_history"].recorder.call(
+                    _missing,
+                    [*(own[part][index] for part in parts[:3]), flow[index], own["step"], before, earlier[:, index]],
+                    {"rule": self._rule},
+                ).places
+                for index in range(size)
+            ]
+            return [RecordedArray(history.recorder, np.array(missing, dtype=np.int64).ravel())]
+
+        return self._functions.recorded("first_order_residual", made, parts)
+
+    def _flow(self, given: RecordedSystem) -> Any:
+        moved, _, moving_rates = self._moved(given)
+        return np.concatenate([moved.instant.velocities, moving_rates, moved.rates])
+
+    @cached_property
+    def implicit(self) -> Solution:
+        """Solves with the tangent of a step by the rule, at the parts z, w and x, `step` and `begin_history`."""
+
+        def slope(own: dict[str, Any]) -> Any:
+            history = own["begin_history"]
+            before = history[:1] if history.size else np.zeros(1)
+            return history.recorder.call(_slope, [own["step"], before], {"rule": self._rule})
+
+        return self._solution(slope)
+
+    @cached_property
+    def stages(self) -> Solution:
+        """Solves for stages; `step` has h γ. Integrals follow behind the others."""
+        return self._solution(lambda own: 1.0 / own["step"], integrals=True)
+
+    @cached_property
+    def drift(self) -> RecordedFunction:
+        """Change of ẏ with time by the part `input_rates`."""
+
+        def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            moved, _, _ = self._moved(given)
+            flow = np.concatenate([self._flow(given), moved.integral_rates])
+            return given.changes([flow], [(given.instant.inputs, own["input_rates"])])
+
+        return self._functions.recorded("first_order_drift", made, ["input_rates"])
+
+    def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> Solution:
+        names = "first_order_factors", "first_order_changes"
+        later = ("right", "right_of_integrals") if integrals else ("right",)
+
+        def made(given: RecordedSystem, own: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+            return self._solved(given, slope(own), [own[part] for part in later])
+
+        return Solution(*self._functions.recorded_in_turn(names, made, ["step", "begin_history"], later, "factors"))
+
+    def _solved(self, given: RecordedSystem, slope: Any, right: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return what tells vanishing pivots, and the solution."""
+        moved, _, moving_rates = self._moved(given)
+        instant, n = moved.instant, len(self._functions.coordinates)
+        recorder = slope.recorder
+        by_position, by_motion, by_state = np.split(right[0], [n, 2 * n])
+        following = _following(instant.velocities, slope, -by_position)
+        if self._moving == "velocities":
+            balance = [Equation([(place, ONE)]) for place in _listed(moved.residual)]
+            held, square = instant.velocities, slope * slope
+            biases = [-(slope * one + other) for one, other in zip(by_position, by_motion, strict=True)]
+            following |= _following(instant.accelerations, square, biases)
+        else:
+            held = moved.initial_momenta
+            balance = _first_order(moving_rates, held, slope, by_motion)
+        equations = [*balance, *_first_order(moved.rates, instant.states, slope, by_state)]
+        wanted = np.concatenate([instant.coordinates, held, instant.states])
+        unknowns = np.concatenate([instant.coordinates, instant.states])
+        places, pivots = changes_of(recorder, wanted.places, _listed(unknowns), following, equations)
+        changes = RecordedArray(recorder, places)
+        if len(right) > 1:
+            changes = np.concatenate([changes, self._of_integrals(moved, slope, changes, right)])
+        return [RecordedArray(recorder, pivots)], [changes]
+
+    def _of_integrals(self, moved: RecordedSystem, slope: Any, changes: Any, right: list[Any]) -> Any:
+        """Return δ of the integrals, (δ rates + r) / c, where that of the others is known."""
+        instant, n = moved.instant, len(self._functions.coordinates)
+        of_positions, of_moving, of_states = np.split(changes, [n, 2 * n])
+        by_position, by_motion, _ = np.split(right[0], [n, 2 * n])
+        of_velocities = slope * of_positions - by_position
+        along = [(instant.coordinates, of_positions), (instant.states, of_states), (instant.velocities, of_velocities)]
+        if self._moving == "velocities":
+            along.append((instant.accelerations, slope * of_moving - by_motion))
+        (rates,) = moved.changes([moved.integral_rates], along)
+        return (rates + right[1]) / slope
+
+
+def _listed(array: Any) -> list[int]:
+    return array.places.tolist() if isinstance(array, RecordedArray) else []
+
+
+def _following(values: Any, factor: Any, biases: Any) -> dict[int, Following]:
+    """Return values, one by one, whose changes follow from those of the first unknowns."""
+    (by,) = _listed(factor)
+    return {
+        place: Following(index, by, int(np.asarray(bias.places).item()))
+        for index, (place, bias) in enumerate(zip(_listed(values), biases, strict=True))
+    }
+
+
+def _first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[Equation]:
+    """Return δ rate − c δ value + r = 0."""
+    (back,) = _listed(-slope)
+    rows = zip(_listed(rates), _listed(values), _listed(right), strict=True)
+    return [Equation([(rate, ONE), (value, back)], bias) for rate, value, bias in rows]
+
+
+def _missing(
+    end: Array, value: Array, rate: Array, flow: Array, size: Array, before: Array, history: Array, *, rule: Rule
+) -> Array:
+    """Return the rate at the end of a step by a rule less what it has to be, of one quantity."""
+    earlier = [np.where(before > 0.0, each, rate) for each in history]
+    return np.asarray(rule.rate(end, Quantity(value, rate, earlier), Step(size[0], before[0])) - flow)
+
+
+def _slope(size: Array, before: Array, *, rule: Rule) -> Array:
+    """Return how much a rate changes with its value, shape (1,)."""
+    return symbolic_array(derivatives(rule, Step(size[0], before[0]))[-1])

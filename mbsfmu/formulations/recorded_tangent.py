@@ -1,0 +1,109 @@
+"""Tangents of steps whose code is in loops: what is kept of one is the point that it was made at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
+from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.workspace import Floats
+
+
+class RecordedTangents:
+    """Makes tangents and solves with them; the factors of one at a time are there.
+
+    They take a memory that grows as the mechanism does, many times that of the point they follow from, and are found
+    again from this, to the last bit, where those of another tangent have taken their place.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    steps
+        What solves with the tangent where they are.
+    moving
+        The part w of an instant: `velocities` or `momenta`.
+    """
+
+    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, moving: str) -> None:
+        self._functions = functions
+        self._steps = steps
+        self._parts = ("coordinates", moving, "states", "inputs", "parameters", "references", "discrete")
+        self._factored: PointTangent | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers make a point, its step apart."""
+        return sum(self._functions.values(part).size for part in self._parts)
+
+    def made(self) -> PointTangent | None:
+        """Return the tangent where the functions are; None where a pivot vanishes."""
+        self._factored = self._here()
+        (pivots,) = self._steps.implicit.factors()
+        return self._factored if np.all(np.isfinite(pivots)) else None
+
+    def kept(self, tangent: KeptTangent) -> PointTangent:
+        """Return one that a state has kept."""
+        return PointTangent(self, tangent.numbers, tangent.step, tangent.before)
+
+    def solved(self, tangent: PointTangent, right: Floats) -> Floats:
+        """Return the solution for a right side."""
+        if self._factored is None or not self._factored.is_same_as(tangent):
+            here = self._here()
+            self._load(tangent)
+            self.made()
+            self._load(here)
+        self._functions.write("right", right)
+        return self._steps.implicit.changes()[0].copy()
+
+    def _here(self) -> PointTangent:
+        functions = self._functions
+        history = functions.values("begin_history")
+        point = np.concatenate([functions.values(part) for part in self._parts])
+        before = float(history[0]) if history.size else 0.0
+        return PointTangent(self, point, float(functions.values("step")[0]), before)
+
+    def _load(self, tangent: PointTangent) -> None:
+        functions, first = self._functions, 0
+        for part in self._parts:
+            array = functions.values(part)
+            array[:] = tangent.point[first : first + array.size]
+            first += array.size
+        functions.values("step")[0] = tangent.step
+        functions.values("begin_history")[:1] = tangent.before
+
+
+@dataclass(frozen=True)
+class PointTangent(Inverse):
+    """A tangent by the point that it was made at.
+
+    Attributes
+    ----------
+    tangents
+        What has made it.
+    point
+        Positions, velocities or momenta, states, inputs, parameters and whatever else it depends on.
+    step, before
+        The step in s that it was made for, and the one before, 0 where nothing was remembered.
+    """
+
+    tangents: RecordedTangents
+    point: Floats
+    step: float
+    before: float
+
+    @property
+    def numbers(self) -> Floats:
+        """The point."""
+        return self.point
+
+    def is_same_as(self, other: PointTangent) -> bool:
+        """Tell whether it is the tangent at the same point."""
+        return (self.step, self.before) == (other.step, other.before) and np.array_equal(self.point, other.point)
+
+    def times(self, right: Floats) -> Floats:
+        """Return the solution for a right side."""
+        return self.tangents.solved(self, right)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu import SimulationError
+from mbsfmu.formulations.kept_tangent import DenseInverse, KeptTangent
 from mbsfmu.formulations.workspace import Floats
 
 STEP = 1e-3
@@ -33,3 +34,9 @@ class Scalar:
     def jacobian(self) -> Floats:
         self.tangents += 1
         return np.atleast_2d(1.0 + 3.0 * self.bend * self._at**2)
+
+    def inverse(self) -> DenseInverse | None:
+        return DenseInverse.of(self.jacobian())
+
+    def kept(self, tangent: KeptTangent) -> DenseInverse:
+        return DenseInverse.kept(tangent.numbers)

@@ -24,8 +24,8 @@ from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
 from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
@@ -88,9 +88,11 @@ class FirstOrder(Formulation):
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         steps: tuple[AnyFunction, ...] = (self.explicit,)
-        names, in_loops = {}, self.functions.in_loops
+        names = {}
         if kind is StepKind.IMPLICIT:
-            steps = (self.recorded.residual, *self.recorded.implicit) if in_loops else (self.residual, self.tangent)
+            steps = self.residual, self.tangent
+            if not self.has_dense_tangents:
+                steps = self.recorded.residual, *self.recorded.implicit
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
             steps = self.explicit, self.slope, self.drift
@@ -255,14 +257,19 @@ class FirstOrder(Formulation):
         return RecordedTangents(self.functions, self.recorded, self.moving)
 
     @property
+    def has_dense_tangents(self) -> bool:
+        """Whether tangents are matrices: those of trees in loops are not; those of loop equations are in straight code."""
+        return not self.functions.in_loops or bool(self.functions.rows)
+
+    @property
     def kept_numbers(self) -> int:
         """How many numbers a state keeps of a tangent."""
-        return self.tangents.numbers if self.functions.in_loops else super().kept_numbers
+        return super().kept_numbers if self.has_dense_tangents else self.tangents.numbers
 
     @cached_property
     def renewal_cost(self) -> float:
         """What a tangent costs, in evaluations of the residual with the solution that follows."""
-        if not self.functions.in_loops:
+        if self.has_dense_tangents:
             return super().renewal_cost
         factors, changes = self.recorded.implicit
         return factors.operations / max(self.recorded.residual.operations + changes.operations, 1)
@@ -370,18 +377,20 @@ class FirstOrderProblem(StepProblem):
     def residual(self, unknowns: Floats) -> Floats:
         """Return ẏ by the rule − f(y); sets z, w and x."""
         self._formulation.end.unknowns[:] = unknowns
-        if not self.functions.in_loops:
+        if self._formulation.has_dense_tangents:
             return self._formulation.residual()[0]
         self.land(unknowns)
         return self._formulation.recorded.residual()[0]
 
     def inverse(self) -> Inverse | None:
         """Return what solves with the derivative by z, w and x."""
-        return self._formulation.tangents.made() if self.functions.in_loops else super().inverse()
+        return super().inverse() if self._formulation.has_dense_tangents else self._formulation.tangents.made()
 
     def kept(self, tangent: KeptTangent) -> Inverse:
         """Return what solves with the derivative of an earlier step."""
-        return self._formulation.tangents.kept(tangent) if self.functions.in_loops else super().kept(tangent)
+        return (
+            super().kept(tangent) if self._formulation.has_dense_tangents else self._formulation.tangents.kept(tangent)
+        )
 
     def land(self, unknowns: Floats) -> None:
         """Set z, w and x."""

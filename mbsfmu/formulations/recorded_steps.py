@@ -1,11 +1,11 @@
 """Implicit and linearly implicit steps of formulations of first order where code is in loops.
 
-Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes with
-its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations and
-velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ = Q and p = M ż, and these
-are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is left is a linear equation for
-each coordinate in the changes of positions, velocities, accelerations and forces of the bodies about it. Elimination
-along the tree solves them in a time that grows as the tree does (`mbsfmu.programs.elimination`).
+Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes
+with its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations
+and velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ = Q and p = M ż, and
+these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is left is a linear
+equation for each coordinate in the changes of positions, velocities, accelerations and forces of the bodies about it.
+Elimination along the tree solves them in a time that grows as the tree does (`mbsfmu.programs.elimination`).
 """
 
 from __future__ import annotations
@@ -82,11 +82,13 @@ class RecordedSteps:
             before = history[:1] if remembered else np.zeros(1)
             earlier = history[1:].reshape(-1, size) if remembered else np.zeros((0, size))
             missing = [
-                own["begin_history"].recorder.call(
+                own["begin_history"]
+                .recorder.call(
                     _missing,
                     [*(own[part][index] for part in parts[:3]), flow[index], own["step"], before, earlier[:, index]],
                     {"rule": self._rule},
-                ).places
+                )
+                .places
                 for index in range(size)
             ]
             return [RecordedArray(history.recorder, np.array(missing, dtype=np.int64).ravel())]
@@ -149,7 +151,7 @@ class RecordedSteps:
             held = moved.initial_momenta
             balance = _first_order(moving_rates, held, slope, by_motion)
         equations = [*balance, *_first_order(moved.rates, instant.states, slope, by_state)]
-        wanted = np.concatenate([instant.coordinates, held, instant.states])
+        wanted: Any = np.concatenate([instant.coordinates, held, instant.states])
         unknowns = np.concatenate([instant.coordinates, instant.states])
         places, pivots = changes_of(recorder, wanted.places, _listed(unknowns), following, equations)
         changes = RecordedArray(recorder, places)

@@ -96,9 +96,7 @@ class Grouped:
         return np.diff(self._ends).tolist()
 
 
-def needed(
-    calls: Sequence[Call], results: Sequence[Places], count: int, given: Places | None = None
-) -> list[Call]:
+def needed(calls: Sequence[Call], results: Sequence[Places], count: int, given: Places | None = None) -> list[Call]:
     """Return the calls that results follow from, in their order.
 
     Parameters

@@ -24,7 +24,7 @@ import numpy as np
 
 from mbsfmu.programs.dependence import Call, Places, needed
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import ONE, ZERO, Recorder
+from mbsfmu.programs.recording import ZERO, Recorder
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,9 @@ class _Elimination:
         """Return the calls that equations and wanted values follow from, up to the unknowns."""
         recorder = self._recorder
         terms = np.array([place for each in equations for place, _ in each.terms], dtype=np.int64)
-        return needed(recorder.calls, [wanted.ravel(), terms], recorder.places, np.array(list(self._where), dtype=np.int64))
+        return needed(
+            recorder.calls, [wanted.ravel(), terms], recorder.places, np.array(list(self._where), dtype=np.int64)
+        )
 
     def _add(self, places: Sequence[int], row: dict[int, Places], bias: Places) -> None:
         self._where |= {place: (len(self._nodes), index) for index, place in enumerate(places)}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mbsfmu.errors import LoopsOpenError, SimulationError
+from mbsfmu.errors import InputError, LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.kept_tangent import USE, KeptTangent
 from mbsfmu.formulations.native_needs import StepKind
@@ -55,8 +55,17 @@ class ImplicitSolver(Solver):
     iterations: int | None = None
 
     @classmethod
-    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of the rule
-        """Make the solver; the formulation has its rule, and the tolerances of its iteration."""
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
+        """Make the solver; the formulation has its rule, and the tolerances of its iteration.
+
+        Raises
+        ------
+        InputError
+            When differences are to take the place of derivatives where tangents are no matrices.
+        """
+        if not formulation.has_dense_tangents and options["jacobian"] is not Jacobian.EXACT:
+            name = formulation.functions.system.name
+            raise InputError(f"jacobian = {options['jacobian']} is for straight code; {name} has code in loops")
         return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
 
     @property

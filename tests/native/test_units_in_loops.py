@@ -124,3 +124,37 @@ def test_what_may_depend_on_everything_lists_nothing(units: dict[Code, Importer]
         names[int(each.get("index", "0")) - 1]: each.get("dependencies") for each in root.findall(".//Outputs/Unknown")
     }
     assert direct["link_1.angle"] == ""  # nothing but states: no loop of masters
+
+
+@pytest.fixture(scope="module")
+def implicit(tmp_path_factory: pytest.TempPathFactory) -> Importer:
+    """A unit in loops whose steps are implicit; what it remembers of steps makes tangents depend on them."""
+    folder = tmp_path_factory.mktemp("implicit")
+    options = {"formulation": "dca", "solver": "bdf2", "step": 1e-3}
+    path = mbsfmu.export(pushed_chain(), folder, layout="monolithic", code=Code.LOOPS, **options)[0]
+    return Importer(Path(path), folder / "unpacked")
+
+
+def test_implicit_steps_are_those_of_runs_of_straight_code(implicit: Importer) -> None:
+    slave = implicit.running(**{FORCE: 4.0})
+    run = pushed_chain().simulation(formulation="dca", solver="bdf2", step=1e-3, code=Code.STRAIGHT)
+    run.set(FORCE, 4.0)
+    result = run.run(stop=0.1)
+    for step in range(20):
+        slave.doStep(5e-3 * step, 5e-3)
+    expected = [result[name][-1] for name in READ]
+    np.testing.assert_allclose(values(implicit, slave), expected, rtol=1e-8, atol=1e-9)
+
+
+def test_restored_tangent_repeats_to_the_last_bit(implicit: Importer) -> None:
+    slave, other = implicit.running(**{FORCE: 1.0}), implicit.running(**{MASS: 1.5})
+    slave.doStep(0.0, 0.1)
+    kept = slave.serializeFMUstate(slave.getFMUstate())
+    implicit.set(slave, FORCE, 30.0)
+    implicit.set(other, FORCE, 30.0)
+    slave.doStep(0.1, 0.02)
+    other.doStep(0.0, 0.3)
+    other.setFMUstate(other.deSerializeFMUstate(kept))
+    implicit.set(other, FORCE, 30.0)
+    other.doStep(0.1, 0.02)
+    assert implicit.everything(slave) == implicit.everything(other)

@@ -1,0 +1,151 @@
+"""Implicit steps in loops: what is solved along the tree is what dense matrices say, at a cost that is linear."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import expm
+from spatial import random_tree
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError, Mechanism
+from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.parts import JointSpringDamper, SpringDamper
+from mbsfmu.simulation.simulation import Simulation
+
+CRANE = Path(__file__).parents[2] / "examples" / "crane.py"
+STEP = 1e-3
+
+Floats = NDArray[np.float64]
+
+
+def crane() -> CoupledModel:
+    """A tree with a cylinder, whose pressures are stiff states."""
+    model: CoupledModel = runpy.run_path(str(CRANE))["crane"]()
+    return model
+
+
+def tree() -> CoupledModel:
+    """A tree of joints of all kinds, with springs between bodies that are far from each other."""
+    mechanism = random_tree(3, bodies=4)
+    springs = [
+        SpringDamper(
+            name=f"spring_{one}", start=f"body_{one}.next", end=f"body_{other}.here", stiffness=30.0, damping=2.0
+        )
+        for one, other in ((1, 3), (0, 2))
+    ]
+    return CoupledModel(name="tree", systems={"mechanism": mechanism.model_copy(update={"forces": tuple(springs)})})
+
+
+def linked(links: int, stiffness: float, damping: float) -> CoupledModel:
+    """A pendulum of many links with a spring and a damper in each joint."""
+    mechanism = mbsfmu.models.pendulum(links).systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    springs = [
+        JointSpringDamper(name=f"spring_{joint.name}", joint=joint.name, stiffness=stiffness, damping=damping)
+        for joint in mechanism.joints
+    ]
+    return CoupledModel(name="linked", systems={"mechanism": mechanism.model_copy(update={"forces": tuple(springs)})})
+
+
+def simulation(model: CoupledModel, formulation: str, code: Code, **options: Any) -> Simulation:
+    return model.simulation(formulation=formulation, code=code, **{"solver": "trapezoidal", "step": STEP, **options})
+
+
+@pytest.mark.parametrize(
+    ("model", "formulation", "rule"),
+    [
+        (tree, "dca", "trapezoidal"),
+        (crane, "dca", "trapezoidal"),
+        (crane, "hdca", "trapezoidal"),
+        (lambda: linked(5, 1e5, 10.0), "hdca", "bdf2"),
+    ],
+    ids=["tree", "crane", "crane of momenta", "chain"],
+)
+def test_solutions_are_those_of_the_dense_tangent(
+    model: Callable[[], CoupledModel], formulation: str, rule: str
+) -> None:
+    random = np.random.default_rng(3)
+    problems = []
+    for code in Code:
+        made = simulation(model(), formulation, code, solver=rule)
+        made.initialize()
+        problems.append(made.formulation.problem(made.course.present, STEP))
+    straight, loops = problems
+    unknowns = straight.guess + 1e-3 * random.normal(size=straight.guess.shape)
+    expected = straight.residual(unknowns).copy()
+    np.testing.assert_allclose(loops.residual(unknowns), expected, rtol=1e-9, atol=1e-9 * np.max(np.abs(expected)))
+    matrix, inverse = straight.jacobian(), loops.inverse()
+    assert inverse is not None
+    scale = np.maximum(np.abs(matrix).max(axis=1), 1.0)
+    for _ in range(3):
+        right = scale * random.normal(size=len(scale))
+        solved = inverse.times(right)
+        np.testing.assert_allclose(
+            solved, np.linalg.solve(matrix, right), rtol=1e-7, atol=1e-10 * np.max(np.abs(solved))
+        )
+
+
+@pytest.mark.parametrize(("formulation", "solver"), [("dca", "generalized-alpha"), ("hdca", "trapezoidal")])
+def test_runs_are_those_of_straight_code(formulation: str, solver: str) -> None:
+    runs = [simulation(mbsfmu.models.pendulum(4), formulation, code, solver=solver).run(stop=0.2) for code in Code]
+    for name in runs[0]:
+        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-8, atol=1e-9)
+
+
+def linear_chain(links: int, stiffness: float, damping: float) -> tuple[Floats, Floats, Floats]:
+    """Matrices M, C and K of a hanging chain of such links for small angles against the vertical."""
+    gravity, sides = 9.81, np.eye(links) - np.eye(links, k=-1)  # relative angles from absolute ones
+    centres = np.tril(np.ones((links, links)), -1) + 0.5 * np.eye(links)
+    mass = centres.T @ centres + np.eye(links)
+    weight = gravity * np.diag(links - np.arange(links) - 0.5)
+    return mass, damping * sides.T @ sides, stiffness * sides.T @ sides + weight
+
+
+@pytest.mark.parametrize("solver", ["trapezoidal", "bdf2"])
+def test_a_stiff_chain_follows_its_linear_equations(solver: str) -> None:
+    """M δz̈ + C δż + K δz = 0 decays at rates of up to 1e6 1/s, which steps of 2 ms pass over."""
+    links, amount, stiffness, damping, step = 12, 1e-4, 2e3, 2e4, 2e-3
+    model = linked(links, stiffness, damping)
+    mechanism = model.systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    angles = [amount - np.pi / 2, *[0.0] * (links - 1)]
+    down = [each.model_copy(update={"angle": angle}) for each, angle in zip(mechanism.joints, angles, strict=True)]
+    forces = [mechanism.forces[0].model_copy(update={"free_coordinate": -np.pi / 2}), *mechanism.forces[1:]]
+    hanging = mechanism.model_copy(update={"joints": tuple(down), "forces": tuple(forces)})
+    chain = CoupledModel(name="hanging", systems={"mechanism": hanging})
+    made = simulation(chain, "dca", Code.LOOPS, solver=solver, step=step)
+    result = made.run(stop=0.4)
+    mass, dampers, springs = linear_chain(links, stiffness, damping)
+    none = np.zeros_like(mass)
+    flow = np.block([[none, np.eye(links)], [-np.linalg.solve(mass, springs), -np.linalg.solve(mass, dampers)]])
+    assert step * np.max(np.abs(np.linalg.eigvals(flow))) > 100.0
+    start = np.concatenate([np.full(links, amount), np.zeros(links)])
+    expected = np.array([(expm(flow * time) @ start)[:links] for time in result.time[::20]]).T
+    found = np.cumsum([result[f"link_{index + 1}.angle"][::20] for index in range(links)], axis=0) + np.pi / 2
+    np.testing.assert_allclose(found, expected, atol=2e-3 * amount)
+
+
+def test_cost_is_linear() -> None:
+    functions = {}
+    for links in (24, 48, 96):
+        formulation = simulation(mbsfmu.models.pendulum(links), "dca", Code.LOOPS).formulation
+        assert isinstance(formulation, FirstOrder)
+        functions[links] = [*formulation.recorded.implicit, formulation.recorded.residual]
+    for few, some, many in zip(*functions.values(), strict=True):
+        assert many.operations - some.operations == pytest.approx(2 * (some.operations - few.operations), rel=0.03)
+        assert many.program.schedule.size <= 2.1 * some.program.schedule.size
+        kernels = [len({loop.kernel for loop in each.program.schedule.loops}) for each in (some, many)]
+        assert kernels[0] == kernels[1]
+
+
+def test_differences_need_straight_code() -> None:
+    with pytest.raises(InputError, match="jacobian = forward-difference is for straight code"):
+        simulation(mbsfmu.models.pendulum(3), "dca", Code.LOOPS, jacobian="forward-difference")

@@ -258,7 +258,7 @@ class FirstOrder(Formulation):
 
     @property
     def has_dense_tangents(self) -> bool:
-        """Whether tangents are matrices: those of trees in loops are not; those of loop equations are in straight code."""
+        """Whether tangents are matrices: those of trees in loops are not, those of loop equations are straight code."""
         return not self.functions.in_loops or bool(self.functions.rows)
 
     @property

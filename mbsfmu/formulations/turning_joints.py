@@ -42,7 +42,7 @@ class TurningJoints:
             new = recentred([hinge.axis for hinge in joint.hinges], _turning(joint, instant))
             for name, values in parts.items():
                 for hinge, index in zip(joint.hinges, range(3), strict=True):
-                    values[hinge.coordinate] = np.asarray(getattr(new, name)[index])
+                    values[hinge.coordinate] = getattr(new, name)[index]
             references.append(new.reference)
         moved = {name: stack(values) for name, values in parts.items()}
         return replace(instant, **moved, references=np.concatenate(references) if references else np.zeros(0))

@@ -90,9 +90,8 @@ class FirstOrder(Formulation):
         steps: tuple[AnyFunction, ...] = (self.explicit,)
         names = {}
         if kind is StepKind.IMPLICIT:
-            steps = self.residual, self.tangent
-            if not self.has_dense_tangents:
-                steps = self.recorded.residual, *self.recorded.implicit
+            dense = self.has_dense_tangents
+            steps = (self.residual, self.tangent) if dense else (self.recorded.residual, *self.recorded.implicit)
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
             steps = self.explicit, self.slope, self.drift

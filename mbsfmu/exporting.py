@@ -112,7 +112,7 @@ def export(
             raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
     if fmi not in VERSIONS:
         raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
-    _check_kind(kind, backend, fmi)
+    _check_kind(kind, backend)
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = RunOptions.of(options, given, _BESIDE)
@@ -178,7 +178,7 @@ def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries:
         raise InputError("that no execution tool is needed is said of units of 'python'; those of 'native' need none")
 
 
-def _check_kind(kind: Sequence[str], backend: str, fmi: int) -> None:
+def _check_kind(kind: Sequence[str], backend: str) -> None:
     """Check what units are for."""
     if not kind:
         raise InputError(f"units are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
@@ -187,8 +187,6 @@ def _check_kind(kind: Sequence[str], backend: str, fmi: int) -> None:
             raise InputError(f"there is no kind '{each}' of units; {meant(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("units of 'python' are for co-simulation; those of 'native' can be for model exchange")
-    if fmi != 2 and "me" in kind:
-        raise InputError(f"units of FMI {fmi}.0 are for co-simulation; those of FMI 2.0 can be for model exchange")
 
 
 def _connected(model: CoupledModel, system: str | None) -> list[str]:

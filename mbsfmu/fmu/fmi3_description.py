@@ -1,4 +1,4 @@
-"""The files that describe a unit in FMI 3.0 for co-simulation: how the standard writes what a unit is.
+"""The files that describe a unit in FMI 3.0: how the standard writes what a unit is.
 
 Components of vectors are arrays. The value reference of a variable is its index, that of an array the index of its
 first component; that of time comes behind the last.
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
-from mbsfmu.fmu.description import Described, UnitDescription
+from mbsfmu.fmu.description import Capabilities, Described, Integrated, UnitDescription
 from mbsfmu.fmu.description_elements import (
     add_experiment,
     add_log_categories,
@@ -68,7 +68,26 @@ def generated_sources(unit: UnitDescription) -> dict[str, str]:
 
 
 def _entries(unit: UnitDescription) -> tuple[Entry, ...]:
-    return entries([each.variable for each in unit.variables], unit.apart)
+    """Return variables and arrays; derivatives of the elements of an array are an array too."""
+    variables = [each.variable for each in unit.variables]
+    listed = entries(variables, unit.apart)
+    if unit.integrated is None:
+        return listed
+    derivatives = unit.integrated.derivatives
+    joined: dict[int, Entry] = {}
+    apart: set[str] = set()
+    for entry in listed:
+        own = [derivatives.get(entry.first + index) for index in range(entry.size)]
+        first = own[0]
+        if entry.size == 1 or own == [None] * entry.size:
+            continue
+        if first is not None and own == list(range(first, first + entry.size)):
+            joined |= {first: Entry(f"der({entry.name})", first, entry.size)}
+        else:  # states that solvers have in another order, or beside what is no state
+            apart |= {each.name for each in variables[entry.first : entry.first + entry.size]}
+    inside = {entry.first + index for entry in joined.values() for index in range(1, entry.size)}
+    listed = entries(variables, {*unit.apart, *apart})
+    return tuple(joined.get(entry.first, entry) for entry in listed if entry.first not in inside)
 
 
 def _is_intermediate(each: Described) -> bool:
@@ -80,7 +99,11 @@ def _is_intermediate(each: Described) -> bool:
 def _model_description(unit: UnitDescription) -> bytes:
     named = {"fmiVersion": _VERSION, "modelName": unit.name, "instantiationToken": unit.identity}
     root = etree.Element("fmiModelDescription", named | root_attributes(unit))
-    etree.SubElement(root, "CoSimulation", {"modelIdentifier": unit.identifier, **_flags(unit)})
+    if unit.integrated:
+        flags = _exchange_flags(unit.capabilities, unit.integrated)
+        etree.SubElement(root, "ModelExchange", {"modelIdentifier": unit.identifier, **flags})
+    if unit.co_simulation:
+        etree.SubElement(root, "CoSimulation", {"modelIdentifier": unit.identifier, **_flags(unit)})
     add_units(root, (*(each.variable.unit for each in unit.variables), _UNIT_OF_TIME))
     add_log_categories(root)
     add_experiment(root, unit)
@@ -111,11 +134,29 @@ def _flags(unit: UnitDescription) -> dict[str, str]:
     return {name: as_text(value) for name, value in flags.items()}
 
 
+def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[str, str]:
+    """Return the flags of the interface for model exchange."""
+    flags = {
+        "needsExecutionTool": capabilities.needs_tool,
+        "canBeInstantiatedOnlyOncePerProcess": False,
+        "canGetAndSetFMUState": capabilities.saves_state,
+        "canSerializeFMUState": capabilities.saves_state,
+        "providesDirectionalDerivatives": integrated.gives_derivatives,
+        "providesAdjointDerivatives": integrated.gives_derivatives,
+        "providesPerElementDependencies": False,
+        "needsCompletedIntegratorStep": True,
+        "providesEvaluateDiscreteStates": False,
+    }
+    return {name: as_text(value) for name, value in flags.items()}
+
+
 def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     parent = etree.SubElement(root, "ModelVariables")
-    listed = _entries(unit)
+    listed, states = _entries(unit), unit.states_of
     for entry in listed:
-        _add_variable(parent, entry, unit.variables[entry.first : entry.first + entry.size])
+        element = _add_variable(parent, entry, unit.variables[entry.first : entry.first + entry.size])
+        if entry.first in states:
+            element.set("derivative", str(states[entry.first]))
     names = {entry.name for entry in listed}
     time = _TIME
     while time in names:
@@ -126,7 +167,7 @@ def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     )
 
 
-def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Described]) -> None:
+def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Described]) -> etree._Element:
     first = components[0]
     variable = first.variable
     attributes = {
@@ -148,6 +189,7 @@ def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Des
     element = etree.SubElement(parent, "Float64", attributes)
     if entry.size > 1:
         etree.SubElement(element, "Dimension", start=str(entry.size))
+    return element
 
 
 def _described(components: Sequence[Described]) -> str:
@@ -165,7 +207,13 @@ def _add_structure(root: etree._Element, unit: UnitDescription) -> None:
     structure = etree.SubElement(root, "ModelStructure")
     listed = _entries(unit)
     references = {entry.first + index: entry.first for entry in listed for index in range(entry.size)}
-    for tag, unknowns in (("Output", unit.outputs), ("InitialUnknown", unit.initial_unknowns)):
+    rates = unit.integrated.dependencies if unit.integrated else {}
+    listed_unknowns = {
+        "Output": unit.outputs,
+        "ContinuousStateDerivative": rates,
+        "InitialUnknown": unit.initial_unknowns,
+    }
+    for tag, unknowns in listed_unknowns.items():
         for unknown, known in _by_reference(unknowns, references).items():
             etree.SubElement(structure, tag, {"valueReference": str(unknown), **dependency_attributes(known)})
 

@@ -27,6 +27,8 @@ LEAP = 0.5
 """Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""
 ROUND_OFF = 1e-9
 """What it may be off in rad or m at rest."""
+SMALLEST_PART = 2.0**-10
+"""Share of the way to where somebody else's solver asks for rates, below which loops that cannot be closed there are not."""
 
 
 class DoubleStepProblem(StepProblem):

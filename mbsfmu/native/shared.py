@@ -64,6 +64,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "CHANGE_HALVINGS": (change_points, "HALVINGS"),
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),
+    "SMALLEST_PART": (double_step, "SMALLEST_PART"),
     "GROWN": (hdca, "GROWN"),
     "GROWN_BETWEEN_EVENTS": (hdca, "GROWN_BETWEEN_EVENTS"),
     "CORRECTION_ITERATIONS": (projection, "MOST_ITERATIONS"),

@@ -103,3 +103,9 @@ def test_derivatives_of_a_unit(unit: Path) -> None:
     slave.exitInitializationMode()
     assert derivative("slider.acceleration", "motor.acceleration") == pytest.approx(slope, abs=1e-8)
     assert derivative("slider.displacement", "motor.position") == 0.0
+
+
+def test_explicit_steps_close_loops_where_inputs_are_at_each_stage() -> None:
+    """Work on the crank is what kinetic energy changes by, also where loops move from stage to stage."""
+    result = driven_crank().simulation(formulation="double-step", solver="rk4", step=2e-3).run(0.5)
+    assert result.largest("energy.drift") < 1e-6 * np.abs(result["energy.work"]).max()

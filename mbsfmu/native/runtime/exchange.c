@@ -148,14 +148,10 @@ static int needs_event(Instance *instance, int *needed) {
 /* Take the point as the end of a step; returns 0 with a reason. */
 static int take_step(Instance *instance, int *needs) {
     State *state = &instance->state;
-    const double length = state->time - state->settled.time;
-    const int forward = length > same_time(state, DBL_MAX, state->time, state->settled.time);
     go_back(state);
     load_constants(instance);
-    const int made = forward
-        ? flow_functions.commit(instance, state->time, length, state->point)
-        : flow_functions.reach(instance, state->time, state->point);
-    if (!made || !flow_functions.loops_closed(instance, state->time)) return 0;
+    if (!flow_functions.reach(instance, state->time, state->point)) return 0;
+    if (!flow_functions.loops_closed(instance, state->time)) return 0;
     /* The parts are where the state is, as those that look for another description need it. */
     if (!needs_event(instance, needs)) return 0;
     land_at_point(instance);
@@ -195,8 +191,8 @@ static Status update_states(Instance *instance, Updated *updated) {
     FOR_EXCHANGE;
     const State before = *state;
     double y[ROOM(POINT)];
-    int some, others = 0;
-    const Status status = pass_events(instance, &some, &updated->next);
+    int others = 0;
+    const Status status = pass_events(instance, &updated->some, &updated->next);
     if (status != DONE) return status;
     flow_functions.pack(state, y);
     load_constants(instance);

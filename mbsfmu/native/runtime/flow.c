@@ -30,7 +30,6 @@ const FlowFunctions flow_functions = {
     pack_rates,
     rates_of,
     reach,
-    commit,
     describe,
     loops_closed,
 #if CHANGES_KNOWN

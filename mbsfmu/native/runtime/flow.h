@@ -18,9 +18,8 @@ typedef struct {
     void (*pack_rates)(const State *, double *rates);
     /* y' at a time. */
     int (*rates_of)(Instance *, double time, const double *y, double *rates);
-    /* Bring the state to y at a time; `commit` as the end of a step from where it is, which must lead there. */
+    /* Bring the state to y at a time, from where it is. */
     int (*reach)(Instance *, double time, const double *y);
-    int (*commit)(Instance *, double time, double step, const double *y);
     /* Describe the motion anew where it is due. */
     int (*describe)(Instance *);
     /* Whether the loops are closed as far as the formulation promises. */

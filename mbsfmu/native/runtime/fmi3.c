@@ -1,4 +1,4 @@
-/* FMI 3.0 for co-simulation: its words for what a unit does. */
+/* FMI 3.0: its words for what a unit does. */
 #include "fmi3_component.h"
 
 #include "fmi3_values.c"
@@ -6,3 +6,6 @@
 #include "fmi3_steps.c"
 #include "fmi3_states.c"
 #include "fmi3_unsupported.c"
+#if MODEL_EXCHANGE
+#include "fmi3_exchange.c"
+#endif

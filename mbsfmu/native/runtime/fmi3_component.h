@@ -26,6 +26,7 @@ typedef struct {
     fmi3IntermediateUpdateCallback intermediate_update;
     unsigned char *intermediate;        /* which variables the host wants to set and get during steps; NULL where none */
     int uses_events, takes_early_return;
+    int exchanges;                      /* whether the host integrates */
     Update update;
     double internal_end;                /* of the internal step that the host is told of */
 } Life;

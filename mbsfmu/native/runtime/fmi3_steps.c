@@ -48,17 +48,50 @@ EXPORT fmi3Status NAMED(fmi3DoStep)(
     return status_of(status);
 }
 
+#if MODEL_EXCHANGE
+
+/* Let events happen, and tell what becomes of continuous states where the host integrates these. */
+static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *states, int *some, double *next) {
+    Updated updated;
+    if (!life->exchanges) return unit_functions.pass_events(life->component.instance, some, next);
+    const Status status = exchange_functions.update(life->component.instance, &updated);
+    if (status != DONE) return status;
+    *some = updated.some;
+    *nominals = updated.nominals_changed != 0;
+    *states = updated.values_changed != 0;
+    *next = updated.next;
+    return DONE;
+}
+
+static Status enter_events(Life *life) {
+    Instance *instance = life->component.instance;
+    return life->exchanges ? exchange_functions.enter_events(instance) : unit_functions.enter_events(instance);
+}
+
+#else
+
+static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *states, int *some, double *next) {
+    (void)nominals;
+    (void)states;
+    return unit_functions.pass_events(life->component.instance, some, next);
+}
+
+static Status enter_events(Life *life) { return unit_functions.enter_events(life->component.instance); }
+
+#endif
+
 #define NEED_EVENTS \
     if (!life->uses_events) return refuse(component, "the instance was made without event mode")
 
 EXPORT fmi3Status NAMED(fmi3EnterEventMode)(fmi3Instance handle) {
     WITH_INSTANCE;
-    NEED_EVENTS;
-    return status_of(unit_functions.enter_events(component->instance));
+    if (!life->exchanges) NEED_EVENTS;
+    return status_of(enter_events(life));
 }
 
 EXPORT fmi3Status NAMED(fmi3EnterStepMode)(fmi3Instance handle) {
     WITH_INSTANCE;
+    if (life->exchanges) return refuse(component, "this instance is for model exchange: it makes no steps");
     NEED_EVENTS;
     return status_of(unit_functions.exit_events(component->instance));
 }
@@ -77,10 +110,11 @@ EXPORT fmi3Status NAMED(fmi3UpdateDiscreteStates)(
     NEED(states, "whether states have changed");
     NEED(has_next, "whether there is a next event");
     NEED(next, "the time of the next event");
-    const Status status = unit_functions.pass_events(component->instance, &some, &time);
+    *nominals = *states = false;
+    const Status status = update_states(life, nominals, states, &some, &time);
     if (status != DONE) return status_of(status);
     *again = some != 0;
-    *terminate = *nominals = *states = false;
+    *terminate = false;
     *has_next = time < DBL_MAX;
     if (*has_next) *next = time;
     return fmi3OK;

@@ -133,18 +133,6 @@ static fmi3Instance no_instance(fmi3InstanceEnvironment environment, fmi3LogMess
     return NULL;
 }
 
-EXPORT fmi3Instance NAMED(fmi3InstantiateModelExchange)(
-    fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging,
-    fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger
-) {
-    (void)name;
-    (void)token;
-    (void)resources;
-    (void)visible;
-    (void)logging;
-    return no_instance(environment, logger, "model exchange");
-}
-
 EXPORT fmi3Instance NAMED(fmi3InstantiateScheduledExecution)(
     fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging,
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger, fmi3ClockUpdateCallback clock_update,
@@ -167,6 +155,20 @@ EXPORT fmi3Status NAMED(fmi3ActivateModelPartition)(
     (void)clock;
     (void)time;
     UNSUPPORTED("scheduled execution; it is for co-simulation");
+}
+
+#if !MODEL_EXCHANGE
+
+EXPORT fmi3Instance NAMED(fmi3InstantiateModelExchange)(
+    fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging,
+    fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger
+) {
+    (void)name;
+    (void)token;
+    (void)resources;
+    (void)visible;
+    (void)logging;
+    return no_instance(environment, logger, "model exchange");
 }
 
 #define NO_MODEL_EXCHANGE UNSUPPORTED("model exchange; it is for co-simulation")
@@ -208,3 +210,5 @@ NO_VECTOR(fmi3GetEventIndicators, fmi3Float64)
 
 NO_COUNT(fmi3GetNumberOfContinuousStates)
 NO_COUNT(fmi3GetNumberOfEventIndicators)
+
+#endif

@@ -18,8 +18,7 @@ typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, CONTINUOUS_TIME,
 /* Where the solver of a host has come to, from which its next points are reached: dependent coordinates and algebraic loops
  * are looked for near it. */
 typedef struct {
-    double time, coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
-    double guesses[ROOM(GUESSES)];
+    double coordinates[ROOM(COORDINATES)], guesses[ROOM(GUESSES)];
 } Settled;
 
 #endif

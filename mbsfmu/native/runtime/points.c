@@ -13,18 +13,13 @@
 /* Remember where the state is as what the next points are reached from. */
 static void settle(State *state) {
     Settled *settled = &state->settled;
-    settled->time = state->time;
     COPY(settled->coordinates, state->coordinates, COORDINATES);
-    COPY(settled->velocities, state->velocities, COORDINATES);
-    COPY(settled->accelerations, state->accelerations, COORDINATES);
     COPY(settled->guesses, state->guesses, GUESSES);
 }
 
 static void go_back(State *state) {
     const Settled *settled = &state->settled;
     COPY(state->coordinates, settled->coordinates, COORDINATES);
-    COPY(state->velocities, settled->velocities, COORDINATES);
-    COPY(state->accelerations, settled->accelerations, COORDINATES);
     COPY(state->guesses, settled->guesses, GUESSES);
 }
 

@@ -2,24 +2,85 @@
 
 #define SIZE (2 * FREEDOM + STATES + INTEGRALS)
 
-/* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
-static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+#if SOLVER == EXCHANGED
+
+/* Close the loops at a share of the way from one point to y, where the tangent at the last one leads; returns 0 where they
+ * cannot be closed there, or are so in another way. */
+static int follow_tangent(Instance *instance, const double *last, const double *begin, const double *y, double share) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    double coordinates[ROOM(COORDINATES)], mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM)];
-    int pivots[ROOM(FREEDOM)];
-    /* The estimate is the last step's end: the rates are a function of time and y alone. */
+    double guess[ROOM(COORDINATES)], way = 0.0, off = 0.0;
+    COPY(guess, last, COORDINATES);
+    for (int j = 0, k = 0; j < COORDINATES; j++) {
+        if (state->dependent[j]) continue;
+        const double target = share < 1.0 ? begin[j] + share * (y[k] - begin[j]) : y[k], moved = target - last[j];
+        for (int i = 0; i < COORDINATES; i++) {
+            if (state->dependent[i]) guess[i] += parts->basis[i + COORDINATES * k] * moved;
+        }
+        guess[j] = target;
+        k++;
+    }
+    for (int j = 0; j < COORDINATES; j++) way = larger(way, fabs(guess[j] - last[j]));
+    if (!place(instance, state->dependent, guess)) return 0;
+    for (int j = 0; j < COORDINATES; j++) off = larger(off, fabs(parts->coordinates[j] - guess[j]));
+    return off <= LEAP * way + ROUND_OFF || fail(instance, "the loops would be closed in another way than before");
+}
+
+/* Close the loops at y as they are closed at the state, which may be far away: along the straight line between the
+ * independent coordinates, in parts that are so short that each follows from the one before. */
+static int close_at(Instance *instance, const double *y) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double begin[ROOM(COORDINATES)], last[ROOM(COORDINATES)], basis[ROOM(COORDINATES * FREEDOM)];
+    double done = 0.0, part = 1.0;
+    if (!place(instance, state->dependent, state->coordinates)) return 0;
+    COPY(begin, parts->coordinates, COORDINATES);
+    COPY(last, begin, COORDINATES);
+    while (done < 1.0) {
+        const double share = smaller(1.0, done + part);
+        COPY(basis, parts->basis, COORDINATES * FREEDOM);
+        if (follow_tangent(instance, last, begin, y, share)) {
+            COPY(last, parts->coordinates, COORDINATES);
+            done = share;
+            part *= 2.0;
+        } else if (part > SMALLEST_PART) {
+            COPY(parts->basis, basis, COORDINATES * FREEDOM);
+            part *= 0.5;
+        } else {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+#else
+
+/* Close the loops at y. The estimate is the last step's end: the rates are a function of time and y alone. */
+static int close_at(Instance *instance, const double *y) {
+    const State *state = &instance->state;
+    double coordinates[ROOM(COORDINATES)];
     COPY(coordinates, state->coordinates, COORDINATES);
     for (int j = 0, k = 0; j < COORDINATES; j++) {
         if (!state->dependent[j]) coordinates[j] = y[k++];
     }
+    return place(instance, state->dependent, coordinates);
+}
+
+#endif
+
+/* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
+static int rates_of(Instance *instance, double time, const double *y, double *rates) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM)];
+    int pivots[ROOM(FREEDOM)];
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->guesses, state->guesses, GUESSES);
-    if (!place(instance, state->dependent, coordinates)) return 0;
+    inputs_at(instance, time, parts->inputs); /* loops may move with them */
+    if (!close_at(instance, y)) return 0;
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);
     COPY(parts->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
-    inputs_at(instance, time, parts->inputs);
     reduced_dynamics(parts, mass, load, parts->rates);
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     substitute(FREEDOM, mass, pivots, load);
@@ -59,6 +120,8 @@ static inline void pack_rates(const State *state, double *rates) {
     COPY(rates + 2 * FREEDOM + STATES, state->integral_rates, INTEGRALS);
 }
 
+#if SOLVER != EXCHANGED
+
 /* Whether the loops have been closed in another way than in the state, a step before. Newton's iteration may find another
  * assembly from far away, which an error estimate does not see where all stages do. Velocities and accelerations at both
  * ends tell how far the dependent coordinates have moved, to order four; another assembly is off by more than a part. */
@@ -77,6 +140,8 @@ static int leaps(const Instance *instance, double step) {
     return off > LEAP * (step * speed + 0.5 * step * step * push) + ROUND_OFF;
 }
 
+#endif
+
 /* Take y, where the arguments are, as the state; where that cannot be, the state stays as it is. */
 static int take(Instance *instance, const double *y, const double *rates) {
     State *state = &instance->state;
@@ -88,6 +153,8 @@ static int take(Instance *instance, const double *y, const double *rates) {
     return 1;
 }
 
+#if SOLVER != EXCHANGED
+
 /* Take the end of a step as the state; where that cannot be, the state stays as it is. */
 static int commit(Instance *instance, double time, double step, const double *y) {
     double rates[ROOM(SIZE)];
@@ -95,6 +162,8 @@ static int commit(Instance *instance, double time, double step, const double *y)
     if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
     return take(instance, y, rates);
 }
+
+#endif
 
 /* Describe the motion anew where it is due: move references along, and choose other coordinates where these get steep. */
 static int describe(Instance *instance) {
@@ -171,7 +240,7 @@ static int find_drift(Instance *instance, double *drift) {
 
 #if SOLVER == EXCHANGED
 
-/* The point as it is, however the loops were closed before. */
+/* Take a point as the state; where that cannot be, the state stays as it is. */
 static int reach(Instance *instance, double time, const double *y) {
     double rates[ROOM(SIZE)];
     return rates_of(instance, time, y, rates) && take(instance, y, rates);

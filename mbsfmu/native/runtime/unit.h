@@ -87,10 +87,10 @@ extern INTERNAL const UnitFunctions unit_functions;
 
 #if MODEL_EXCHANGE
 
-/* What the solver of a host has to know after events: whether the continuous states have other values, whether they are others
- * and have other magnitudes, and the time of the next event, DBL_MAX where there is none. */
+/* What the solver of a host has to know after events: whether there were some, whether the continuous states have other values,
+ * whether they are others and have other magnitudes, and the time of the next event, DBL_MAX where there is none. */
 typedef struct {
-    int values_changed, nominals_changed;
+    int some, values_changed, nominals_changed;
     double next;
 } Updated;
 

@@ -28,7 +28,7 @@ LEAP = 0.5
 ROUND_OFF = 1e-9
 """What it may be off in rad or m at rest."""
 SMALLEST_PART = 2.0**-10
-"""Share of the way to where somebody else's solver asks for rates, below which loops that cannot be closed there are not."""
+"""Share of the way to where somebody else's solver asks for rates below which no shorter one is tried."""
 
 
 class DoubleStepProblem(StepProblem):

@@ -18,7 +18,8 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization, check_limits
 from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
-from mbsfmu.formulations.rest_search import Rest, search
+from mbsfmu.formulations.rest_newton import Rest
+from mbsfmu.formulations.rest_search import search
 from mbsfmu.formulations.rest_stability import GROWING, rest_eigenvalues
 from mbsfmu.formulations.rest_start import start_values
 from mbsfmu.formulations.rest_unbalanced import unbalanced
@@ -199,7 +200,7 @@ class _Search(Generic[Model]):
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
             raise SimulationError(
-                f"{name}: no equilibrium is found; at the nearest point {unbalanced(equations, rest)}"
+                f"{name}: no equilibrium is found; at the nearest point {unbalanced(equations, rest, self._references)}"
             )
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]

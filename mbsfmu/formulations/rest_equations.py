@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.leaks import leaking
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.variables import Variable
 
@@ -113,6 +115,44 @@ class RestEquations:
         counting = np.delete(np.eye(len(states)), self.left, axis=0)
         self.rates = counting / np.where(states > 0.0, states, 1.0)
 
+    # -- others of the kind ---------------------------------------------------------------------------------
+
+    def at_values(self, values: Floats) -> RestEquations:
+        """Return the same with other values of what is held, in their units."""
+        other = copy(self)
+        other.held = tuple(replace(each, value=float(value)) for each, value in zip(self.held, values, strict=True))
+        return other
+
+    def standing_still(self) -> RestEquations:
+        """Return the same with all coordinates held where the functions have them."""
+        here = zip(self.functions.system.coordinates, self.functions.coordinates.tolist(), strict=True)
+        held = ca.vertcat(self._rows["held"], self.functions.symbol("coordinates"))
+        other = self._with_rows({**self._rows, "held": held})
+        other.held = (*self.held, *(Held(variable, index, value) for index, (variable, value) in enumerate(here)))
+        return other
+
+    def without_rates(self) -> RestEquations:
+        """Return the same for loads, loops and what is held alone: states are free to carry the loads."""
+        other = self._with_rows({**self._rows, "updates": ca.SX.zeros(0)})
+        other.rates = np.zeros((0, self.rates.shape[1]))
+        return other
+
+    def leaky(self) -> tuple[RestEquations, Floats] | None:
+        """Return the same whose saturations leak by a share, and the array that holds it; None where there are none."""
+        sizes = [row.numel() for row in self._rows.values()]
+        share, array = self.functions.add_part("leaking_share", 1)
+        if (whole := leaking(ca.vertcat(*self._rows.values()), share)) is None:
+            return None
+        rows = ca.vertsplit(whole, np.cumsum([0, *sizes]).tolist())
+        return self._with_rows(dict(zip(self._rows, rows, strict=True))), array
+
+    def _with_rows(self, rows: dict[str, ca.SX]) -> RestEquations:
+        other = copy(self)
+        for name in ("_residual", "_jacobian"):
+            other.__dict__.pop(name, None)
+        other._rows = rows
+        return other
+
     # -- sizes ----------------------------------------------------------------------------------------------
 
     def rows(self, kind: str) -> slice:
@@ -121,6 +161,11 @@ class RestEquations:
         kinds = list(sizes)
         first = sum(sizes[each] for each in kinds[: kinds.index(kind)])
         return slice(first, first + sizes[kind])
+
+    def counts(self, kind: str) -> bool:
+        """Whether there are equations of a kind."""
+        rows = self.rows(kind)
+        return bool(rows.stop > rows.start)
 
     def unknowns(self, part: str) -> slice:
         """Return where the unknowns of a part stand."""

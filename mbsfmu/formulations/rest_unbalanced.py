@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import RestEquations
-from mbsfmu.formulations.rest_search import Rest
-from mbsfmu.variables import with_unit
+from mbsfmu.formulations.rest_newton import Rest
+from mbsfmu.formulations.workspace import Floats
+from mbsfmu.variables import Variable, with_unit
 
 _MOST = 3
 
 
-def unbalanced(equations: RestEquations, rest: Rest) -> str:
+def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
     """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
 
     Parameters
     ----------
     equations, rest
         The equations, whose functions are where the search has ended.
+    references
+        Variables as `system.variable`, by their names.
     """
-    told = [*_loads(equations, rest), *_rates(equations, rest)][:_MOST] or _gaps(equations, rest)[:_MOST]
-    idle = _idle(equations)
+    told = (
+        _loads(equations, rest, references) or _rates(equations, rest, references) or _gaps(equations, rest, references)
+    )[:_MOST]
+    idle = [references[name] for name in _idle(equations)]
     if idle:
         told.append(
             f"{' and '.join(idle)} has no effect there" if len(idle) == 1 else f"{', '.join(idle)} have no effect there"
@@ -30,7 +37,7 @@ def unbalanced(equations: RestEquations, rest: Rest) -> str:
     return "; ".join(told)
 
 
-def _loads(equations: RestEquations, rest: Rest) -> list[str]:
+def _loads(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
     """Say which coordinates would be moved, and what loads at as many as can move would balance it."""
     rows = equations.rows("balance")
     off, allowed = rest.residual[rows], rest.allowed[rows]
@@ -52,29 +59,46 @@ def _loads(equations: RestEquations, rest: Rest) -> list[str]:
         coordinate, acceleration = system.coordinates[index], system.accelerations[index]
         unit = "N" if coordinate.unit == "m" else "N.m"
         sentences.append(
-            f"{abs(load):.4g} {unit} are missing at {coordinate.name}, whose acceleration would be "
+            f"{abs(load):.4g} {unit} are missing at {references[coordinate.name]}, whose acceleration would be "
             f"{begun[index]:.3g} {acceleration.unit}"
         )
     return sentences
 
 
-def _rates(equations: RestEquations, rest: Rest) -> list[str]:
-    """Say which states would change."""
-    rows = equations.rows("rates")
-    if np.all(np.abs(rest.residual[rows]) <= rest.allowed[rows]):
-        return []
+def _rates(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
+    """Say which states would change, and which discrete ones with each update: those that nothing can hold, if any."""
+    off = _at_fault(equations, rest, "rates")
     states = equations.functions.system.states
-    rates = equations.functions.state_rates()[0].copy()
-    shares = np.abs(rates) / [each.nominal or 1.0 for each in states]
-    shares[list(equations.left)] = 0.0
-    return [
-        f"{states[index].name} would change by {rates[index]:.3g} {states[index].unit}/s"
-        for index in np.argsort(-shares)[:_MOST].tolist()
-        if shares[index] > 1e-6 * np.max(shares)
+    rates = -np.linalg.pinv(equations.rates) @ off
+    told = [
+        f"{references[states[index].name]} would change by {rates[index]:.3g} {states[index].unit}/s"
+        for index in _largest(rates, states)
     ]
+    off, discrete = _at_fault(equations, rest, "updates"), equations.functions.system.discrete
+    for index in _largest(off, discrete):
+        change = with_unit(float(off[index]), discrete[index])
+        told.append(f"{references[discrete[index].name]} would change by {change} with each update")
+    return told
 
 
-def _gaps(equations: RestEquations, rest: Rest) -> list[str]:
+def _at_fault(equations: RestEquations, rest: Rest, kind: str) -> Floats:
+    """Return by how much equations of a kind are off for good; or, where that is nothing, as they are."""
+    rows = equations.rows(kind)
+    for off in (rest.conflict[rows], rest.residual[rows]):
+        counts = np.abs(off) > rest.allowed[rows]
+        if counts.any():
+            return np.where(counts, off, 0.0)
+    return np.zeros(rows.stop - rows.start)
+
+
+def _largest(changes: Floats, variables: Sequence[Variable]) -> list[int]:
+    """Return the indices of the largest changes in magnitudes, those that are nothing beside them left out."""
+    shares = np.abs(changes) / np.array([each.nominal or 1.0 for each in variables])
+    least = 1e-6 * np.max(shares, initial=0.0)
+    return [index for index in np.argsort(-shares, kind="stable")[:_MOST].tolist() if shares[index] > least]
+
+
+def _gaps(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
     """Say which loops are open, and what is not where it is held."""
     sentences = []
     rows = equations.rows("closure")
@@ -87,7 +111,7 @@ def _gaps(equations: RestEquations, rest: Rest) -> list[str]:
     for each, off, allowed in zip(equations.held, rest.residual[rows], rest.allowed[rows], strict=True):
         if abs(off) > allowed:
             sentences.append(
-                f"{each.variable.name} is {with_unit(each.value + off, each.variable)} where "
+                f"{references[each.variable.name]} is {with_unit(each.value + off, each.variable)} where "
                 f"{with_unit(each.value, each.variable)} was to be held"
             )
     return sentences

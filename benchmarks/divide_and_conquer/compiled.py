@@ -47,7 +47,7 @@ def _pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
 def compiled_rates(flow: Flow) -> ctypes.CDLL:
     """Compile a right-hand side with the flags of native units, for this machine."""
     sources = step_sources(flow.simulation) | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
-    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2"}, None, portable=False)))
+    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2", "pool.c": "-O2"}, None, portable=False)))
 
 
 def point(flow: Flow) -> Floats:

@@ -1,10 +1,12 @@
 /* The generated right-hand side, many times in one call; another point each time, so that none can be left out. */
 #include "steps.c"
 
+static Instance instance;
+
 EXPORT void timed(const double *parameters, const double *z, const double *w, int repetitions, double *rates) {
-    static Instance instance;
     Parts *parts = &instance.parts;
     connect_memory(&instance);
+    if (instance.state.threads < 1.0) instance.state.threads = THREADS;
     COPY(parts->parameters, parameters, PARAMETERS);
     COPY(parts->coordinates, z, COORDINATES);
     COPY(HAMILTONIAN ? parts->momenta : parts->velocities, w, COORDINATES);
@@ -13,3 +15,5 @@ EXPORT void timed(const double *parameters, const double *z, const double *w, in
         first_order_rates(parts, rates);
     }
 }
+
+EXPORT void threads(int count) { instance.state.threads = count; }

@@ -35,7 +35,7 @@ OPTIMIZATION = "MBSFMU_OPTIMIZATION"
 large models are compiled in a third of the time, and their steps take several times as long."""
 _LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
-_LINK = {".dll": ("-s",), ".so": ("-s", "-lm"), ".dylib": ("-lm",)}
+_LINK = {".dll": ("-s",), ".so": ("-s", "-lm", "-Wl,--as-needed", "-lpthread"), ".dylib": ("-lm",)}
 
 
 class CompilerError(SimulationError):

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.errors import InputError
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.expressions import SystemExpressions
@@ -23,7 +24,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import chosen_rows
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import RecordedSteps
 from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
@@ -31,7 +32,7 @@ from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
-from mbsfmu.options import Choice
+from mbsfmu.options import Bounds, Choice, Number
 from mbsfmu.rules.rule import Rule
 
 RATE_NOMINAL = 1e3
@@ -52,6 +53,18 @@ class FirstOrderOptions(FormulationOptions):
             lacking="which has straight code alone",
         ),
     ] = None
+
+    unit_threads: Annotated[
+        int,
+        Number(
+            "Threads that share the code in loops of a large mechanism, in units as parameter solver.threads that can "
+            "be set at the start; results do not depend on it",
+            bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
+            whole=True,
+            called="number of threads",
+            lacking="which has straight code alone",
+        ),
+    ] = 1
 
     @property
     def form(self) -> Code | None:
@@ -83,6 +96,12 @@ class FirstOrder(Formulation):
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
     ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=True)
+        self.threads = options.unit_threads if isinstance(options, FirstOrderOptions) else 1
+        if self.threads > 1 and not functions.in_loops:
+            raise InputError(
+                f"{self.threads} threads can share code in loops alone, and that of {functions.system.name} is "
+                "straight; choose code 'loops', or one thread"
+            )
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:

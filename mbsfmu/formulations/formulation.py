@@ -90,6 +90,8 @@ class Formulation(ABC):
         What the rule remembers.
     drifts
         Whether its loops may come open.
+    threads
+        How many threads share its code in units and in compiled runs.
     opening
         How far a loop may be open at the end of a step, as a share of its lever arms.
     """
@@ -136,6 +138,7 @@ class Formulation(ABC):
         self.functions = functions
         self.rule = rule
         self.options = options
+        self.threads = 1
         self.history = StepHistory(functions, rule, motion=self.second_order, quantities=self.quantities)
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}

@@ -8,6 +8,9 @@ from enum import Enum
 
 from mbsfmu.formulations.workspace import AnyFunction, Floats
 
+MOST_THREADS = 64
+"""As many threads as may share the code of a unit."""
+
 
 class StepKind(Enum):
     """How a solver makes its steps from the equations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import float_info
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.implicit import ImplicitSolver
@@ -58,6 +58,8 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "EXCHANGED": 5,
         "SOLVER": native_solver(simulation.solver),
         "CONTINUOUS": int(isinstance(simulation.solver, AdaptiveSolver)),
+        "THREADS": simulation.formulation.threads,
+        "THREADS_MOST": MOST_THREADS,
     }
 
 

@@ -149,6 +149,7 @@ class CompiledRunner(Runner):
             "passed": course.passed,
             "sampled": course.sampled,
             "step_size": course.solver.step,
+            "threads": course.threads,
             "tolerance_factor": tolerances[0] / self._tolerances[0] if tolerances[0] else 1.0,
             "parameters": course.parameters,
             "inputs": course.inputs.values,

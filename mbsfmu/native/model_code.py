@@ -21,7 +21,7 @@ from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variables import NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
+from mbsfmu.simulation.variables import NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
 from mbsfmu.variables import Exchange, Variability, Variable
 
 _PART = "part_"
@@ -56,6 +56,7 @@ class ModelCode:
             "PARAMETER": system.parameters,
             "CALCULATED": simulation.initialization.calculated,
             "STEP_SIZE": (STEP,),
+            "SHARED_BY": (THREADS,),
             "NEXT_EVENT": (NEXT_EVENT,),
         }
         self._places = {
@@ -79,8 +80,10 @@ class ModelCode:
     def steps(self) -> str:
         """Write what every step needs."""
         helpers: dict[str, str] = {}
-        functions = [self._code(each, helpers) for each in self._step_functions()]
-        return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._step_tables())
+        threads = self._simulation.formulation.threads > 1
+        functions = [self._code(each, helpers, shared=threads) for each in self._step_functions()]
+        shares = ['#include "shares.h"'] * threads
+        return self._file('#include "model.h"', *shares, *sorted(helpers.values()), *functions, *self._step_tables())
 
     def flow(self) -> str:
         """Write what the equations for somebody else's solver need."""
@@ -107,14 +110,14 @@ class ModelCode:
         own = sorted(text for name, text in helpers.items() if name not in self._reading_code[0])
         return self._file('#include "model_readings.c"', *own, *functions, *self._tables(), *parts)
 
-    def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "") -> str:
+    def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
         # Parts that are balanced alone have inputs and multipliers of their own, as many as the largest needs.
         own = {"INPUTS": self._sizes["MOST_INPUTS"], "CONSTRAINTS": self._sizes["MOST_CONSTRAINTS"]}
         check_arguments(function, self._sizes | own if prefix.startswith(_PART) else self._sizes)
         if isinstance(function, RecordedFunction):
             memory, size = function.program.memory_name, function.program.schedule.size
             self._memories[memory] = max(self._memories[memory], size)
-            return program_code(function, helpers, prefix)
+            return program_code(function, helpers, prefix, shared=shared)
         return traced_code(function, helpers, prefix)
 
     def _file(self, *parts: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.native.literals import numbers
 from mbsfmu.native.traced_code import body_of
-from mbsfmu.programs.layout import Fields, Stretch, layout
+from mbsfmu.programs.layout import Fields, Layout, Stretch, layout
 from mbsfmu.programs.program import Program
 from mbsfmu.programs.recording import Kernel
 from mbsfmu.programs.repetition import repetitions
@@ -18,7 +18,7 @@ from mbsfmu.programs.repetition import repetitions
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
 
-def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "") -> str:
+def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
     """Write a recorded function, with the arguments that `traced_code` gives it.
 
     Parameters
@@ -29,6 +29,8 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
         Gets the functions of CasADi that it calls.
     prefix
         Of its name.
+    shared
+        Whether threads share it.
     """
     program, name = function.program, f"{prefix}{function.name}"
     lies = layout(program)
@@ -38,14 +40,21 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
     constants = f"static const double {name}_constants[] = {numbers(program.constants)};"
-    table = [number for stretch in lies.stretches for number in _row(stretch, numbered)]
+    table = [[number for stretch in phase.stretches for number in _row(stretch, numbered)] for phase in lies.phases]
     cases = [
         f"  case {number}: return {name}_{program.kernels[index].name}(work, at + 1, count, begin, end);"
         for index, number in numbered.items()
     ]
     tables, taken = _copied(name, program, targets)
-    calls = _switch(name, cases, table) if used else []
-    statements = [*_given(name, program), *([f"  run_table(work, {name}_table, {name}_call);"] if used else []), *taken]
+    calls = _switch(name, cases, [number for rows in table for number in rows]) if used else []
+    run = f"  run_table(work, {name}_table, {name}_call);"
+    if shared and used:
+        phases = [
+            number for rows, phase in zip(table, lies.phases, strict=True) for number in (len(rows), phase.shared)
+        ]
+        calls += _shares(name, program, lies, phases)
+        run = f"  share_table(p->team, (int)*p->threads, work, &{name}_loops);"
+    statements = [*_given(name, program), *([run] if used else []), *taken]
     unused = [
         f"  (void){target};" for target, places in zip(targets[:own], program.results, strict=False) if not places.size
     ]
@@ -68,6 +77,19 @@ def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
                 "}",
             ]
         ),
+    ]
+
+
+def _shares(name: str, program: Program, lies: Layout, phases: Sequence[int]) -> list[str]:
+    """Write what threads know of a table, which `shares.h` has."""
+    kernels = (
+        f"{{{program.kernels[index].cost}, {len(lies.fields[index].regular)}, {lies.fields[index].listed}}}"
+        for index in sorted(lies.fields)
+    )
+    return [
+        f"static const int {name}_phases[] = {{\n{_rows((*map(int, phases), -1))}}};",
+        f"static const int {name}_kernels[][3] = {{{', '.join(kernels)}}};",
+        f"static const Loops {name}_loops = {{{name}_table, {name}_phases, {name}_kernels, {name}_call}};",
     ]
 
 

@@ -11,13 +11,13 @@ from mbsfmu.native.model_code import ModelCode
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.variables import Exchange
 
-_CORE = {"steps.c": "-O2", "unit.c": "-O1"}
+_CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
 FLOW = {"flow.c": "-O2"}
 """What a unit for model exchange has beside: the equations for the solver of its host."""
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
 """The source files of a unit that are compiled, by the version of the FMI, and how much they are optimized: steps most;
 at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
-LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
+LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
 _RUNTIME = Path(__file__).parent / "runtime"

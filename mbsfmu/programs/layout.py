@@ -25,6 +25,8 @@ _FEW = 8
 """Stretches of one kernel that are as many as they may be …"""
 _LONG = 8
 """… and calls in each of them on the average, below which it is seen whether fields are better listed …"""
+_SHARED = 8000
+"""Operations, some microseconds, that threads share; less is done sooner by one of them."""
 _SHORTER = 3
 """… which they are if they are not shorter by this factor otherwise."""
 
@@ -100,6 +102,22 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """Stretches one after the other.
+
+    Attributes
+    ----------
+    stretches
+        The stretches.
+    shared
+        Whether all calls are independent of each other, and so many that threads may share them.
+    """
+
+    stretches: tuple[Stretch, ...]
+    shared: bool
+
+
+@dataclass(frozen=True)
 class Layout:
     """A program's calls.
 
@@ -107,12 +125,17 @@ class Layout:
     ----------
     fields
         By kernel that is called.
-    stretches
+    phases
         The calls in their order.
     """
 
     fields: dict[int, Fields]
-    stretches: tuple[Stretch, ...]
+    phases: tuple[Phase, ...]
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Those of all phases."""
+        return tuple(stretch for phase in self.phases for stretch in phase.stretches)
 
 
 def layout(program: Program) -> Layout:
@@ -122,13 +145,13 @@ def layout(program: Program) -> Layout:
         arguments.setdefault(loop.kernel, []).append(loop.arguments)
     together = {kernel: np.concatenate(each) for kernel, each in arguments.items()}
     fields = {kernel: _fields(each) for kernel, each in together.items()}
-    stretches = _stretches(program, fields)
-    needed = Counter(each.kernel for stretch in stretches for each in stretch.calls)
+    found = Layout(fields, _phases(program, fields))
+    needed = Counter(each.kernel for stretch in found.stretches for each in stretch.calls)
     irregular = [kernel for kernel, each in together.items() if needed[kernel] > max(_FEW, len(each) // _LONG)]
     if not irregular:
-        return Layout(fields, stretches)
+        return found
     fields |= {kernel: _listed(fields[kernel], together[kernel]) for kernel in irregular}
-    return Layout(fields, _stretches(program, fields))
+    return Layout(fields, _phases(program, fields))
 
 
 def _fields(arguments: Places) -> Fields:
@@ -160,8 +183,8 @@ def _listed(fields: Fields, arguments: Places) -> Fields:
     return Fields(number[fields.field], fields.offset, tuple(fields.first[each] for each in order), len(irregular))
 
 
-def _stretches(program: Program, fields: dict[int, Fields]) -> tuple[Stretch, ...]:
-    """Return a program's calls as stretches."""
+def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
+    """Return a program's calls as stretches, phase by phase."""
     loops = program.schedule.loops
     if not loops:
         return ()
@@ -177,30 +200,65 @@ def _stretches(program: Program, fields: dict[int, Fields]) -> tuple[Stretch, ..
         listed.extend(loop.arguments[:, own.irregular])
         begin = end
     kinds = np.repeat([loop.kernel for loop in loops], [len(loop.arguments) for loop in loops])
-    part, batches = _parts(program)
-    found = []
+    parts = _parts(program)
+    part = np.repeat(np.arange(len(parts)), [each.size for each in parts])
+    found: list[tuple[bool, list[Stretch]]] = []
+    last = -1
     for each in repetitions(rows, kinds + (1 + kinds.max()) * part):
+        own = parts[part[each.begin]]
+        if own.phase != last:
+            found.append((own.shared, []))
+            last = own.phase
         calls = tuple(_calls(rows, kinds, listed, fields, each, index) for index in range(each.length))
-        if batches[part[each.begin]]:  # one after the other, though they come in turn: it takes less time
-            found += [Stretch((one,), each.count) for one in calls]
-        else:
-            found.append(Stretch(calls, each.count))
-    return tuple(found)
+        # Calls of a batch one after the other, though they come in turn: it takes less time.
+        found[-1][1].extend(
+            [Stretch((one,), each.count) for one in calls] if own.batch else [Stretch(calls, each.count)]
+        )
+    return tuple(Phase(tuple(stretches), shared) for shared, stretches in found)
 
 
-def _parts(program: Program) -> tuple[Places, list[bool]]:
-    """Return the number of the batch or chain that each call belongs to, and which are batches."""
-    sizes: list[int] = []
-    batches: list[bool] = []
+@dataclass
+class _Part:
+    """Calls that are a batch, or a chain.
+
+    Attributes
+    ----------
+    batch
+        Whether they are independent of each other.
+    size
+        How many they are.
+    shared
+        Whether threads may share them.
+    phase
+        Number of the phase that it is in.
+    """
+
+    batch: bool
+    size: int
+    shared: bool
+    phase: int
+
+
+def _parts(program: Program) -> list[_Part]:
+    """Return the batches and chains of a program.
+
+    Batches that do not depend on each other are in one phase where they follow each other.
+    """
+    parts = [_Part(False, 0, False, 0)]
+    made = np.full(program.schedule.size, -1)  # by place the phase in which it is made
     for loop in program.schedule.loops:
+        kernel = program.kernels[loop.kernel]
         for begin, end in pairwise((*loop.stages, len(loop.arguments))):
-            batch = end - begin >= _NARROW
-            if not batch and batches and not batches[-1]:
-                sizes[-1] += end - begin
+            last, size = parts[-1], end - begin
+            batch = size >= _NARROW
+            shared = batch and size * kernel.cost >= _SHARED
+            if not batch and not last.batch:
+                last.size += size
             else:
-                batches.append(batch)
-                sizes.append(end - begin)
-    return np.repeat(np.arange(len(sizes)), sizes), batches
+                alike = shared == last.shared and not (shared and np.any(made[loop.arguments[begin:end]] == last.phase))
+                parts.append(_Part(batch, size, shared, last.phase + (not alike)))
+            made[loop.first + begin * kernel.results : loop.first + end * kernel.results] = parts[-1].phase
+    return parts
 
 
 def _calls(

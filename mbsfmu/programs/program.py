@@ -55,7 +55,7 @@ class Program:
     def operations(self) -> int:
         """How many operations a call takes."""
         loops = self.schedule.loops
-        return sum(len(loop.arguments) * self.kernels[loop.kernel].function.n_instructions() for loop in loops)
+        return sum(len(loop.arguments) * self.kernels[loop.kernel].cost for loop in loops)
 
     @property
     def first_constant(self) -> int:

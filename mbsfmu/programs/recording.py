@@ -57,6 +57,11 @@ class Kernel:
         """How many numbers it gives."""
         return self.function.numel_out(0)
 
+    @property
+    def cost(self) -> int:
+        """How many operations a call takes."""
+        return self.function.n_instructions()
+
 
 @dataclass(frozen=True)
 class _Traced:

@@ -93,6 +93,7 @@ class Course:
     def reset(self) -> None:
         """Go back to start values, with no state."""
         self.time = self.passed = self.sampled = 0.0
+        self.threads = float(self.formulation.threads)
         self.parameters = starts(self.functions.system.parameters)
         self.contradiction: str | None = None
         self.inputs.reset()

@@ -51,6 +51,7 @@ class RunKeywords(TypedDict, total=False):
     restart_momenta: bool | None
     stabilisation: float | None
     code: Literal["straight", "loops"] | None
+    unit_threads: int | None
 
 
 class RunOptions(Options):

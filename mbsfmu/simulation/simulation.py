@@ -110,7 +110,9 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         has_events = bool(inputs.signals or self.functions.system.discrete)
-        table = VariableTable.of(self.functions, initialization, solver.step, inputs.starting(), has_events)
+        table = VariableTable.of(
+            self.functions, initialization, solver.step, inputs.starting(), has_events, self.formulation.threads
+        )
         self._table = table.showing(shown)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
@@ -210,7 +212,7 @@ class Simulation:
 
     def reset(self) -> None:
         """Go back to how the simulation was made: start values, no state."""
-        (self.solver.step,) = starts(self._table.settings)
+        self.solver.step = starts(self._table.settings)[0]
         self.solver.tolerances = self._tolerances
         self.course.reset()
 

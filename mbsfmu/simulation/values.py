@@ -74,7 +74,7 @@ class Values:
                 self.follow_energy()  # looked at anyway
             return float(row[index])
         if kind == "settings":
-            return course.solver.step
+            return course.threads if index else course.solver.step
         if kind == "timing":
             return course.next_event
         return float((course.calculated if kind == "calculated" else course.parameters)[index])
@@ -91,7 +91,10 @@ class Values:
             if course.inputs.decides_start(index) and not course.stepped:
                 course.start_anew(course.parameters)
         elif kind == "settings":
-            course.solver.step = number
+            if index:
+                course.threads = number
+            else:
+                course.solver.step = number
         elif number != course.parameters[index]:
             self._set_parameter(index, number)
 

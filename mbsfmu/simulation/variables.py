@@ -15,6 +15,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.shown import Shown
@@ -51,6 +52,17 @@ STEP = Variable(
     start=1e-3,
     minimum=1e-9,
     description="largest internal step of fixed-step solvers; longer communication steps are divided",
+)
+
+THREADS = Variable(
+    "solver.threads",
+    Causality.PARAMETER,
+    Variability.FIXED,
+    "1",
+    start=1.0,
+    minimum=1.0,
+    maximum=MOST_THREADS,
+    description="threads that share the equations of motion, no more than processors; results do not depend on it",
 )
 
 _WORDS = {
@@ -110,6 +122,7 @@ class VariableTable:
         step: float,
         inputs: Sequence[Variable],
         has_events: bool,
+        threads: int = 1,
     ) -> VariableTable:
         """Collect the variables of a system, inputs with the start values that they have in a run."""
         system = functions.system
@@ -128,7 +141,8 @@ class VariableTable:
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         timing = (NEXT_EVENT,) if has_events else ()
-        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step),), timing)
+        shared = (replace(THREADS, start=threads),) if threads > 1 else ()
+        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step), *shared), timing)
         _refuse_doubles(table.ordered)
         return table
 

@@ -171,7 +171,7 @@ static Status direct_derivative(
         const Variable *unknown = &variables[unknowns[k]];
         const int i = unknown->index;
         values[k] = 0.0;
-        if (unknown->kind == INPUT || unknown->kind == PARAMETER || unknown->kind == STEP_SIZE) {
+        if (unknown->kind == INPUT || unknown->kind == PARAMETER || is_setting(unknown)) {
             return REFUSE("%s is no unknown", unknown->name);
         }
         if (unknown->kind == REACTION) return REFUSE("the derivative of %s is not known", unknown->name);
@@ -288,7 +288,7 @@ static Status get_derivatives(
             d_inputs[known->index] += direction[k];
         } else if (at_start && known->kind == PARAMETER && known->settable) {
             d_parameters[known->index] += direction[k];
-        } else if (!(at_start && known->kind == STEP_SIZE)) {
+        } else if (!(at_start && is_setting(known))) {
             return REFUSE("%s is no known of derivatives %s", known->name, at_start ? "at the start" : "while stepping");
         }
     }

@@ -67,7 +67,10 @@ EXPORT Instance *mbsfmu_create(const Signal *followed, int signal_count, Logger 
     return instance;
 }
 
-EXPORT void mbsfmu_destroy(Instance *instance) { free(instance); }
+EXPORT void mbsfmu_destroy(Instance *instance) {
+    step_functions.dismiss(instance);
+    free(instance);
+}
 
 /* Why the last run has failed. */
 EXPORT const char *mbsfmu_reason(const Instance *instance) { return instance->reason; }

@@ -14,6 +14,7 @@ static void reset(Instance *instance) {
     for (int i = 0; i < VARIABLES; i++) {
         if (variables[i].kind == INPUT) state->inputs[variables[i].index] = variables[i].start;
         if (variables[i].kind == STEP_SIZE) state->step_size = variables[i].start;
+        if (variables[i].kind == SHARED_BY) state->threads = variables[i].start;
     }
     COPY(state->parameters, parameter_starts, PARAMETERS);
     state->tolerance_factor = 1.0;
@@ -38,7 +39,10 @@ static Instance *create(Logger logger, void *environment) {
     return instance;
 }
 
-static void destroy(Instance *instance) { free(instance); }
+static void destroy(Instance *instance) {
+    step_functions.dismiss(instance);
+    free(instance);
+}
 
 static Status set_up(Instance *instance, double start, const double *stop, const double *tolerance) {
     State *state = &instance->state;

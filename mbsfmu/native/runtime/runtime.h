@@ -36,6 +36,9 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 #include "tables.h"
 #endif
 
+/* What threads need that share code in loops. */
+struct Team;
+
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 
@@ -48,6 +51,8 @@ typedef struct {
 #define FIELD(name, size) double *begun_##name;
     STATE_ARRAYS(FIELD)
 #undef FIELD
+    const double *threads;          /* how many share code in loops … */
+    struct Team **team;             /* … and what they know of it */
 } Parts;
 
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */
@@ -120,7 +125,7 @@ typedef struct {
 
 typedef enum {
     INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    OF_SOLVER, STEP_SIZE, NEXT_EVENT, CONTINUOUS_STATE, DERIVATIVE
+    OF_SOLVER, STEP_SIZE, SHARED_BY, NEXT_EVENT, CONTINUOUS_STATE, DERIVATIVE
 } Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */

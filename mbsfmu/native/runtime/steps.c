@@ -25,6 +25,13 @@
 #include "explicit.c"
 #endif
 
+static void dismiss(Instance *instance) {
+#if THREADS > 1
+    disband(instance->team);
+#endif
+    instance->team = NULL;
+}
+
 const StepFunctions step_functions = {
     advance,
     inputs_at,
@@ -44,4 +51,5 @@ const StepFunctions step_functions = {
 #if OWN_MOTION
     motion,
 #endif
+    dismiss,
 };

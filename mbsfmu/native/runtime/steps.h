@@ -38,6 +38,8 @@ typedef struct {
     /* Bring accelerations, multipliers and rates to the arguments' positions, velocities or momenta, and states. */
     void (*motion)(Instance *);
 #endif
+    /* Let go of the threads of an instance. */
+    void (*dismiss)(Instance *);
 } StepFunctions;
 
 #define step_functions NAMED(mbsfmu_step_functions)

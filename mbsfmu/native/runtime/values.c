@@ -57,6 +57,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
+        case SHARED_BY: return state->threads;
         case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
         case CONTINUOUS_STATE:
         case DERIVATIVE: return value_of_flow(instance, variable);
@@ -64,10 +65,13 @@ static double value_of(const Instance *instance, const Variable *variable) {
     return 0.0;
 }
 
+/* Whether a variable says how steps are made, and nothing of the model. */
+static int is_setting(const Variable *variable) { return variable->kind == STEP_SIZE || variable->kind == SHARED_BY; }
+
 static Status get(Instance *instance, const unsigned *indices, size_t count, double *values) {
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[indices[k]];
-        const int anytime = variable->kind == STEP_SIZE || variable->kind == NEXT_EVENT;
+        const int anytime = is_setting(variable) || variable->kind == NEXT_EVENT;
         /* Parameters can be read where they contradict each other. */
         const int given = variable->kind == PARAMETER || variable->kind == CALCULATED;
         if (!(anytime || (given ? initialized(instance) : up_to_date(instance)))) {
@@ -84,6 +88,7 @@ static double *place_of(State *state, const Variable *variable) {
     switch (variable->kind) {
         case INPUT: return &state->inputs[variable->index];
         case PARAMETER: return &state->parameters[variable->index];
+        case SHARED_BY: return &state->threads;
         default: return &state->step_size;
     }
 }
@@ -104,6 +109,9 @@ static Status check_value(Instance *instance, const Variable *variable, double v
             snprintf(allowed, sizeof allowed, "between %g and %g", variable->minimum, variable->maximum);
         }
         return REFUSE("%s = %g%s%s is refused: it must be %s", variable->name, value, space, unit, allowed);
+    }
+    if (variable->kind == SHARED_BY && value != floor(value)) {
+        return REFUSE("%s = %g is refused: it must be a whole number", variable->name, value);
     }
     if (!(fabs(value) <= LARGEST)) {
         return REFUSE(
@@ -130,7 +138,7 @@ static void set_value(Instance *instance, const Variable *variable, double value
     if (variable->kind == INPUT && !(state->held[variable->index] && value == *place_of(state, variable))) touch(state);
     *place_of(state, variable) = value;
     if (variable->kind == INPUT) state->held[variable->index] = 1;
-    if (!is_running(state) && variable->kind != STEP_SIZE) state->initialized = 0;
+    if (!is_running(state) && !is_setting(variable)) state->initialized = 0;
 }
 
 static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {

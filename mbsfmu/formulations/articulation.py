@@ -23,6 +23,7 @@ from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
 from mbsfmu.formulations.elimination import reciprocal
 from mbsfmu.formulations.joint_subspaces import across, constrained_subspace, impulse
 from mbsfmu.formulations.mechanism_variables import stack
+from mbsfmu.formulations.sequential import Hung, SequentialAssembly
 from mbsfmu.kernels import kernel
 
 
@@ -39,11 +40,8 @@ class Articulation:
         What holds between joint coordinates, one equation each, behind those of the cut joints.
     rows
         Indices of the loop equations in use.
-
-    Attributes
-    ----------
-    tree
-        The plan of the assembly.
+    sequential
+        Whether joints are eliminated one after the other where there are no such equations.
     """
 
     def __init__(
@@ -54,6 +52,8 @@ class Articulation:
         pitched: Mapping[int, CutJoint],
         relations: Sequence[CoordinateRelation],
         rows: tuple[int, ...],
+        *,
+        sequential: bool = False,
     ) -> None:
         self._kinematics = kinematics
         self._masses = masses
@@ -76,8 +76,11 @@ class Articulation:
         for index, row in enumerate(rows):
             if (relation := self._related.get(row)) is not None:
                 links.append(Link(acted_on(kinematics, relation), (count + index,)))
-        self.tree = BinaryTree(len(masses), links)
-        self._assembly = DivideAndConquer(self.tree)
+        if sequential and not rows:
+            hung = [Hung(link.ends[0], link.rows) for link in links[: len(masses)]]
+            self._assembly = SequentialAssembly(hung)
+        else:
+            self._assembly = DivideAndConquer(BinaryTree(len(masses), links))
 
     # -- joints ---------------------------------------------------------------------------------------------
 

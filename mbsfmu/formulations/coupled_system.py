@@ -242,7 +242,7 @@ class CoupledSystem(
         counting = [None] * len(own) if loops.active is None else cut(loops.active, counts)
         each = zip(own, ends[:-1], counting, cut(loops.multipliers, counts), strict=True)
         return [
-            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers)
+            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers, loops.sequential)
             for mine, first, active, multipliers in each
         ]
 

@@ -9,67 +9,35 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.errors import InputError
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import chosen_rows
-from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds, StepKind
+from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import RecordedSteps
-from mbsfmu.formulations.recorded_system import LARGE, Code, RecordedSystem
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
-from mbsfmu.options import Bounds, Choice, Number
 from mbsfmu.rules.rule import Rule
 
 RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
 DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inputs")
 """The parts that are directions of z, w, x, the integrals and the inputs."""
-
-
-class FirstOrderOptions(FormulationOptions):
-    """Options of formulations of first order."""
-
-    code: Annotated[
-        Code | None,
-        Choice(
-            "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
-            f"default loops where a mechanism has more than {LARGE} coordinates",
-            among=lambda: tuple(each.value for each in Code),
-            lacking="which has straight code alone",
-        ),
-    ] = None
-
-    unit_threads: Annotated[
-        int,
-        Number(
-            "Threads that share the code in loops of a large mechanism, in units as parameter solver.threads that can "
-            "be set at the start; results do not depend on it",
-            bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
-            whole=True,
-            called="number of threads",
-            lacking="which has straight code alone",
-        ),
-    ] = 1
-
-    @property
-    def form(self) -> Code | None:
-        """The form of its code."""
-        return None if self.code is None else Code(self.code)
 
 
 class FirstOrder(Formulation):
@@ -96,12 +64,9 @@ class FirstOrder(Formulation):
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
     ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=True)
-        self.threads = options.unit_threads if isinstance(options, FirstOrderOptions) else 1
-        if self.threads > 1 and not functions.in_loops:
-            raise InputError(
-                f"{self.threads} threads can share code in loops alone, and that of {functions.system.name} is "
-                "straight; choose code 'loops', or one thread"
-            )
+        assert isinstance(options, FirstOrderOptions)
+        options.check_use(functions)
+        self.threads = options.unit_threads
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:

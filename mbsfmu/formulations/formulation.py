@@ -48,6 +48,11 @@ class FormulationOptions(Options):
         """The form of its code; None where the size of the system decides."""
         return Code.STRAIGHT
 
+    @property
+    def sequential(self) -> bool:
+        """Whether divide and conquer eliminates joints one after the other where code is in loops."""
+        return False
+
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
         """Return what they come to with a solver.
 
@@ -170,7 +175,7 @@ class Formulation(ABC):
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
-        functions = SystemFunctions(system, loops, traces, options.form)
+        functions = SystemFunctions(system, loops, traces, options.form, sequential=options.sequential)
         return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:

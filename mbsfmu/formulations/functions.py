@@ -45,6 +45,8 @@ class SystemFunctions(Workspace):
         Has what was traced of this system before.
     code
         The form of their code.
+    sequential
+        Whether divide and conquer eliminates the joints of a tree one after the other in code in loops.
 
     Attributes
     ----------
@@ -83,8 +85,11 @@ class SystemFunctions(Workspace):
         loops: LoopEquations | None = None,
         traces: Traces | None = None,
         code: Code | None = None,
+        *,
+        sequential: bool = False,
     ) -> None:
         self.system = system
+        self._sequential = sequential
         self.expressions = SystemExpressions(system, loops)
         self.in_loops = is_in_loops(system, code)
         self._recorder = Recorder()  # of all functions in loops: what they have in common is recorded once
@@ -226,7 +231,7 @@ class SystemFunctions(Workspace):
     def _recorded_system(self) -> RecordedSystem:
         parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
         multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
-        loops = LoopsInUse(self.rows, active if self.redundant else None, multipliers)
+        loops = LoopsInUse(self.rows, active if self.redundant else None, multipliers, self._sequential)
         return RecordedSystem(self.system, Instant(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:

@@ -10,7 +10,8 @@ import casadi as ca
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.first_order import FirstOrder, FirstOrderOptions
+from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances

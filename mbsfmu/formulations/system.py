@@ -85,11 +85,14 @@ class LoopsInUse:
         Ones for those that count, zeros for those that follow from these, shape (rows,); None where all count.
     multipliers
         λ, or the impulses σ, shape (rows,), for functions of them.
+    sequential
+        Whether divide and conquer eliminates the joints of a tree one after the other where there are none.
     """
 
     rows: Sequence[int]
     active: Array | None = None
     multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    sequential: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,12 @@ class TreeDynamics:
 
     def articulation(self, loops: LoopsInUse) -> Articulation:
         """Return the mechanism as the divide-and-conquer assembly takes it, with the loop equations in use."""
-        return self._articulated(tuple(loops.rows))
+        return self._articulated(tuple(loops.rows), loops.sequential)
 
-    def _articulation(self, rows: tuple[int, ...]) -> Articulation:
+    def _articulation(self, rows: tuple[int, ...], sequential: bool) -> Articulation:
         parts = self._parts
-        return Articulation(self._kinematics, parts.masses, parts.cuts, parts.pitched, parts.relations, rows)
+        own = parts.masses, parts.cuts, parts.pitched, parts.relations
+        return Articulation(self._kinematics, *own, rows, sequential=sequential)
 
     def moved(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
         """Return Ż of each body at z̈, each of shape (6,)."""

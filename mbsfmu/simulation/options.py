@@ -52,6 +52,7 @@ class RunKeywords(TypedDict, total=False):
     stabilisation: float | None
     code: Literal["straight", "loops"] | None
     unit_threads: int | None
+    assembly: Literal["balanced", "sequential"] | None
 
 
 class RunOptions(Options):

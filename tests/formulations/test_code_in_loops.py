@@ -23,9 +23,9 @@ from mbsfmu.parts import Actuator, Cylindrical, JointSpringDamper, SpringDamper
 VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentum_rates", "start")
 
 
-def recorded(mechanism: Mechanism) -> SystemFunctions:
+def recorded(mechanism: Mechanism, *, sequential: bool = False) -> SystemFunctions:
     """Functions whose code is in loops."""
-    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS)
+    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential)
 
 
 def at(functions: SystemFunctions, others: SystemFunctions) -> None:
@@ -42,7 +42,7 @@ def accelerations(functions: SystemFunctions) -> Floats:
 def test_accelerations_of_trees_are_those_of_another_engine(seed: int) -> None:
     mechanism = random_tree(seed, bodies=30)
     given = in_motion(mechanism, np.random.default_rng(seed), turned=seed % 2 == 1)
-    functions = recorded(mechanism)
+    functions = recorded(mechanism, sequential=seed % 3 > 0)
     at(functions, given)
     references = [Rotation.from_quat(np.roll(each, -1)) for each in given.references.reshape(-1, 4)]
     expected = PinocchioTree(mechanism, references).accelerations(given.coordinates, given.velocities)

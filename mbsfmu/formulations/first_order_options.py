@@ -1,0 +1,88 @@
+"""Options of formulations of first order: the form of their code, and who makes it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from mbsfmu.errors import InputError
+from mbsfmu.formulations.formulation import FormulationOptions
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.native_needs import MOST_THREADS
+from mbsfmu.formulations.recorded_system import LARGE, Code
+from mbsfmu.options import Bounds, Choice, Number
+
+
+class Assembly(StrEnum):
+    """Orders in which bodies are joined."""
+
+    BALANCED = "balanced"
+    SEQUENTIAL = "sequential"
+
+
+class FirstOrderOptions(FormulationOptions):
+    """Options of formulations of first order."""
+
+    code: Annotated[
+        Code | None,
+        Choice(
+            "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
+            f"default loops where a mechanism has more than {LARGE} coordinates",
+            among=lambda: tuple(each.value for each in Code),
+            lacking="which has straight code alone",
+        ),
+    ] = None
+
+    unit_threads: Annotated[
+        int,
+        Number(
+            "Threads that share the code in loops of a large mechanism, in units as parameter solver.threads that can "
+            "be set at the start; results do not depend on it",
+            bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
+            whole=True,
+            called="number of threads",
+            lacking="which has straight code alone",
+        ),
+    ] = 1
+
+    assembly: Annotated[
+        Assembly | None,
+        Choice(
+            "How code in loops joins the bodies of a tree: one after the other from the tips, which takes the fewest "
+            "operations, or balanced, in pairs level by level, which threads can share; by default sequential with one "
+            "thread",
+            among=lambda: tuple(each.value for each in Assembly),
+            lacking="which has straight code alone",
+        ),
+    ] = None
+
+    @property
+    def sequential(self) -> bool:
+        """Whether joints are eliminated one after the other."""
+        return self.unit_threads == 1 if self.assembly is None else self.assembly == Assembly.SEQUENTIAL
+
+    @property
+    def form(self) -> Code | None:
+        """The form of its code."""
+        return None if self.code is None else Code(self.code)
+
+    def check_use(self, functions: SystemFunctions) -> None:
+        """Refuse what changes nothing for the functions of a system.
+
+        Raises
+        ------
+        InputError
+            When it is for code in loops, or for trees, and they are not such.
+        """
+        name = functions.system.name
+        if self.unit_threads > 1 and not functions.in_loops:
+            raise InputError(
+                f"{self.unit_threads} threads can share code in loops alone, and that of {name} is straight; choose "
+                "code 'loops', or one thread"
+            )
+        if self.assembly is None:
+            return
+        if not functions.in_loops:
+            raise InputError(f"the assembly can be chosen for code in loops alone, and that of {name} is straight")
+        if self.sequential and len(functions.rows):
+            raise InputError(f"the assembly can be sequential for trees alone; {name} has loops")

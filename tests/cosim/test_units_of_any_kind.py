@@ -107,6 +107,8 @@ class Plain(Instance):
 class Nowhere:
     """In place of an unpacked file."""
 
+    carried = None
+
     def __init__(self, path: Path, exchanged: bool | None) -> None: ...
 
     def close(self) -> None: ...

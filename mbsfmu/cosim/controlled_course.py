@@ -16,7 +16,8 @@ from mbsfmu.times import tolerance
 class ControlledCourse(Course):
     """A run with steps whose length a controller chooses, cut at the events.
 
-    Events are those of the followed signals and of the scenario, and those inside units that tell the next one.
+    Events are those of the followed signals and of the scenario, and those inside units: what these tell beforehand,
+    and others, to which a step is made again in which they have happened.
     """
 
     CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "controller")
@@ -74,7 +75,7 @@ class ControlledCourse(Course):
                 controller.undo()
                 self._last = ended.time
             return 0
-        if attempt is None:
+        if attempt is None or self._ends_at_event(time, target):
             return 0
         if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
             controller.undo()
@@ -87,6 +88,19 @@ class ControlledCourse(Course):
         self._take(attempt, target)
         self._go_on(attempt, end, reaches and (end == inside or self._jumps(end)))
         return 1
+
+    def _ends_at_event(self, time: float, target: float) -> bool:
+        """Tell whether a step between two times in s is made again, to where a unit has had an event inside.
+
+        So that all units are there, and nothing is extrapolated over what jumps.
+        """
+        event, least = self.parts.stepping.exchange.first_event(), self.controller.tolerances.smallest
+        if not (self.controller.returns and time + least < event < target - least):
+            return False
+        self.controller.undo()
+        self.parts.facts.rejected_steps += 1
+        self._inside = event
+        return True
 
     def _go_on(self, attempt: Attempt, end: float, jumps: bool) -> None:
         """Look at what was taken: whether a unit has ended the run, and whether something jumps where it ends."""
@@ -126,6 +140,7 @@ class ControlledCourse(Course):
         Half of it, or what a unit that discards the step has made of it.
         """
         smallest, reached = self.controller.tolerances.smallest, 0.5 * length
+        self.parts.stepping.exchange.forget_events()
         try:
             return self.controller.attempt(self.parts.history, time, length)
         except UnitError as error:

@@ -301,6 +301,15 @@ class Exchange:
         told = (member.instance.read_next_event() for member in self.members)
         return min((event for event in told if event > time), default=math.inf)
 
+    def forget_events(self) -> None:
+        """Let `first_event` tell of what happens from now on."""
+        for member in self.members:
+            member.instance.happened = math.inf
+
+    def first_event(self) -> float:
+        """Return when the first event inside of steps has happened since `forget_events`, in s; infinity for none."""
+        return min(member.instance.happened for member in self.members)
+
     def without_states(self) -> list[str]:
         """Return the names of the instances that cannot save their state."""
         return [member.instance.name for member in self.members if not member.instance.saves_state]

@@ -141,6 +141,8 @@ class Fmi3Instance(Fmi3Library):
             if self.report.event or self.report.next_event <= now:
                 with self.event():
                     self.report.event = False
+                if begin < now < end - same:
+                    self.happened = min(self.happened, now)
             else:
                 goal = self._goal(now, end, same)
                 length = step if (now, goal) == (begin, end) else goal - now

@@ -158,6 +158,8 @@ class Instance(ABC):
         Whether communication steps may differ.
     clock
         Where it is; compiled code counts there too.
+    happened
+        Time in s of the first event inside of steps since it was set to infinity; who wants to know sets it.
     events
         Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
     ends
@@ -180,6 +182,7 @@ class Instance(ABC):
     serializes_state: bool = False
     takes_any_step: bool
     events: int | None = None
+    happened: float = math.inf
     carried: str | None = None
 
     def __init__(self, name: str) -> None:

@@ -27,7 +27,7 @@ def oscillators(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="session")
 def four_bar_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("four-bar-package")
-    return mbsfmu.export(mbsfmu.models.four_bar(), folder, layout="separate")[-1]
+    return mbsfmu.export(mbsfmu.models.four_bar(), folder, layout="separate", kind=("cs", "me"))[-1]
 
 
 @pytest.fixture(scope="session")

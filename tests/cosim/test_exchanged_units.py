@@ -16,6 +16,7 @@ from exchanged_units import CHATTERS, CRASHES, DISCARDS, FAILS, HANGS, NEVER_SET
 from foreign_units import compiler
 from scipy.integrate import solve_ivp
 
+import mbsfmu
 from mbsfmu import Cosimulation, CosimulationError, InputError, LinearSignal, StepSignal, cosimulate
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.exchanged.model import ExchangedInstance
@@ -298,6 +299,20 @@ def test_the_jacobian_is_that_of_the_unit(jumper: Jumper, version: int) -> None:
         np.testing.assert_allclose(unit.differences(0.0, np.array([0.4, -2.0])), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("integrated", ["mechanism", "circuit"])
+def test_one_half_of_a_machine_of_ours_is_integrated(four_bar_package: Path, integrated: str) -> None:
+    """The valve opens at 1 s, an event that the circuit names: against all in one, by another solver."""
+    model = mbsfmu.models.four_bar()
+    result = cosimulate(
+        four_bar_package, model_exchange=[integrated], extrapolation="linear", step=2e-3, stop=1.2, inputs=model.signals
+    )
+    whole = model.simulation(solver="rodas5p", step=2e-3).run(1.2)
+    for name in ("circuit.cylinder.force", "mechanism.boom.angle"):
+        expected = whole[name.partition(".")[2]]
+        np.testing.assert_allclose(result[name], expected, atol=3e-3 * np.max(np.abs(expected)), rtol=0.0)
+    assert set(result.unit_events) == {integrated}
+
+
 # -- what goes wrong --------------------------------------------------------------------------------------------------
 
 
@@ -386,3 +401,19 @@ def test_a_package_says_how_its_components_are_run(jumper: Jumper, make: Callabl
         else:
             with pytest.raises(Exception, match=r"cannot be instantiated|DoStep"):
                 cosimulate(package, stop=0.1, step=0.05)
+
+
+@VERSIONS
+@pytest.mark.parametrize("isolate", [None, "all"])
+def test_controlled_steps_end_where_a_unit_has_an_event(jumper: Jumper, version: int, isolate: str | None) -> None:
+    """All units are there when the ball bounces: nothing is extrapolated over its velocity."""
+    if isolate is not None and version == 2:
+        return
+    options: dict[str, Any] = {"control": "error", "tolerance": 1e-3, "smallest_step": 1e-6, "isolate": isolate}
+    result = alone(jumper(version), 2.0, 0.1, options, x=1.0, gravity=9.81, restitution=0.7)
+    begin, speed = np.sqrt(2.0 / 9.81), np.sqrt(2.0 * 9.81) * 0.7
+    while begin < 2.0:
+        assert np.min(np.abs(result.time - begin)) < 2e-6
+        begin, speed = begin + 2.0 * speed / 9.81, speed * 0.7
+    np.testing.assert_allclose(result["jumper.x"], bouncing(result.time, 9.81, 0.7)[0], atol=1e-5)
+    assert result.rejected_steps >= 3

@@ -383,3 +383,12 @@ def test_the_last_index_counts_fastest() -> None:
     assert [each.name for each in elements_of(described)] == [
         "m[1,1]", "m[1,2]", "m[1,3]", "m[2,1]", "m[2,2]", "m[2,3]",
     ]  # fmt: skip
+
+
+def test_controlled_steps_end_where_a_unit_comes_back_early(foreign: Unit) -> None:
+    """The triangle turns at 1 s, which the unit does not announce; of periods there is none until then."""
+    options = {"extrapolation": "linear", "step": 0.4, "largest_step": 0.4, "stop": 2.0}
+    result = cosimulate(foreign("ticking"), parameters={"ticking.period": 10.0}, control="error", **options)
+    assert np.min(np.abs(result.time - 1.0)) < 1e-12
+    assert result.rejected_steps == 1
+    np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)

@@ -247,6 +247,8 @@ class ExchangedInstance(LibraryInstance, ABC):
             if not self._over and (happens or self._following <= now):
                 with self.event():
                     self._count_events(self._events + 1)
+                if now < end:
+                    self.happened = min(self.happened, now)
             stays = stays + 1 if now <= before else 0
             if stays > MOST_ITERATIONS:
                 raise SimulationError(f"{self.name} has one event after the other at t = {now:.9g} s")

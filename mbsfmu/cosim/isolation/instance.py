@@ -57,7 +57,7 @@ class IsolatedInstance(Instance):
         except UnitError as error:
             self._fatal = self._fatal or error.fatal
             raise
-        self.events = reply.events
+        self.events, self.happened = reply.events, min(self.happened, reply.happened)
         return reply.answers[len(waiting) :]
 
     def later(self, *call: Any) -> None:

@@ -77,6 +77,8 @@ class Reply(NamedTuple):
         What was logged: logger, level and text.
     events
         Number of events that the unit's integration has handled; None where it is not integrated.
+    happened
+        When the first event inside of steps has happened since the last reply, in s; infinity for none.
     """
 
     answers: list[Any]
@@ -84,3 +86,4 @@ class Reply(NamedTuple):
     end: float | None
     logs: list[Log]
     events: int | None
+    happened: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -52,8 +53,11 @@ class Service:
                 failure = Failure.of(error)
                 break
         logs, self._logs.kept = self._logs.kept, []
-        end = None if self._instance is None else self._instance.ends.get(self._instance.name)
-        return Reply(answers, failure, end, logs, None if self._instance is None else self._instance.events)
+        instance = self._instance
+        if instance is None:
+            return Reply(answers, failure, None, logs, None, math.inf)
+        happened, instance.happened = instance.happened, math.inf
+        return Reply(answers, failure, instance.ends.get(instance.name), logs, instance.events, happened)
 
     def call_make(self, name: str, archive: Archive, solver: str, level: int) -> dict[str, Any]:
         """Load the unit and return what is known of it."""

@@ -18,6 +18,7 @@ exclude_patterns = ["_site", "_extra", "jupyter_execute"]
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["parts.css"]
+html_js_files = ["reach.js"]
 html_title = f"mbsfmu {version}"
 EXTRA = Path(__file__).parent / "_extra"  # animations, which are made once this has been read
 EXTRA.mkdir(exist_ok=True)

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from accessibility import findings
+from chromium import Chromium
 
 import mbsfmu
 from hydraulics.kinds import FAMILIES, is_built_in
@@ -53,3 +55,13 @@ def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         asked = re.findall(r'<(?:script|img|iframe|link)[^>]*?(?:src|href)="(https?://[^"]+)"', text)
         assert [each for each in asked if "mathjax" not in each] == [], page.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index.html", "mechanics.html", "reference/parts.html", "notebooks/study.html"])
+def test_pages_are_read_on_phones_and_by_keyboard(browser: Chromium, site: Path, name: str) -> None:
+    browser.open(site / name, 390)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    assert browser.said == []
+    assert [each for each in browser.asked if not each.startswith("file:")] == []
+    assert findings(browser) == []

@@ -9,7 +9,9 @@ import re
 import sys
 from collections.abc import Iterable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -142,7 +144,7 @@ def _api() -> str:
         lines += [f"## {package.__name__}\n", "```{eval-rst}"]
         for name in package.__all__:
             thing = getattr(package, name)
-            if thing in kinds or not (inspect.isclass(thing) or inspect.isfunction(thing)) or id(thing) in seen:
+            if thing in kinds or not _is_defined(thing) or id(thing) in seen:
                 continue
             seen.add(id(thing))
             directive = "autoclass" if inspect.isclass(thing) else "autofunction"
@@ -151,8 +153,38 @@ def _api() -> str:
                 "   :members:" if inspect.isclass(thing) else "",
                 "",
             ]
-        lines += ["```\n"]
+        lines += ["```\n", *_others(package)]
     return "\n".join(lines)
+
+
+def _others(package: ModuleType) -> list[str]:
+    """Return a table of what is public and neither a class nor a function: types of fields, and modules."""
+    names = [name for name in package.__all__ if not _is_defined(getattr(package, name))]
+    told = _said_of_names([Path(inspect.getfile(each)).parent for each in (hydraulics, mbsfmu)])
+    rows = [
+        _row([f"`{name}`", inspect.getdoc(thing).partition("\n")[0] if inspect.ismodule(thing) else told[name]])  # pyright: ignore[reportOptionalMemberAccess]
+        for name in names
+        for thing in [getattr(package, name)]
+    ]
+    return ["| name | |", "| --- | --- |", *rows, ""] if rows else []
+
+
+def _is_defined(thing: object) -> bool:
+    return inspect.isclass(thing) or inspect.isfunction(thing)
+
+
+def _said_of_names(folders: Iterable[Path]) -> dict[str, str]:
+    """Return the sentences below assignments in the modules of packages, by name."""
+    found = {}
+    for file in (file for folder in folders for file in sorted(folder.rglob("*.py"))):
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        for one, other in pairwise(body):
+            if not isinstance(one, ast.Assign) or not isinstance(other, ast.Expr):
+                continue
+            if isinstance(other.value, ast.Constant):
+                said = " ".join(str(other.value.value).split())
+                found |= {each.id: said for each in one.targets if isinstance(each, ast.Name)}
+    return found
 
 
 def _escaped(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001

@@ -32,9 +32,13 @@ from pydantic import Field, model_validator
 from hydraulics.data import Data
 
 Array = NDArray[Any]
+"""An array of numbers, or of symbols where equations are traced."""
 Positive = Annotated[float, Field(gt=0)]
+"""A field that is a number greater than zero."""
 NonNegative = Annotated[float, Field(ge=0)]
+"""A field that is a number of zero or more."""
 OptionalPositive = Annotated[float | None, Field(gt=0)]
+"""A field that is a number greater than zero, or None."""
 
 
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0

@@ -12,6 +12,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
+import hydraulics
 import mbsfmu
 from hydraulics.kinds import FAMILIES, is_built_in
 
@@ -44,6 +45,13 @@ def test_site_has_all_there_is(site: Path) -> None:
                 assert f'href="../{page}.html#{place}"' in read["reference/parts.html"], word
     for name in ("CoupledModel", "Result", "cosimulate"):
         assert f'id="mbsfmu.{name}"' in read["api.html"]
+    entries = "".join(read[f"{name}.html"] for name in ("mechanics", "hydraulics", "blocks"))
+    for package in (mbsfmu, hydraulics):
+        for name in package.__all__:
+            symbol = f'aria-label="Symbol: {name}"'
+            assert symbol in entries or re.search(
+                rf'id="\w+\.{name}"|<span class="pre">{name}</span>', read["api.html"]
+            ), name
     assert mbsfmu.__version__ in read["index.html"]
     assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
 

@@ -52,6 +52,7 @@ typedef struct {
     Values now;
     Logger logger;
     void *environment;
+    double flushed; /* no state of an earlier time will be set any more */
 } Unit;
 
 static Status refuse(Unit *unit, Status status, const char *why)
@@ -249,10 +250,12 @@ static Status rates(Unit *unit, double *out, size_t count)
     out[0] = y[RATE_X], out[1] = y[RATE_V];
     return OK;
 }
-static Status complete(Unit *unit, Flag *asks, Flag *ends)
+static Status complete(Unit *unit, Flag stays, Flag *asks, Flag *ends)
 {
     if (unit->now.mode != CONTINUOUS)
         return in_mode(unit, "completing a step");
+    if (stays)
+        unit->flushed = unit->now.time;
     unit->now.completed = unit->now.time;
     *asks = unit->now.value[X] > unit->now.value[LIMIT];
     *ends = false;
@@ -260,8 +263,7 @@ static Status complete(Unit *unit, Flag *asks, Flag *ends)
 }
 EXPORT Status NAME(CompletedIntegratorStep)(void *component, Flag stays, Flag *asks, Flag *ends)
 {
-    (void)stays;
-    return complete(component, asks, ends);
+    return complete(component, stays, asks, ends);
 }
 static double derivative(const Values *now, uint32_t unknown, uint32_t known)
 {
@@ -293,6 +295,8 @@ static Status save(Unit *unit, void **state)
 }
 static Status restore(Unit *unit, const void *state)
 {
+    if (((const Values *)state)->time < unit->flushed)
+        return refuse(unit, ERROR, "a state is set that is from before what was said to stay");
     memcpy(&unit->now, state, sizeof(Values));
     return OK;
 }

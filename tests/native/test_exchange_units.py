@@ -9,6 +9,8 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
+from crane import crane
+from excavator import excavator
 from exchange import Host
 from fmpy.fmi1 import FMICallException
 from fmpy.validation import validate_fmu
@@ -17,6 +19,7 @@ from sampled_control import OFFSET, SAMPLE, discrete
 from scipy.integrate import solve_ivp
 
 import mbsfmu
+from mbsfmu import CoupledModel
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.workspace import Floats
 
@@ -58,6 +61,26 @@ def test_cvode_comes_to_what_the_unit_itself_does(exchanged: Exchanged, name: st
     for each in ours.dtype.names[1:]:
         largest = max(np.abs(ours[each]).max(), 1e-3)
         np.testing.assert_allclose(theirs[each], ours[each], rtol=0.0, atol=2e-5 * largest, err_msg=each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("machine", "formulation"), [(crane, "double-step"), (crane, "dca"), (excavator, "double-step")]
+)
+def test_cvode_comes_to_what_machines_do_in_process(
+    tmp_path: Path, machine: Callable[[], CoupledModel], formulation: str
+) -> None:
+    """Stiff circuits, sequences of commands, loops through cylinders; held against rodas5p in process."""
+    model = machine()
+    path = mbsfmu.export(model, tmp_path, layout="monolithic", kind=("me",), formulation=formulation)[0]
+    grid = {"stop_time": 2.0, "output_interval": GRID, "relative_tolerance": 1e-8}
+    theirs = fmpy.simulate_fmu(str(path), fmi_type="ModelExchange", solver="CVode", **grid)
+    options = {"solver": "rodas5p", "relative_tolerance": 1e-8, "absolute_tolerance": 1e-8}
+    ours = model.simulation(formulation=formulation, **options).run(2.0, output_step=GRID)
+    theirs = on_grid(theirs, ours.time)
+    for each in theirs.dtype.names[1:]:
+        largest = max(np.abs(ours[each]).max(), 1e-3)
+        np.testing.assert_allclose(theirs[each], ours[each], rtol=0.0, atol=1e-3 * largest, err_msg=each)
 
 
 def test_points_may_be_far_from_the_last_completed_step(exchanged: Exchanged) -> None:
@@ -229,7 +252,7 @@ def test_absolute_coordinates_are_projected_at_events(hosted: Hosted) -> None:
 
 def test_state_is_restored_to_the_last_bit_in_continuous_time(hosted: Hosted) -> None:
     host = hosted("four-bar", "double-step")
-    host.begin()
+    host.begin(**{"valve.command": 3.0})
     time, point = moving(host)
     host.go(time + 2e-3, point + 2e-3 * host.flow(time, point))  # a trial
     saved = host.unit.getFMUstate()
@@ -242,11 +265,27 @@ def test_state_is_restored_to_the_last_bit_in_continuous_time(hosted: Hosted) ->
         np.testing.assert_array_equal(moved_on(host), ahead)
 
 
+def test_trials_leave_no_trace(hosted: Hosted) -> None:
+    """What is found at a point is the same to the last bit, wherever a solver has looked before."""
+    host = hosted("four-bar", "double-step")
+    host.begin(**{"valve.command": 3.0})
+    time, point = moving(host)
+    trial = point + 2e-3 * host.flow(time, point)
+    found = []
+    for aside in (0.0, 0.05, -0.03):
+        host.go(time + 1e-3, point + aside * np.eye(len(point))[0])
+        readings(host)
+        host.go(time + 2e-3, trial)
+        found.append(readings(host))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
 def moved_on(host: Host) -> Floats:
     """Complete the step, make another one, and return what is there."""
     host.complete()
     point = host.point + 1e-3 * host.rates
-    host.go(host.get("next_event")[0] - 0.5, point)
+    host.go(0.1, point)
     return np.concatenate([point, readings(host)])
 
 

@@ -275,11 +275,12 @@ def test_a_saved_run_goes_on_and_units_may_have_a_process_of_their_own(
     cosimulate(units, until=0.21, save=tmp_path / "run.zip", **call)
     rest = cosimulate(units, resume=tmp_path / "run.zip", **call)
     np.testing.assert_array_equal(rest.values_by_column, whole.values_by_column[whole.time >= rest.time[0]])
-    isolated = cosimulate(units, isolate=["jumper"], **call)
-    np.testing.assert_array_equal(isolated.values_by_column, whole.values_by_column)
-    for other in (rest, isolated):
-        assert other.unit_events == whole.unit_events
+    assert rest.unit_events == whole.unit_events
     assert whole.unit_events["jumper"] > 5
+    if extrapolation == "linear":
+        isolated = cosimulate(units, isolate=["jumper"], **call)
+        np.testing.assert_array_equal(isolated.values_by_column, whole.values_by_column)
+        assert isolated.unit_events == whole.unit_events
 
 
 @VERSIONS

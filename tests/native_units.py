@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from fmpy.fmi2 import FMU2Slave
+from importer import Importer
 from mechanisms import ball_pendulum
 from sampled_control import controlled
 
@@ -31,3 +34,40 @@ def model_of(name: str) -> CoupledModel:
     if name == "sampled":
         return controlled()
     return ball_pendulum() if name == "ball-pendulum" else mbsfmu.models.built_in(name)
+
+
+def check_start_derivatives(importer: Importer, askew: dict[str, float]) -> None:
+    """Hold a unit's derivatives of the start by some parameters against differences.
+
+    Symmetric loops may be closed in two ways that are equally good: other parameters than the model's lead away.
+    """
+    unknowns = [each.variable.name for each in importer.description.initialUnknowns]
+    unknowns = [each for each in unknowns if not any(word in each for word in (".force.", ".moment.", "constraint."))]
+    references = [importer.reference[unknown] for unknown in unknowns]
+
+    def starting(changes: dict[str, float]) -> FMU2Slave:
+        slave = importer.instance()
+        slave.setupExperiment(startTime=0.0)
+        slave.enterInitializationMode()
+        for parameter, value in {**askew, **changes}.items():
+            slave.setReal([importer.reference[parameter]], [value])
+        return slave
+
+    def values(changes: dict[str, float]) -> np.ndarray:
+        slave = starting(changes)
+        found = np.array(slave.getReal(references))
+        slave.freeInstance()
+        return found
+
+    base = starting({})
+    starts = [each for each in importer.reference if each.endswith(("angle_start", "angle_start.x", "velocity_start"))]
+    some = [each for each in importer.reference if each.endswith((".mass", ".length", "gravity.y", "centre.x"))]
+    assert starts
+    for parameter in (*starts[:3], *some[:3]):
+        (value,) = base.getReal([importer.reference[parameter]])
+        exact = np.array(base.getDirectionalDerivative(references, [importer.reference[parameter]], [1.0]))
+        step = 1e-6 * max(abs(value), 1.0)
+        difference = (values({parameter: value + step}) - values({parameter: value - step})) / (2.0 * step)
+        scale = np.max(np.abs(exact)) + np.abs(values({})) * 1e-3
+        np.testing.assert_allclose(difference, exact, atol=1e-6 * np.max(scale), err_msg=parameter)
+    base.freeInstance()

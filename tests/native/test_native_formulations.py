@@ -13,7 +13,7 @@ import pytest
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from importer import Importer
-from native_units import TIGHT, Exported, model_of
+from native_units import TIGHT, Exported, check_start_derivatives, model_of
 
 import mbsfmu
 from mbsfmu.simulation.solvers import makes_equal_steps
@@ -154,39 +154,8 @@ def test_derivatives_of_the_start_match_differences(
 ) -> None:
     """Through loops that are closed and, in absolute coordinates, through bodies that are placed from joint angles."""
     importer = Importer(native(name, formulation, solver).path, tmp_path / "unpacked")
-    unknowns = [each.variable.name for each in importer.description.initialUnknowns]
-    unknowns = [each for each in unknowns if not any(word in each for word in (".force.", ".moment.", "constraint."))]
-    references = [importer.reference[unknown] for unknown in unknowns]
-
-    # Symmetric loops may be closed in two ways that are equally good: away from there.
     askew = {each: 0.1 - 1.8 for each in ("link_1.angle_start",) if each in importer.reference}
-
-    def starting(changes: dict[str, float]) -> FMU2Slave:
-        slave = importer.instance()
-        slave.setupExperiment(startTime=0.0)
-        slave.enterInitializationMode()
-        for parameter, value in {**askew, **changes}.items():
-            slave.setReal([importer.reference[parameter]], [value])
-        return slave
-
-    def values(changes: dict[str, float]) -> np.ndarray:
-        slave = starting(changes)
-        found = np.array(slave.getReal(references))
-        slave.freeInstance()
-        return found
-
-    base = starting({})
-    starts = [each for each in importer.reference if each.endswith(("angle_start", "angle_start.x", "velocity_start"))]
-    some = [each for each in importer.reference if each.endswith((".mass", ".length", "gravity.y", "centre.x"))]
-    assert starts
-    for parameter in (*starts[:3], *some[:3]):
-        (value,) = base.getReal([importer.reference[parameter]])
-        exact = np.array(base.getDirectionalDerivative(references, [importer.reference[parameter]], [1.0]))
-        step = 1e-6 * max(abs(value), 1.0)
-        difference = (values({parameter: value + step}) - values({parameter: value - step})) / (2.0 * step)
-        scale = np.max(np.abs(exact)) + np.abs(values({})) * 1e-3
-        np.testing.assert_allclose(difference, exact, atol=1e-6 * np.max(scale), err_msg=parameter)
-    base.freeInstance()
+    check_start_derivatives(importer, askew)
 
 
 def test_loop_that_opens_ends_the_run_of_a_unit(native: Native, tmp_path: Path) -> None:

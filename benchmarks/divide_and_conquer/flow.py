@@ -32,6 +32,8 @@ class Flow:
 
     Attributes
     ----------
+    model
+        The mechanism.
     start
         Y at the start.
     evaluations
@@ -39,7 +41,7 @@ class Flow:
     """
 
     def __init__(self, model: CoupledModel | str, formulation: str, **options: Any) -> None:
-        model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
+        self.model = model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
         given = {**AS_PUBLISHED[formulation], **options}
         self.simulation = model.simulation(formulation=formulation, solver="rk45", **given)
         self.simulation.initialize()

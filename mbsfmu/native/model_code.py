@@ -11,7 +11,7 @@ from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
-from mbsfmu.native.derivative_code import changes, derivatives, variation
+from mbsfmu.native.derivative_code import RARE, changes, derivatives, variation
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.program_code import program_code
@@ -117,7 +117,7 @@ class ModelCode:
         if isinstance(function, RecordedFunction):
             memory, size = function.program.memory_name, function.program.schedule.size
             self._memories[memory] = max(self._memories[memory], size)
-            return program_code(function, helpers, prefix, shared=shared)
+            return program_code(function, helpers, prefix, shared=shared, rare=function.name in RARE)
         return traced_code(function, helpers, prefix)
 
     def _file(self, *parts: str) -> str:

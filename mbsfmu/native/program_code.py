@@ -18,7 +18,9 @@ from mbsfmu.programs.repetition import repetitions
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
 
-def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
+def program_code(
+    function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False, rare: bool = False
+) -> str:
     """Write a recorded function, with the arguments that `traced_code` gives it.
 
     Parameters
@@ -31,11 +33,14 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
         Of its name.
     shared
         Whether threads share it.
+    rare
+        Whether it is so rarely called that compilers need not make it fast.
     """
     program, name = function.program, f"{prefix}{function.name}"
     lies = layout(program)
     used = sorted(lies.fields)
-    kernels = [_kernel(name, program.kernels[index], lies.fields[index], helpers) for index in used]
+    written = (_kernel(name, program.kernels[index], lies.fields[index], helpers) for index in used)
+    kernels = [f"RARE {each}" if rare else each for each in written]
     numbered = {index: number for number, index in enumerate(used)}
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]

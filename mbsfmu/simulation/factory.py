@@ -15,6 +15,7 @@ from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.recorded_system import LARGE
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key
@@ -92,6 +93,10 @@ def make_simulation(
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
+    if kind.kind is StepKind.LINEARLY_IMPLICIT or (
+        kind.kind is StepKind.IMPLICIT and formulation.has_dense_tangents
+    ):
+        _tell_straight_tangents(chosen.solver, formulation.functions)
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
@@ -104,6 +109,17 @@ def make_simulation(
     }
     described["shown"] = replace(shown, qualified=system.qualified())
     return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
+
+
+def _tell_straight_tangents(solver: str, functions: SystemFunctions) -> None:
+    """Say that what an implicit solver needs of a large system has to wait for code that is not in loops."""
+    count = len(functions.coordinates)
+    if functions.in_loops and count > LARGE:
+        _LOGGER.warning(
+            "%s: the solver %s needs tangents, which are traced in straight code: with %d coordinates that takes "
+            "minutes; explicit ones such as rk45 have all their code in loops",
+            *(functions.system.name, solver, count),
+        )
 
 
 def _refuse_driven(solver: str, functions: SystemFunctions) -> None:

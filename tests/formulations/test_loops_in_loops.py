@@ -182,3 +182,13 @@ def test_cost_grows_as_the_number_of_loops() -> None:
     growth = [later / former for former, later in pairwise(of_loops)]
     assert growth[-1] < 1.05, growth
     assert len(program_code(functions[2], {})) < 1.6 * len(program_code(functions[1], {}))
+
+
+def test_a_solver_that_waits_for_straight_code_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    model = mbsfmu.models.ladder(22)
+    model.simulation(formulation="dca", solver="rk45", compiled=False)
+    assert "minutes" not in caplog.text
+    model.simulation(formulation="dca", solver="trapezoidal", compiled=False)
+    assert (
+        "the solver trapezoidal needs tangents, which are traced in straight code: with 66 coordinates" in caplog.text
+    )

@@ -11,7 +11,6 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
-from fmpy.fmi2 import FMU2Slave
 from importer import Importer
 from native_units import TIGHT, Exported, check_start_derivatives, model_of
 

@@ -280,10 +280,10 @@ def crane(angle: float, **fields: Any) -> CoupledModel:
     )
 
 
-def test_setpoint_of_a_crane_far_from_the_guess() -> None:
+@pytest.mark.parametrize(("begin", "angle"), [(0.3, 0.9), (0.7, 0.53)])
+def test_setpoint_of_a_crane_far_from_the_guess(begin: float, angle: float) -> None:
     """The integral part leaves no error; the force by the lever of the cylinder."""
-    angle = 0.9
-    found = crane(0.3).equilibrium({"machine.boom.angle": angle}, ["controller.setpoint"])
+    found = crane(begin).equilibrium({"machine.boom.angle": angle}, ["controller.setpoint"])
     assert found["controller.setpoint"] == pytest.approx(angle, rel=1e-9)
     along = np.array([0.8 * cos(angle) - 0.5, 1.0 + 0.8 * sin(angle)])
     arm = (0.8 * cos(angle) * along[1] - 0.8 * sin(angle) * along[0]) / np.linalg.norm(along)

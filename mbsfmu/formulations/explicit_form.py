@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from mbsfmu.formulations.stages import DenseStages, Stages
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
 
@@ -93,6 +94,10 @@ class DifferentiableForm(ExplicitForm):
 
         Rows are all elements of y but the chained ones, columns all but the integrals, on which nothing depends.
         """
+
+    def stages(self) -> Stages:
+        """Return what solves with this derivative."""
+        return DenseStages(self.tangent(), self.chained)
 
     @abstractmethod
     def drift(self, slopes: Floats) -> Floats:

@@ -27,7 +27,8 @@ from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import RecordedSteps
 from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.recorded_tangent import RecordedTangents
+from mbsfmu.formulations.recorded_tangent import RecordedStages, RecordedTangents
+from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
@@ -78,7 +79,9 @@ class FirstOrder(Formulation):
             steps = (self.residual, self.tangent) if dense else (self.recorded.residual, *self.recorded.implicit)
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
-            steps = self.explicit, self.slope, self.drift
+            dense, recorded = self.has_dense_tangents, self.recorded
+            own = (self.slope, self.drift) if dense else (*recorded.stages, recorded.left, recorded.drift)
+            steps = self.explicit, *own
         elif kind is StepKind.EXCHANGED:
             steps = self.explicit, self.change
         return NativeNeeds(
@@ -417,14 +420,23 @@ class FirstOrderForm(CoordinateForm, DifferentiableForm):
         """Number of coordinates whose rates are elements of y."""
         return self._formulation.chained
 
+    def stages(self) -> Stages:
+        """Return what solves with the derivative of ẏ."""
+        formulation = self._formulation
+        if formulation.has_dense_tangents:
+            return super().stages()
+        return RecordedStages(formulation.functions, formulation.recorded, formulation.tangents)
+
     def tangent(self) -> Floats:
         """Return the derivative of ẏ."""
         return self._formulation.slope()[0].copy()
 
     def drift(self, slopes: Floats) -> Floats:
         """Return the change of ẏ with inputs that have these rates."""
-        self._formulation.functions.write("input_rates", slopes)
-        return self._formulation.drift()[0].copy()
+        formulation = self._formulation
+        formulation.functions.write("input_rates", slopes)
+        drift = formulation.drift if formulation.has_dense_tangents else formulation.recorded.drift
+        return drift()[0].copy()
 
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are."""

@@ -116,6 +116,20 @@ class RecordedSteps:
         return self._solution(lambda own: 1.0 / own["step"], integrals=True)
 
     @cached_property
+    def left(self) -> RecordedFunction:
+        """δ by h γ in `step` less its change of ẏ, integrals apart, where δ is the part `right`."""
+
+        def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            instant, change = given.instant, own["right"]
+            n = len(self._functions.coordinates)
+            parts = instant.coordinates, getattr(instant, self._moving), instant.states
+            along = list(zip(parts, np.split(change, [n, 2 * n]), strict=True))
+            (moved,) = given.changes([self._flow(given)], along)
+            return [change / own["step"] - moved]
+
+        return self._functions.recorded("first_order_left", made, ["right", "step"])
+
+    @cached_property
     def drift(self) -> RecordedFunction:
         """Change of ẏ with time by the part `input_rates`."""
 

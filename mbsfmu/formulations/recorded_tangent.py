@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.workspace import Floats
 
 
@@ -41,7 +42,7 @@ class RecordedTangents:
 
     def made(self) -> PointTangent | None:
         """Return the tangent where the functions are; None where a pivot vanishes."""
-        self._factored = self._here()
+        self._factored = self.here()
         (pivots,) = self._steps.implicit.factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
@@ -52,21 +53,23 @@ class RecordedTangents:
     def solved(self, tangent: PointTangent, right: Floats) -> Floats:
         """Return the solution for a right side."""
         if self._factored is None or not self._factored.is_same_as(tangent):
-            here = self._here()
-            self._load(tangent)
+            here = self.here()
+            self.load(tangent)
             self.made()
-            self._load(here)
+            self.load(here)
         self._functions.write("right", right)
         return self._steps.implicit.changes()[0].copy()
 
-    def _here(self) -> PointTangent:
+    def here(self) -> PointTangent:
+        """Return the tangent where the functions are; its factors are found when they are needed."""
         functions = self._functions
         history = functions.values("begin_history")
         point = np.concatenate([functions.values(part) for part in self._parts])
         before = float(history[0]) if history.size else 0.0
         return PointTangent(self, point, float(functions.values("step")[0]), before)
 
-    def _load(self, tangent: PointTangent) -> None:
+    def load(self, tangent: PointTangent) -> None:
+        """Bring the functions to where a tangent was made."""
         functions, first = self._functions, 0
         for part in self._parts:
             array = functions.values(part)
@@ -107,3 +110,40 @@ class PointTangent(Inverse):
     def times(self, right: Floats) -> Floats:
         """Return the solution for a right side."""
         return self.tangents.solved(self, right)
+
+
+class RecordedStages(Stages):
+    """Solves the stages of a step whose code is in loops.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, where the step begins.
+    steps
+        What steps call.
+    tangents
+        Tells where they are.
+    """
+
+    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, tangents: RecordedTangents) -> None:
+        self.controlled = 2 * len(functions.coordinates) + len(functions.states)
+        self._functions, self._steps, self._tangents = functions, steps, tangents
+        self._begin = tangents.here()
+
+    def factorize(self, share: float) -> bool:
+        """Prepare solutions for h γ in s; tell whether no pivot vanishes."""
+        self._begin = replace(self._begin, step=share)
+        self._tangents.load(self._begin)
+        return bool(np.all(np.isfinite(self._steps.stages.factors()[0])))
+
+    def solve(self, right: Floats) -> Floats:
+        """Return u."""
+        self._functions.write("right", right[: self.controlled])
+        self._functions.write("right_of_integrals", right[self.controlled :])
+        return self._steps.stages.changes()[0].copy()
+
+    def missing(self, right: Floats, solution: Floats) -> Floats:
+        """Return by how much a solution misses its right side, integrals apart."""
+        self._tangents.load(self._begin)
+        self._functions.write("right", solution[: self.controlled])
+        return self._steps.left()[0] - right[: self.controlled]

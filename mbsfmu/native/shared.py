@@ -97,6 +97,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FIRST_CHANGE": (rosenbrock, "FIRST_CHANGE"),
     "STANDING": (rosenbrock, "STANDING"),
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
+    "UNSOLVED": (rosenbrock, "UNSOLVED"),
     "MOST_AHEAD": (ahead, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),

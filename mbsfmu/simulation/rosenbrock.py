@@ -32,6 +32,8 @@ STANDING = 1e-5
 """Magnitudes below this, by the tolerances, say nothing about the first step …"""
 FIRST_STEP = 1e-6
 """… for which so many s are tried then."""
+UNSOLVED = 0.1
+"""By its tolerances: what h γ times what the first stage leaves may come to."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,21 @@ class Rosenbrock(AdaptiveSolver):
                 right += coupling / step * increment
             right += begin.flow(begin.time + method.nodes[stage] * step, values) if stage else begin.rates
             increments.append(begin.solve(right))
+            if not stage:
+                self._check(begin, right, increments[0], step * method.diagonal)
         return Attempt(begin, step, end, increments, values + increments[-1])
+
+    def _check(self, begin: Linearization, right: Floats, increment: Floats, share: float) -> None:
+        """Look whether the first stage is solved, where rows of the matrix are not exchanged.
+
+        Raises
+        ------
+        StageError
+            When it is not.
+        """
+        missing = begin.missing(right, increment)
+        if missing is not None and not self._size(begin, share * missing, begin.start) <= UNSOLVED:
+            raise StageError("the equations of the step are not solved: pivots are small")
 
     def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
         """Return the root mean square of a difference by the tolerances; integrals apart."""

@@ -197,6 +197,8 @@ static int commit(Instance *instance, double time, double step, const double *y)
 /* Where velocities are elements of y, these are the rates of the coordinates. */
 #define CHAINED (HAMILTONIAN ? 0 : COORDINATES)
 
+#if FACTORS == 0
+
 /* The derivative of y' by y, chained coordinates apart, at the state. */
 static int find_slope(Instance *instance, double time, double *slope) {
     double y[ROOM(SIZE)];
@@ -205,6 +207,8 @@ static int find_slope(Instance *instance, double time, double *slope) {
     first_order_slope(&instance->parts, slope);
     return 1;
 }
+
+#endif
 
 /* The change of y' with the inputs in time, where the slope was found. */
 static int find_drift(Instance *instance, double *drift) {

@@ -2,47 +2,14 @@
  * mbsfmu/simulation/rosenbrock.py and linearization.py, which say more. */
 
 #define CONTROLLED (SIZE - INTEGRALS)   /* elements of y whose error is controlled, and on which rates depend */
-#define SOLVED (CONTROLLED - CHAINED)   /* … of which the first follow from the others */
-#define SLOPES (SOLVED + INTEGRALS)
 
 #include "adaptive.c"
 
-/* Where a step begins, and what is solved with the derivatives there. */
-typedef struct {
-    double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
-    double slope[ROOM(SLOPES * CONTROLLED)];
-    double factors[ROOM(SOLVED * SOLVED)];
-    double share;                       /* h gamma */
-    int pivots[ROOM(SOLVED)];
-} Linearization;
-
-/* Prepare solutions for h gamma. */
-static int factorize_step(Instance *instance, Linearization *begin, double share) {
-    begin->share = share;
-    for (int j = 0; j < SOLVED; j++) {
-        for (int i = 0; i < SOLVED; i++) {
-            double sum = -begin->slope[i + SLOPES * (CHAINED + j)];
-            if (j < CHAINED) sum -= share * begin->slope[i + SLOPES * j];
-            begin->factors[i + SOLVED * j] = i == j ? sum + 1.0 / share : sum;
-        }
-    }
-    return factorize(SOLVED, begin->factors, begin->pivots) || fail(instance, "the matrix of the step is singular");
-}
-
-/* Solve for one stage; the right side becomes the increment. */
-static void solve_stage(const Linearization *begin, double *right) {
-    double *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
-    for (int j = 0; j < CHAINED; j++) {
-        const double weight = begin->share * right[j];
-        for (int i = 0; i < SOLVED; i++) solved[i] += weight * begin->slope[i + SLOPES * j];
-    }
-    substitute(SOLVED, begin->factors, begin->pivots, solved);
-    for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
-    for (int i = 0; i < INTEGRALS; i++) {
-        for (int j = 0; j < CONTROLLED; j++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * right[j];
-        integrals[i] *= begin->share;
-    }
-}
+#if FACTORS > 0
+#include "factored_stages.c"
+#else
+#include "dense_stages.c"
+#endif
 
 /* The increments of all stages, and y at the end. */
 static int increments_of(
@@ -68,7 +35,7 @@ static int increments_of(
         instance->state.evaluations += stage > 0;
         if (stage > 0 && !rates_of(instance, time + stage_nodes[stage] * step, end, rates)) return 0;
         for (int i = 0; i < SIZE; i++) right[i] += stage > 0 ? rates[i] : begin->rates[i];
-        solve_stage(begin, right);
+        if (!solve_stage(instance, begin, stage, right)) return 0;
     }
     for (int i = 0; i < SIZE; i++) end[i] += increments[STAGES - 1][i];
     return 1;
@@ -165,10 +132,7 @@ static int linearize(Instance *instance, Linearization *begin, double time) {
     int drifts = 0;
     pack(state, begin->start);
     pack_rates(state, begin->rates);
-    if (!find_slope(instance, time, begin->slope)) return 0;
-    if (!all_finite(begin->slope, SLOPES * CONTROLLED)) {
-        return fail(instance, "the derivatives of the equations are not finite");
-    }
+    if (!find_derivatives(instance, begin, time)) return 0;
     for (int i = 0; i < SIZE; i++) begin->drift[i] = 0.0;
     input_slopes_at(instance, time, slopes);
     for (int i = 0; i < INPUTS; i++) drifts |= slopes[i] != 0.0;

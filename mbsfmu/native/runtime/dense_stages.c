@@ -1,0 +1,50 @@
+/* Stages of linearly implicit methods with a matrix; as mbsfmu/formulations/stages.py. */
+
+#define SOLVED (CONTROLLED - CHAINED)   /* of the elements of y that are controlled the first follow from the others */
+#define SLOPES (SOLVED + INTEGRALS)
+
+/* Where a step begins, and what is solved with the derivatives there. */
+typedef struct {
+    double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
+    double slope[ROOM(SLOPES * CONTROLLED)];
+    double factors[ROOM(SOLVED * SOLVED)];
+    double share;                       /* h gamma */
+    int pivots[ROOM(SOLVED)];
+} Linearization;
+
+/* Find the derivatives where the state is. */
+static inline int find_derivatives(Instance *instance, Linearization *begin, double time) {
+    if (!find_slope(instance, time, begin->slope)) return 0;
+    return all_finite(begin->slope, SLOPES * CONTROLLED) || fail(instance, "the derivatives of the equations are not finite");
+}
+
+/* Prepare solutions for h gamma. */
+static int factorize_step(Instance *instance, Linearization *begin, double share) {
+    begin->share = share;
+    for (int j = 0; j < SOLVED; j++) {
+        for (int i = 0; i < SOLVED; i++) {
+            double sum = -begin->slope[i + SLOPES * (CHAINED + j)];
+            if (j < CHAINED) sum -= share * begin->slope[i + SLOPES * j];
+            begin->factors[i + SOLVED * j] = i == j ? sum + 1.0 / share : sum;
+        }
+    }
+    return factorize(SOLVED, begin->factors, begin->pivots) || fail(instance, "the matrix of the step is singular");
+}
+
+/* Solve for one stage; the right side becomes the increment. */
+static inline int solve_stage(Instance *instance, const Linearization *begin, int stage, double *right) {
+    (void)instance;
+    (void)stage;
+    double *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
+    for (int j = 0; j < CHAINED; j++) {
+        const double weight = begin->share * right[j];
+        for (int i = 0; i < SOLVED; i++) solved[i] += weight * begin->slope[i + SLOPES * j];
+    }
+    substitute(SOLVED, begin->factors, begin->pivots, solved);
+    for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
+    for (int i = 0; i < INTEGRALS; i++) {
+        for (int j = 0; j < CONTROLLED; j++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * right[j];
+        integrals[i] *= begin->share;
+    }
+    return 1;
+}

@@ -369,9 +369,15 @@ static fmi2Status exchange(Life *life) {
     fmi2Boolean event = 0, end = 0;
     fmi2Byte *before;
     fmi2Status status = fmi2OK;
+    static const char *const names[] = {
+        "fmi2EnterEventMode", "fmi2NewDiscreteStates", "fmi2NewDiscreteStates", "fmi2EnterContinuousTimeMode",
+        "fmi2EnterContinuousTimeMode", "fmi2CompletedIntegratorStep", "fmi2CompletedIntegratorStep", "", "",
+        "fmi2GetEventIndicators",
+    };
     const size_t count = below(50) ? count_states(life) : below(MOST_VALUES);
     const size_t size = bytes_of(life, &before);
-    switch (below(12)) {
+    const unsigned kind = below(12);
+    switch (kind) {
         case 0: status = unit->enter_events(life->component); break;
         case 1: case 2: status = unit->update(life->component, below(50) ? &info : NULL); break;
         case 3: case 4: status = unit->enter_continuous(life->component); break;
@@ -383,7 +389,9 @@ static fmi2Status exchange(Life *life) {
         case 9: status = unit->get_indicators(life->component, below(50) ? values : NULL, below(2)); break;
         default: free(before); return set_point(life);
     }
-    if (status != fmi2OK) must_be_as(life, before, size, "a call of model exchange");
+    /* What is read while initializing is found before it is refused, as with values. */
+    const int reads = kind == 7 || kind == 8;
+    if (status != fmi2OK && !reads) must_be_as(life, before, size, names[kind]);
     free(before);
     return status;
 }

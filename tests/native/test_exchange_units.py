@@ -301,9 +301,11 @@ def test_instances_are_of_one_kind(exchanged: Exchanged, hosted: Hosted, tmp_pat
         instanceName="slave",
     )
     slave.instantiate(callbacks=host._callbacks)
-    with pytest.raises(FMICallException):
-        slave.setFMUstate(saved)
-    assert host.messages[-1].endswith("it is that of an instance for model exchange")
+    content = host.unit.serializeFMUstate(saved)
+    for hand_over in (lambda: slave.setFMUstate(saved), lambda: slave.deSerializeFMUstate(content)):
+        with pytest.raises(FMICallException):
+            hand_over()
+        assert host.messages.pop().endswith("it is that of an instance for model exchange")
     set_time = slave.dll.fmi2SetTime
     set_time.argtypes = [ctypes.c_void_p, ctypes.c_double]
     assert set_time(slave.component, 0.0) == fmpy.fmi2.fmi2Error

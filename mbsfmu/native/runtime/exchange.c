@@ -66,8 +66,8 @@ static int find_flow(Instance *instance) {
     COPY(state->coordinates, state->settled.coordinates, COORDINATES);
     COPY(state->guesses, state->settled.guesses, GUESSES);
     load_constants(instance);
-    state->evaluations += 1.0;
     instance->flow_known = flow_functions.rates_of(instance, state->time, state->point, instance->flow);
+    if (instance->flow_known) state->evaluations += 1.0;
     COPY(state->coordinates, coordinates, COORDINATES);
     COPY(state->guesses, guesses, GUESSES);
     return instance->flow_known;

@@ -96,14 +96,23 @@ static Status save(Instance *instance, void **saved) {
     return DONE;
 }
 
-static Status restore(Instance *instance, const void *saved) {
+/* Why an instance cannot take a saved state; NULL where it can. */
+static const char *objection_of(const Instance *instance, const Saved *saved) {
     const char *why = objection(saved);
+#if MODEL_EXCHANGE
+    if (!why && saved->state.exchanges != instance->exchanges) {
+        return instance->exchanges ? "it is that of an instance for co-simulation" : "it is that of an instance for model exchange";
+    }
+#else
+    (void)instance;
+#endif
+    return why;
+}
+
+static Status restore(Instance *instance, const void *saved) {
+    const char *why = objection_of(instance, saved);
     if (why) REFUSE_STATE(why);
 #if MODEL_EXCHANGE
-    const int exchanges = ((const Saved *)saved)->state.exchanges;
-    if (exchanges != instance->exchanges) {
-        REFUSE_STATE(exchanges ? "it is that of an instance for model exchange" : "it is that of an instance for co-simulation");
-    }
     instance->flow_known = 0;
 #endif
     memcpy(&instance->state, &((const Saved *)saved)->state, sizeof(State));
@@ -132,7 +141,7 @@ static Status deserialize(Instance *instance, const char *bytes, size_t size, vo
         );
     }
     memcpy(&given, bytes, sizeof given); /* the host's bytes may stand anywhere, a state must be aligned */
-    const char *why = objection(&given);
+    const char *why = objection_of(instance, &given);
     if (why) REFUSE_STATE(why);
     if (make_room(instance, saved) != DONE) return REFUSED;
     memcpy(*saved, &given, sizeof given);

@@ -21,7 +21,7 @@ from mbsfmu.simulation.simulation import Simulation
 
 SIZES = (4, 8) if QUICK else (64, 256, 1024)
 ROUNDS = 1 if QUICK else 3
-SHORT, LONG = (0.002, 0.004) if QUICK else (0.02, 0.1)  # s
+SHORT, LONG = (0.002, 0.004) if QUICK else (0.05, 0.45)  # s
 SOLVERS = ("trapezoidal", "rodas5p")
 
 

@@ -63,9 +63,9 @@ def point(flow: Flow) -> Floats:
     return np.concatenate([functions.coordinates, flow.moving])
 
 
-def repeated(flow: Flow) -> Timed:
+def repeated(flow: Flow, library: ctypes.CDLL | None = None) -> Timed:
     """Return the compiled right-hand side as a function of how often it is evaluated; check what it gives."""
-    library, values = compiled_rates(flow), point(flow)
+    library, values = library or compiled_rates(flow), point(flow)
     z, w = np.split(values, 2)
     parameters, rates = flow.functions.parameters.copy(), np.zeros(2 * len(z) + len(flow.functions.integrals))
 

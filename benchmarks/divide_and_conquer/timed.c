@@ -17,3 +17,16 @@ EXPORT void timed(const double *parameters, const double *z, const double *w, in
 }
 
 EXPORT void threads(int count) { instance.state.threads = count; }
+
+#if THREADS > 1
+static void nothing(void *shared, int thread) { (void)shared, (void)thread; }
+
+/* What it costs to share nothing. */
+EXPORT void shares(int threads, int count) {
+    Pool *pool = pool_new(threads);
+    pool_begin(pool);
+    for (int k = 0; k < count; k++) pool_share(pool, nothing, NULL);
+    pool_end(pool);
+    pool_free(pool);
+}
+#endif

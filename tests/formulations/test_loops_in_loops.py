@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from driven_crank import driven_crank
 from scipy.integrate import solve_ivp
 
 import mbsfmu
@@ -192,3 +193,11 @@ def test_a_solver_that_waits_for_straight_code_says_so(caplog: pytest.LogCapture
     assert (
         "the solver trapezoidal needs tangents, which are traced in straight code: with 66 coordinates" in caplog.text
     )
+
+
+def test_what_drives_loops_does_the_work_that_they_take_up() -> None:
+    simulation = driven_crank().simulation(formulation="dca", solver="rk45", relative_tolerance=1e-9, code="loops")
+    result = simulation.run(stop=0.2)
+    taken_up = result["energy.kinetic"] - result["energy.kinetic"][0]
+    np.testing.assert_allclose(result["energy.work"], taken_up, atol=1e-5 * np.ptp(taken_up))
+    assert np.ptp(taken_up) > 0.1

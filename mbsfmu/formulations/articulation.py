@@ -7,6 +7,7 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -76,11 +77,17 @@ class Articulation:
         for index, row in enumerate(rows):
             if (relation := self._related.get(row)) is not None:
                 links.append(Link(acted_on(kinematics, relation), (count + index,)))
+        self._links = links
         if sequential and not rows:
             hung = [Hung(link.ends[0], link.rows) for link in links[: len(masses)]]
             self._assembly = SequentialAssembly(hung)
         else:
-            self._assembly = DivideAndConquer(BinaryTree(len(masses), links))
+            self._assembly = DivideAndConquer(self.tree)
+
+    @cached_property
+    def tree(self) -> BinaryTree:
+        """The plan of the balanced assembly."""
+        return BinaryTree(len(self._masses), self._links)
 
     # -- joints ---------------------------------------------------------------------------------------------
 

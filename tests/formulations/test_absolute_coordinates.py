@@ -65,6 +65,9 @@ def test_places_and_measures_random_trees(seed: int) -> None:
     assert np.max(np.abs(bodies.closure()[0]), initial=0.0) < 1e-12
     violation = bodies.traced("rates_of_closure", [bodies.expressions.closure_rate])()[0]
     assert np.max(np.abs(violation), initial=0.0) < 1e-11
+    lifted = bodies.system.closure_jacobian(bodies.expressions._instant)
+    (along,) = bodies.traced("closure_by_wrenches", [ca.SX(lifted)], matrices=[0])()
+    np.testing.assert_allclose(along, bodies.closure()[1], atol=1e-11)
     measured, expected = named(bodies), named(joints)
     constrained = [n for n in expected if "acceleration" not in n and ".force" not in n and ".moment" not in n]
     same(measured, {name: expected[name] for name in constrained}, 1e-11)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
@@ -20,7 +20,7 @@ from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
 from mbsfmu.formulations.rest_newton import Rest
 from mbsfmu.formulations.rest_search import search
-from mbsfmu.formulations.rest_stability import GROWING, rest_eigenvalues
+from mbsfmu.formulations.rest_stability import GROWING, motion_about_rest
 from mbsfmu.formulations.rest_start import start_values
 from mbsfmu.formulations.rest_unbalanced import unbalanced
 from mbsfmu.formulations.system import starts
@@ -62,6 +62,8 @@ class Equilibrium(Generic[Model]):
     eigenvalues
         Of the motion about it, in 1/s, those with the greatest real part first; shape (number,). Discrete states, and
         what changes with time, stay as they are.
+    drifts
+        Whether a small motion about it goes on, for nothing brings it back or brakes it.
     sampled
         Names of the blocks that are sampled: what they answer to a motion is not in the eigenvalues.
     """
@@ -75,18 +77,18 @@ class Equilibrium(Generic[Model]):
     unbalanced_load: float
     horizon: float | None
     eigenvalues: np.typing.NDArray[np.complex128]
+    drifts: bool
     sampled: tuple[str, ...]
 
     @property
     def stable(self) -> bool | None:
         """Whether no small motion about it grows within the horizon, as far as the linear part tells.
 
-        None where it is not known, for blocks are sampled.
+        None where it is not known, for blocks are sampled or small motions drift.
         """
-        if self.sampled:
-            return None
         slowest = GROWING if self.horizon is None else 1.0 / self.horizon
-        return bool(np.max(self.eigenvalues.real, initial=-np.inf) <= slowest)
+        grows = bool(np.max(self.eigenvalues.real, initial=-np.inf) > slowest)
+        return None if self.sampled or (self.drifts and not grows) else not grows
 
     def __getitem__(self, name: str) -> float:
         """Return a value by `system.variable`.
@@ -101,12 +103,23 @@ class Equilibrium(Generic[Model]):
             raise InputError(f"there is no '{name}' at the equilibrium of {self.model.name}; {meant(name, known)}")
         return known[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.values, **self.found})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values or name in self.found
+
+    def __len__(self) -> int:
+        return len({**self.values, **self.found})
+
     @property
     def stability(self) -> str:
         """Whether it is stable, in words."""
         growing = float(np.max(self.eigenvalues.real, initial=0.0))
         if self.sampled:
             return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
+        if self.stable is None:
+            return "whether it is stable is not known: nothing brings small motions back or brakes them; they drift"
         return "stable" if self.stable else f"unstable: a motion grows with {growing:.3g} 1/s"
 
     def __repr__(self) -> str:
@@ -215,7 +228,7 @@ class _Search(Generic[Model]):
         }
         rates = functions.state_rates()[0].tolist()
         states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
-        still = equations.standing()
+        still, about = equations.standing(), motion_about_rest(equations)
         return Equilibrium(
             model=self._begun(values, found),
             found=found,
@@ -225,7 +238,8 @@ class _Search(Generic[Model]):
             moving={state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands},
             unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
             horizon=horizon,
-            eigenvalues=rest_eigenvalues(equations),
+            eigenvalues=about.eigenvalues,
+            drifts=about.drifts,
             sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
 

@@ -18,7 +18,7 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.equations.sensors import MechanismSensors, PlacedSensor, Seen
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.own_numbers import with_hidden_numbers
-from mbsfmu.formulations.traced_parts import check_part
+from mbsfmu.formulations.traced_parts import check_part, round_off
 from mbsfmu.tracing import expression, symbols
 
 _BALANCE = 1e-8
@@ -122,10 +122,15 @@ def _check_power(acting: ActingForce, moment: Moment, trials: Sequence[Trial]) -
     storing = ca.jtimes(energy, coordinates, velocities) + ca.jtimes(energy, states, rates)
     terms = [expression(acting.power(motion, given)), work, loss, storing]
     function = ca.Function("powers", [vector for vector, _ in made], [ca.vertcat(*terms)])
+
+    def left(trial: Trial) -> Array:
+        exerted, brought, lost, stored = np.asarray(function(*trial)).ravel()
+        return np.array([exerted - (brought - lost - stored)])
+
     for trial in trials:
         exerted, brought, lost, stored = np.asarray(function(*trial)).ravel()
-        left = exerted - (brought - lost - stored)
-        if abs(left) > _BALANCE * max(abs(exerted), abs(brought), abs(lost), abs(stored)):
+        most = _BALANCE * max(abs(exerted), abs(brought), abs(lost), abs(stored))
+        if abs(left(trial)[0]) > most and abs(left(trial)[0]) > round_off(left, trial):
             raise InputError(
                 f"{acting.owner} is refused: what {type(acting.force).__name__} exerts has a power of {exerted:.6g} W "
                 f"where work_rate is {brought:.6g} W, dissipation {lost:.6g} W and the rate of energy {stored:.6g} W; "

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import matrix_balance
 
 from mbsfmu.equations.linear import null_space
 from mbsfmu.errors import SimulationError
@@ -12,10 +15,29 @@ from mbsfmu.formulations.rest_equations import RestEquations
 
 GROWING = 1e-6
 """In 1/s: what grows no faster counts as round-off."""
+_PARALLEL = 1e-6
+"""Cosine of the angle between left and right null vectors below which they are at right angles."""
 
 
-def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
-    """Return the eigenvalues in 1/s of the motion about rest, those with the greatest real part first.
+@dataclass(frozen=True)
+class MotionAboutRest:
+    """How small motions about rest go on, as far as the linear part tells.
+
+    Attributes
+    ----------
+    eigenvalues
+        In 1/s, those with the greatest real part first; shape (number,).
+    drifts
+        Whether a motion goes on at its own speed, for nothing brings it back or brakes it: a zero eigenvalue with fewer
+        eigenvectors than its multiplicity. The linear part does not tell then whether it grows.
+    """
+
+    eigenvalues: NDArray[np.complex128]
+    drifts: bool
+
+
+def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
+    """Return how small motions about rest go on.
 
     With directions N that the loops leave free (Φ_z N = 0), z = z₀ + N q: NᵀMN q̈ + NᵀDN q̇ + NᵀKN q + NᵀB x = 0 and
     ẋ = R N q + V N q̇ + A x, where K has the curvature of the loops, λ Φ_zz. States without an equation stay.
@@ -50,13 +72,27 @@ def rest_eigenvalues(equations: RestEquations) -> NDArray[np.complex128]:
     matrix[2 * count :, count : 2 * count] = driven[states] @ free / scales[:, None]
     matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
     found = np.linalg.eigvals(matrix).astype(np.complex128)
-    return found[np.lexsort((found.imag, -found.real))]
+    drifts = np.count_nonzero(np.abs(found) <= GROWING) > 1 and _is_defective(matrix)
+    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts))
+
+
+def _is_defective(matrix: NDArray[np.float64]) -> bool:
+    """Tell whether the eigenvalue zero has fewer eigenvectors than its multiplicity.
+
+    It has as many where left and right null vectors, Y and X, make a regular YᵀX.
+    """
+    balanced = matrix_balance(matrix, permute=False)[0]
+    right = null_space(balanced, RANK_TOLERANCE)
+    left = null_space(balanced.T, RANK_TOLERANCE)
+    if not right.shape[1] or right.shape != left.shape:
+        return False
+    return bool(np.min(np.linalg.svd(left.T @ right, compute_uv=False)) < _PARALLEL)
 
 
 def growth(equations: RestEquations) -> float:
     """Return the rate in 1/s of the motion about rest that grows fastest; infinite where coordinates are singular."""
     try:
-        return float(np.max(rest_eigenvalues(equations).real, initial=-np.inf))
+        return float(np.max(motion_about_rest(equations).eigenvalues.real, initial=-np.inf))
     except SimulationError:
         return np.inf
 

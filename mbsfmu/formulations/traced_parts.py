@@ -19,6 +19,8 @@ _LIBRARIES = ("hydraulics", "mbsfmu", "numpy", "casadi", "pydantic")
 _AGREEMENT, _ROUND_OFF = 1e-9, 1e-13
 """Differences of what symbols and numbers give that round-off may make: shares of a number, and of the largest one that
 the function gives."""
+_LAST_DIGITS, _SAMPLES, _SAFETY = 1e-15, 8, 10.0
+"""By which share arguments are changed to see round-off, how often, and how many times as much as is seen may be."""
 
 Answer = TypeVar("Answer")
 Answers = Callable[..., Mapping[str, Sequence[Array | float]]]
@@ -55,11 +57,53 @@ def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[
         given = [np.array([float(value) for value in each[name]]) for each in numbers]
         for point, numeric in zip(places, given, strict=True):
             symbolic = np.asarray(function(*point)).ravel()
-            if not _agree(symbolic, numeric, given):
+            if _agree(symbolic, numeric, given):
+                continue
+
+            def by_numbers(place: Sequence[Array], name: str = name) -> Array:
+                return np.array([float(value) for value in answers(*place)[name]])
+
+            def by_symbols(place: Sequence[Array], function: ca.Function = function) -> Array:
+                return np.asarray(function(*place)).ravel()
+
+            if symbolic.shape != numeric.shape or not _within(
+                symbolic - numeric, max(round_off(by_numbers, point), round_off(by_symbols, point))
+            ):
                 raise InputError(
                     f"{owner} is refused: {name} of {_place(kind)} gives {_told(numeric)} with numbers and "
                     f"{_told(symbolic)} when it is traced; equations follow from what they are given alone"
                 )
+
+
+def round_off(function: Callable[[Sequence[Array]], Array], point: Sequence[Array]) -> float:
+    """Return what round-off makes of a function's largest number.
+
+    Where great numbers leave nothing, as the distance of two points that a joint holds together does, a function gives
+    round-off alone, and its own numbers do not tell how much. Arguments that differ in their last digits do.
+
+    Parameters
+    ----------
+    function
+        Takes the arguments.
+    point
+        The arguments.
+    """
+    random = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        there = function(point)
+        if not np.array_equal(there, function(point), equal_nan=True):
+            return 0.0  # it depends on more than it is given, which is no round-off
+        near = [[each * _nearly_one(random, each) for each in point] for _ in range(_SAMPLES)]
+        changes = [function(arguments) - there for arguments in near]
+    return _SAFETY * float(np.max(np.abs(changes), initial=0.0, where=np.isfinite(changes)))
+
+
+def _nearly_one(random: np.random.Generator, values: Array) -> Array:
+    return 1.0 + _LAST_DIGITS * random.uniform(-1.0, 1.0, len(values))
+
+
+def _within(differences: Array, most: float) -> bool:
+    return bool(np.all(np.abs(differences) <= most))
 
 
 def _agree(symbolic: Array, numeric: Array, everywhere: Sequence[Array]) -> bool:

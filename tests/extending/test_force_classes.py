@@ -310,3 +310,54 @@ def test_points_and_bodies_stay_as_they_were() -> None:
     )
     system = CoupledModel(name="x", systems={"mechanism": mechanism}).simulation(compiled=False).functions.system
     assert "mass.p.x" in [each.name for each in system.parameters]
+
+
+class Tie(Force):
+    """A spring and a damper in all directions between two points."""
+
+    type: Literal["test-tie"] = "test-tie"
+    start: PointReference
+    end: PointReference
+    stiffness: Annotated[Positive, Parameter("N/m", "stiffness")] = 1e4
+
+    def _stretch(self, now: Present) -> Array:
+        return now.point("end").position - now.point("start").position
+
+    def _rate(self, now: Present) -> Array:
+        return now.point("end").velocity - now.point("start").velocity
+
+    def loads(self, now: Present) -> Iterable[PointLoad]:
+        force = now["stiffness"] * (self._stretch(now) + 0.1 * self._rate(now))
+        return PointLoad("start", force), PointLoad("end", -force)
+
+    def energy(self, now: Present) -> Array:
+        return 0.5 * now["stiffness"] * self._stretch(now) @ self._stretch(now)
+
+    def dissipation(self, now: Present) -> Array:
+        return 0.1 * now["stiffness"] * self._rate(now) @ self._rate(now)
+
+
+@pytest.mark.parametrize(("start", "end"), [("one.tip", "other.root"), ("other.root", "one.tip")])
+def test_points_that_joints_hold_may_be_tied(start: str, end: str) -> None:
+    """What pulls on both sides of a pin exerts and takes what round-off leaves, and is no error."""
+    one, other = (
+        RigidBody(
+            name=name,
+            mass=3.0,
+            inertia=(0.2, 0.3, 0.4),
+            points={"root": (0.31, 0.17, -0.2), "tip": (-0.47, 0.13, 0.33)},
+        )
+        for name in ("one", "other")
+    )
+    mechanism = Mechanism(
+        ground={"p": (0.1, 0.2, 0.3)},
+        bodies=(one, other),
+        joints=(
+            Revolute(name="a", parent="ground.p", child="one.root", axis=(0.6, 0.0, 0.8), angle=0.4),
+            Revolute(name="b", parent="one.tip", child="other.root", axis=(0.0, 0.28, 0.96), angle=-0.7),
+        ),
+        forces=(Tie(name="tie", start=start, end=end),),
+    )
+    free = mechanism.model_copy(update={"forces": ()})
+    runs = [CoupledModel(name="tied", systems={"m": each}).simulation().run(0.5) for each in (mechanism, free)]
+    np.testing.assert_allclose(*(run["other.angle"] for run in runs), atol=1e-9)

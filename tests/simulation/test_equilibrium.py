@@ -688,3 +688,24 @@ def test_inputs_with_a_start_are_not_forgotten(caplog: pytest.LogCaptureFixture)
     assert not caplog.records
     model.simulation(compiled=False).run(0.02)
     assert "nothing drives drive.torque" in caplog.text
+
+
+@pytest.mark.parametrize("damping", [0.0, 2.0])
+@pytest.mark.parametrize("stiffness", [0.0, 30.0])
+def test_stability_is_not_claimed_where_motions_drift(damping: float, stiffness: float) -> None:
+    """A bar that hangs in its centre of mass: K and D are what the spring in its joint has."""
+    spring = JointSpringDamper(name="spring", joint="hinge", stiffness=stiffness, damping=damping)
+    bar = RigidBody(name="bar", mass=3.0, inertia=(0.1, 0.5, 0.5), points={"middle": (0.0, 0.0, 0.0)})
+    mechanism = Mechanism(
+        ground={"wall": (0.2, 0.1, 0.0)},
+        bodies=(bar,),
+        joints=(Revolute(name="hinge", parent="ground.wall", child="bar.middle"),),
+        forces=(spring,) if stiffness or damping else (),
+    )
+    found = CoupledModel(name="bar", systems={"m": mechanism}).equilibrium()
+    assert found.stable is (True if stiffness or damping else None)
+    assert "m.bar.angle" in found
+    assert dict.fromkeys(found)["m.bar.angle"] is None
+    assert ("they drift" in found.stability) is not bool(stiffness or damping)
+    whirl = np.roots([0.5, damping, stiffness])
+    np.testing.assert_allclose(np.sort_complex(found.eigenvalues), np.sort_complex(whirl), atol=1e-6)

@@ -81,7 +81,7 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
 
     It has as many where left and right null vectors, Y and X, make a regular YᵀX.
     """
-    balanced = matrix_balance(matrix, permute=False)[0]
+    balanced = np.asarray(matrix_balance(matrix, permute=False)[0], dtype=np.float64)
     right = null_space(balanced, RANK_TOLERANCE)
     left = null_space(balanced.T, RANK_TOLERANCE)
     if not right.shape[1] or right.shape != left.shape:

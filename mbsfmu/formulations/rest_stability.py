@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import matrix_balance
 
 from mbsfmu.equations.linear import null_space
 from mbsfmu.errors import SimulationError
@@ -81,6 +80,8 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
 
     It has as many where left and right null vectors, Y and X, make a regular YᵀX.
     """
+    from scipy.linalg import matrix_balance  # noqa: PLC0415 - runs that ask for no equilibrium start without SciPy
+
     balanced = np.asarray(matrix_balance(matrix, permute=False)[0], dtype=np.float64)
     right = null_space(balanced, RANK_TOLERANCE)
     left = null_space(balanced.T, RANK_TOLERANCE)

@@ -93,7 +93,7 @@ def make_simulation(
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
-    if kind.kind is StepKind.LINEARLY_IMPLICIT or (kind.kind is StepKind.IMPLICIT and formulation.has_dense_tangents):
+    if kind.kind in (StepKind.IMPLICIT, StepKind.LINEARLY_IMPLICIT) and formulation.has_dense_tangents:
         _tell_straight_tangents(chosen.solver, formulation.functions)
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.

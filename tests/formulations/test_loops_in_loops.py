@@ -188,6 +188,8 @@ def test_cost_grows_as_the_number_of_loops() -> None:
 def test_a_solver_that_waits_for_straight_code_says_so(caplog: pytest.LogCaptureFixture) -> None:
     model = mbsfmu.models.ladder(22)
     model.simulation(formulation="dca", solver="rk45", compiled=False)
+    for solver in ("trapezoidal", "rodas5p"):  # trees wait for none
+        mbsfmu.models.pendulum(66).simulation(formulation="dca", solver=solver, compiled=False)
     assert "minutes" not in caplog.text
     model.simulation(formulation="dca", solver="trapezoidal", compiled=False)
     assert (

@@ -98,19 +98,24 @@ class Equilibrium(Generic[Model]):
         InputError
             When there is none of that name.
         """
-        known = {**self.values, **self.found}
-        if name not in known:
-            raise InputError(f"there is no '{name}' at the equilibrium of {self.model.name}; {meant(name, known)}")
-        return known[name]
+        if name not in self._known:
+            raise InputError(
+                f"there is no '{name}' at the equilibrium of {self.model.name}; {meant(name, self._known)}"
+            )
+        return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.values, **self.found})
+        return iter(self._known)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.values or name in self.found
+        return name in self._known
 
     def __len__(self) -> int:
-        return len({**self.values, **self.found})
+        return len(self._known)
+
+    @property
+    def _known(self) -> dict[str, float]:
+        return {**self.values, **self.found}
 
     @property
     def stability(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -121,7 +122,7 @@ class Archive:
             found = ", ".join(name.name for name in names if name.parent == folder)
             raise InputError(f"{self.path} has no library {library} for {platform}; {folder} has {found}")
 
-    @property
+    @cached_property
     def carried(self) -> str | None:
         """What the unit says of the machine that it is; None where it does not, as those of others."""
         file = Path(self.folder, "resources", CARRIED)

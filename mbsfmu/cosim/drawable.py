@@ -11,9 +11,8 @@ from mbsfmu.cosim.instance import Instance
 from mbsfmu.errors import InputError
 
 if TYPE_CHECKING:
+    from mbsfmu.model.carried import Ends
     from mbsfmu.model.machine import Machine
-
-Ends = tuple[str, str]
 
 
 @dataclass(frozen=True)

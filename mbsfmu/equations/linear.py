@@ -166,7 +166,7 @@ def null_space(matrix: Floats, tolerance: float) -> Floats:
     Parameters
     ----------
     matrix
-        Shape (m, n), m > 0.
+        Shape (m, n).
     tolerance
         Share of the largest singular value up to which others count as zero.
     """

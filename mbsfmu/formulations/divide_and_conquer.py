@@ -24,7 +24,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.binary_tree import BinaryTree, Group, Indices, Level
-from mbsfmu.formulations.elimination import Found, eliminate, gather, spread
+from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Factors:
         steps = list(zip(self._tree.levels, self._history, rests, strict=True))
         for level, eliminated, rest in reversed(steps):
             forces = _disassemble(level, eliminated, rest, forces, multipliers)
-        moved = free + _times(self._inverse, forces[1])
+        moved = free + times(self._inverse, forces[1])
         return moved, _in_order(multipliers, len(bias))
 
     def numbers(self) -> Array:
@@ -293,7 +293,3 @@ def _in_order(pieces: list[tuple[Array, Array]], count: int) -> Array:
     order = np.empty(count, dtype=np.intp)
     order[np.concatenate([positions for positions, _ in pieces])] = np.arange(count)
     return np.concatenate([values for _, values in pieces])[order]
-
-
-def _times(matrices: Array, vectors: Array) -> Array:
-    return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]

@@ -64,7 +64,7 @@ def eliminate(
     left = free[:, slots][:, :, slots]
     for acting, places, counting, loop in zip(wrenches, ends, active, closes_loop, strict=True):
         wrench = _wrench(acting, places, *free.shape[:2])
-        response = of_free = _times(free, wrench)
+        response = of_free = times(free, wrench)
         effects: list[Array] = []
         for one, before in zip(eliminated, responses, strict=True):
             felt = (before * wrench).sum(axis=1)
@@ -171,5 +171,6 @@ def _slots(kept: tuple[int, ...]) -> list[int]:
     return [6 * slot + axis for slot in kept for axis in range(6)]
 
 
-def _times(matrices: Array, vectors: Array) -> Array:
+def times(matrices: Array, vectors: Array) -> Array:
+    """Return the product of each matrix with its vector, shapes (members, m, n) and (members, n)."""
     return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]

@@ -152,7 +152,7 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unh
     functions.inputs[:] = others
     mass, rest, _, by_inputs = functions.equilibrium()
     jacobian = functions.closure()[1]
-    free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(rest))
+    free = null_space(jacobian, RANK_TOLERANCE)
     matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     left, unheld = right - matrix @ forces, None

@@ -71,7 +71,7 @@ def check_inertia(functions: SystemFunctions, jacobian: Floats) -> None:
     system = functions.system
     if not system.felt:
         return
-    free = null_space(jacobian, RANK_TOLERANCE) if len(jacobian) else np.eye(len(functions.coordinates))
+    free = null_space(jacobian, RANK_TOLERANCE)
     mass, bare = (free.T @ each @ free for each in functions.masses())
     if not np.linalg.det(np.linalg.solve(bare, mass)) > LEAST:
         raise DataError(

@@ -120,17 +120,17 @@ def _check_power(acting: ActingForce, moment: Moment, trials: Sequence[Trial]) -
     )
     rates = ca.vertcat(ca.SX(0, 1), *(expression(rate) for rate in acting.rates(motion, given)))
     storing = ca.jtimes(energy, coordinates, velocities) + ca.jtimes(energy, states, rates)
-    terms = [expression(acting.power(motion, given)), work, loss, storing]
-    function = ca.Function("powers", [vector for vector, _ in made], [ca.vertcat(*terms)])
+    power = expression(acting.power(motion, given))
+    terms, left = ca.vertcat(power, work, loss, storing), power - (work - loss - storing)
+    function = ca.Function("powers", [vector for vector, _ in made], [terms, left])
 
-    def left(trial: Trial) -> Array:
-        exerted, brought, lost, stored = np.asarray(function(*trial)).ravel()
-        return np.array([exerted - (brought - lost - stored)])
+    def unbalanced(trial: Trial) -> Array:
+        return np.asarray(function(*trial)[1]).ravel()
 
     for trial in trials:
-        exerted, brought, lost, stored = np.asarray(function(*trial)).ravel()
-        most = _BALANCE * max(abs(exerted), abs(brought), abs(lost), abs(stored))
-        if abs(left(trial)[0]) > most and abs(left(trial)[0]) > round_off(left, trial):
+        exerted, brought, lost, stored = powers = np.asarray(function(*trial)[0]).ravel()
+        off = abs(unbalanced(trial)[0])
+        if off > _BALANCE * np.max(np.abs(powers)) and off > round_off(unbalanced, trial):
             raise InputError(
                 f"{acting.owner} is refused: what {type(acting.force).__name__} exerts has a power of {exerted:.6g} W "
                 f"where work_rate is {brought:.6g} W, dissipation {lost:.6g} W and the rate of energy {stored:.6g} W; "

@@ -97,7 +97,7 @@ class _Move:
         balance, closure = equations.rows("balance"), equations.rows("closure")
         rates, moving, states = equations.rows("rates"), equations.unknowns("coordinates"), equations.unknowns("states")
         loops = matrix[closure, moving]
-        free = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(len(mass))
+        free = null_space(loops, RANK_TOLERANCE)
         if clamped:
             free = free[:, :0]
         self._count = free.shape[1]

@@ -56,7 +56,7 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
     first = n + len(equations.functions.multipliers)
     loops = jacobian[n:first, :n]
-    free = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(n)
+    free = null_space(loops, RANK_TOLERANCE)
     balance, rates = jacobian[:n], -jacobian[first + states]
     count, moving = free.shape[1], first + states
     stiffness, by_states = free.T @ balance[:, :n] @ free, free.T @ balance[:, moving]

@@ -45,7 +45,7 @@ def _loads(equations: RestEquations, rest: Rest, references: Mapping[str, str]) 
         return []
     functions, system = equations.functions, equations.functions.system
     loops, mass = functions.closure()[1], functions.equilibrium()[0]
-    free = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(len(mass))
+    free = null_space(loops, RANK_TOLERANCE)
     begun = -free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ off, rcond=RANK_TOLERANCE)[0]
     # of coordinates that loops make depend on each other, those that are moved most have the loads
     shares = np.maximum(np.abs(begun), 1e-3 * np.max(np.abs(begun)))

@@ -95,7 +95,7 @@ def _without_sought(equations: RestEquations, guess: Floats) -> Floats:
 def from_other_guesses(equations: RestEquations, guess: Floats) -> Rest | None:
     """Return rest that Newton's iteration finds when what is asked for is moved, all of it alike."""
     asked = slice(equations.unknowns("inputs").start, len(guess))
-    for begin in (guess[asked], 0.0 * guess[asked]):
+    for begin in (guess[asked], 0.0 * guess[asked])[: 2 if guess[asked].any() else 1]:
         for size in _GUESSES:
             for way in (size, -size):
                 moved = guess.copy()

@@ -16,7 +16,7 @@ import numpy as np
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.binary_tree import GROUND
 from mbsfmu.formulations.divide_and_conquer import Equations
-from mbsfmu.formulations.elimination import Found, eliminate, gather, spread
+from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,5 @@ class SequentialFactors:
             if not grounded:
                 forces[hung.parent] = acting[:, :6]
             multipliers += reversed(found)
-        acting = np.concatenate(forces)
-        moved = free + (self._inverse @ acting[:, :, np.newaxis])[:, :, 0]
+        moved = free + times(self._inverse, np.concatenate(forces))
         return moved, np.concatenate([np.zeros(0), *multipliers])

@@ -4,19 +4,19 @@
 typedef char point_has_room[TANGENT == 2 * COORDINATES + STATES + INPUTS + PARAMETERS + REFERENCES + DISCRETE ? 1 : -1];
 
 /* Copy between the arguments and a point: all that a tangent depends on, its step apart. */
-#define POINT(EACH) \
+#define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(MOVING, COORDINATES) EACH(states, STATES) EACH(inputs, INPUTS) \
     EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE)
 
 static void write_point(const Parts *parts, double *point) {
 #define WRITE(name, size) COPY(point, parts->name, size), point += (size);
-    POINT(WRITE)
+    OF_POINT(WRITE)
 #undef WRITE
 }
 
 static void read_point(const Parts *parts, const double *point) {
 #define READ(name, size) COPY(parts->name, point, size), point += (size);
-    POINT(READ)
+    OF_POINT(READ)
 #undef READ
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_void_p
+from ctypes import byref, c_int
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -59,6 +59,7 @@ class Fmi2Library(LibraryInstance, ABC):
         set_rates="fmi2SetRealInputDerivatives",
         get_state="fmi2GetFMUstate",
         set_state="fmi2SetFMUstate",
+        truth=c_int,
     )
 
     def __init__(self, name: str, archive: Archive, slave: Callable[..., Any]) -> None:
@@ -71,8 +72,6 @@ class Fmi2Library(LibraryInstance, ABC):
         self._callbacks.componentEnvironment = environment = next(_environments)
         _instances[environment] = self
         self._instantiate(callbacks=self._callbacks)
-        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
-        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""

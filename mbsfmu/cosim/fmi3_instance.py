@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,31 +58,28 @@ class Fmi3Instance(Fmi3Library):
         self.report = Report(next_event=math.inf)
         self._within = InputsWithin(archive, self.clock, self.report)
         self.interpolates = bool(self._within.references)
-        self._next_events: dict[str, float] = {}
         self._texts: dict[str, str] = {}
         self._callbacks = self._logger(), self._within.callback
         try:
-            self._make()
+            self._instantiated()
         except SimulationError:
             if not self.has_events:
                 raise
             logger.warning("%s says that it has event mode, but gives no instance with it; it runs without", name)
             self.has_events = False
-            self._make()
+            self._instantiated()
         self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
         told = (Report.event, Report.ends, Report.early, Report.reached)
         self._outcome = tuple(byref(self.report, each.offset) for each in told)
 
-    def _make(self) -> None:
+    def _instantiated(self) -> None:
         """Make the instance."""
         required = (c_uint32 * len(self._within.references))(*self._within.references)
-        self._slave.component = self._slave.fmi3InstantiateCoSimulation(
-            self.name.encode(), (self._slave.guid or "").encode(),
-            os.path.join(self._slave.unzipDirectory, "resources", "").encode(),
-            False, True, self.has_events, True, required, len(required), self._within.environment, *self._callbacks,
-        )  # fmt: skip
-        if not self._slave.component:
-            raise SimulationError(f"{self.name} cannot be instantiated: {self._reason('no reason given')}")
+        comes_back_early = True
+        self._make(
+            "fmi3InstantiateCoSimulation",
+            *(self.has_events, comes_back_early, required, len(required), self._within.environment, *self._callbacks),
+        )
 
     def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
@@ -205,28 +201,14 @@ class Fmi3Instance(Fmi3Library):
 
     # -- states ---------------------------------------------------------------------------------------------
 
-    def save(self, slot: str, time: float) -> None:
-        """Keep the state, and when the next event comes."""
-        super().save(slot, time)
-        self._next_events[slot] = self.report.next_event
+    def _memory(self) -> bytes:
+        """Return when the next event comes."""
+        return _TIME.pack(self.report.next_event)
 
-    def restore(self, slot: str) -> None:
-        """Go back to the state; what was set since counts no more."""
-        super().restore(slot)
-        self.report.next_event = self._next_events.get(slot, math.inf)
+    def _remember(self, memory: bytes) -> None:
+        (self.report.next_event,) = _TIME.unpack(memory)
         self.report.event = self.report.ends = False
-        self.sent.clear()
         self._texts.clear()
-
-    def serialize(self) -> bytes:
-        """Return the state for another process, and when the next event comes."""
-        return _TIME.pack(self.report.next_event) + super().serialize()
-
-    def deserialize(self, state: bytes) -> None:
-        """Take a state of another process."""
-        following = _TIME.unpack_from(state)[0]
-        super().deserialize(state[_TIME.size :])
-        self.report.next_event = following
 
     # -- values ---------------------------------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_bool, c_double, c_size_t, c_uint32, c_void_p
+from ctypes import byref, c_bool, c_double, c_size_t, c_uint32
 from typing import Any
 from weakref import ref
 
@@ -17,7 +18,7 @@ from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.library_instance import LibraryInstance
 from mbsfmu.cosim.library_port import Dialect
 from mbsfmu.cosim.settling import Update, next_event
-from mbsfmu.errors import InputError
+from mbsfmu.errors import InputError, SimulationError
 
 _BITS = (8, 16, 32, 64)
 
@@ -55,6 +56,7 @@ class Fmi3Library(LibraryInstance, ABC):
         set_rates=None,
         get_state="fmi3GetFMUState",
         set_state="fmi3SetFMUState",
+        truth=c_bool,
     )
 
     def __init__(self, name: str, archive: Archive, slave: Callable[..., Any]) -> None:
@@ -64,8 +66,22 @@ class Fmi3Library(LibraryInstance, ABC):
         if ticked:
             raise InputError(f"{archive.path} has the input clock {ticked[0]}; units with such are not supported")
         self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
-        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
-        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
+
+    def _make(self, function: str, *arguments: Any) -> None:
+        """Make the instance by a function of the FMI, which is handed arguments behind those that all of them have.
+
+        Raises
+        ------
+        SimulationError
+            When the unit gives none.
+        """
+        resources = os.path.join(self._slave.unzipDirectory, "resources", "")
+        names = self.name, self._slave.guid or "", resources
+        visible, logs = False, True
+        component = getattr(self._slave, function)(*(each.encode() for each in names), visible, logs, *arguments)
+        if not component:
+            raise SimulationError(f"{self.name} cannot be instantiated: {self._reason('no reason given')}")
+        self._slave.component = component
 
     def _logger(self) -> Any:
         itself = ref(self)

@@ -70,8 +70,6 @@ class LibraryInstance(Instance):
     """
 
     dialect: ClassVar[Dialect]
-    _get_state: Callable[..., int]
-    _set_state: Callable[..., int]
 
     def __init__(self, name: str, archive: Archive, slave: Callable[..., Any]) -> None:
         super().__init__(name)
@@ -98,8 +96,11 @@ class LibraryInstance(Instance):
         self.sent: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self.partial: WeakSet[LibraryPort] = WeakSet()
         self._states: dict[str, Any] = {}
+        self._memories: dict[str, bytes] = {}
         self._next_event: LibraryPort | None = None
         self._slave = _loaded(archive, name, slave)
+        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
+        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
 
     def _instantiate(self, **arguments: Any) -> None:
         try:
@@ -229,10 +230,11 @@ class LibraryInstance(Instance):
         status = self._get_state(self.component, byref(self._states[slot]))
         if status > WARNING:
             self.fail(self.dialect.get_state, status)
+        self._memories[slot] = self._memory()
         self._keeps(slot, time)
 
     def restore(self, slot: str) -> None:
-        """Go back to the state that was kept under a name.
+        """Go back to the state that was kept under a name; what was set since counts no more.
 
         Raises
         ------
@@ -242,10 +244,12 @@ class LibraryInstance(Instance):
         status = self._set_state(self.component, self._states[slot])
         if status > WARNING:
             self.fail(self.dialect.set_state, status)
+        self._remember(self._memories[slot])
+        self.sent.clear()
         self.ends.pop(self.name, None)
 
     def serialize(self) -> bytes:
-        """Return the state for another process.
+        """Return the state for another process, behind what there is to be kept beside it.
 
         Raises
         ------
@@ -254,7 +258,7 @@ class LibraryInstance(Instance):
         """
         self.save(_SERIALIZED, self.time)
         try:
-            return self._call("serializeFMUState", self._states[_SERIALIZED])
+            return self._memories[_SERIALIZED] + self._call("serializeFMUState", self._states[_SERIALIZED])
         finally:
             self.release(_SERIALIZED)
 
@@ -268,8 +272,18 @@ class LibraryInstance(Instance):
         """
         if _SERIALIZED in self._states:
             self._free_state(self._states.pop(_SERIALIZED))
-        self._states[_SERIALIZED] = self._call("deserializeFMUState", state)
+        size = len(self._memory())  # which follows from the description of the unit
+        self._states[_SERIALIZED] = self._call("deserializeFMUState", state[size:])
+        self._memories[_SERIALIZED] = state[:size]
         self.restore(_SERIALIZED)
+
+    def _memory(self) -> bytes:
+        """Return what there is to be kept beside the state of the unit; it is always as long."""
+        return b""
+
+    def _remember(self, memory: bytes) -> None:
+        """Take what was kept beside the state of the unit, which has just gone back to it."""
+        del memory
 
     @abstractmethod
     def _free_state(self, state: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from ctypes import POINTER, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
+from ctypes import POINTER, c_bool, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class Dialect:
         Functions for derivatives by time; None where there is none.
     get_state, set_state
         Functions that keep a state, and go back to one.
+    truth
+        Type of a Boolean that a function takes or gives.
     """
 
     prefix: str
@@ -48,6 +50,7 @@ class Dialect:
     set_rates: str | None
     get_state: str
     set_state: str
+    truth: type[c_int] | type[c_bool]
 
 
 def _laid_out(elements: Sequence[Element]) -> tuple[list[int], NDArray[np.intp], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_int, c_void_p
+from ctypes import byref, c_void_p
 from dataclasses import replace
 
 from fmpy import fmi2
@@ -27,9 +27,7 @@ class Fmi2Model(ExchangedInstance, Fmi2Library):
 
     def __init__(self, name: str, archive: Archive, solver: str) -> None:
         super().__init__(name, archive, fmi2.FMU2Model, solver)
-        self._completes = not archive.interface.completedIntegratorStepNotNeeded
-        types = (c_void_p, c_int, c_void_p, c_void_p)
-        self._complete_step = self.function("fmi2CompletedIntegratorStep", types)
+        self.completes = not archive.interface.completedIntegratorStepNotNeeded
         self._new_states = self.function("fmi2NewDiscreteStates", (c_void_p, c_void_p))
 
     @property
@@ -46,12 +44,3 @@ class Fmi2Model(ExchangedInstance, Fmi2Library):
             bool(told.nominalsOfContinuousStatesChanged),
             next_event(bool(told.nextEventTimeDefined), told.nextEventTime),
         )
-
-    def _complete(self, now: float) -> tuple[bool, bool]:
-        if not self._completes:
-            return False, False
-        asks, ends = c_int(0), c_int(0)
-        stays = bool(self._earliest >= now)
-        status = self._complete_step(self.component, stays, byref(asks), byref(ends))
-        self._check("fmi2CompletedIntegratorStep", status)
-        return bool(asks.value), bool(ends.value)

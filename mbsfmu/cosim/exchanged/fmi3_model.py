@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from ctypes import byref, c_bool, c_void_p
 from dataclasses import replace
 
 from fmpy import fmi3
@@ -12,7 +10,6 @@ from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.exchanged.model import ExchangedInstance
 from mbsfmu.cosim.fmi3_library import Fmi3Library
 from mbsfmu.cosim.settling import Update
-from mbsfmu.errors import SimulationError
 
 
 class Fmi3Model(ExchangedInstance, Fmi3Library):
@@ -30,20 +27,9 @@ class Fmi3Model(ExchangedInstance, Fmi3Library):
     def __init__(self, name: str, archive: Archive, solver: str) -> None:
         super().__init__(name, archive, fmi3.FMU3Model, solver)
         self._callback = self._logger()
-        self._slave.component = self._slave.fmi3InstantiateModelExchange(
-            self.name.encode(),
-            (self._slave.guid or "").encode(),
-            os.path.join(self._slave.unzipDirectory, "resources", "").encode(),
-            False,
-            True,
-            None,
-            self._callback,
-        )
-        if not self._slave.component:
-            raise SimulationError(f"{self.name} cannot be instantiated: {self._reason('no reason given')}")
-        self._completes = bool(archive.interface.needsCompletedIntegratorStep)
-        types = (c_void_p, c_bool, c_void_p, c_void_p)
-        self._complete_step = self.function("fmi3CompletedIntegratorStep", types)
+        environment = None
+        self._make("fmi3InstantiateModelExchange", environment, self._callback)
+        self.completes = bool(archive.interface.needsCompletedIntegratorStep)
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -52,12 +38,3 @@ class Fmi3Model(ExchangedInstance, Fmi3Library):
 
     def _update(self) -> Update:
         return self._update_discrete_states()
-
-    def _complete(self, now: float) -> tuple[bool, bool]:
-        if not self._completes:
-            return False, False
-        asks, ends = c_bool(False), c_bool(False)
-        stays = bool(self._earliest >= now)
-        status = self._complete_step(self.component, stays, byref(asks), byref(ends))
-        self._check("fmi3CompletedIntegratorStep", status)
-        return asks.value, ends.value

@@ -7,7 +7,8 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import c_double, c_size_t, c_void_p
+from ctypes import byref, c_double, c_size_t, c_void_p
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,28 +62,27 @@ class ExchangedInstance(LibraryInstance, ABC):
         What makes its steps.
     tolerances
         Nominal values of the states, shape (states,), 1 for the one that stands in where there are none.
+    completes
+        Whether it wants to be told when a step of the integrator is complete.
     """
 
     get_rates_name: str
+    completes: bool
     integrator: Integrator
 
     def __init__(self, name: str, archive: Archive, model: Callable[..., Any], solver: str = SOLVERS[0]) -> None:
         super().__init__(name, archive, model)
         self.solver = solver
-        self._count_events(0)
+        self.events = 0
         self.tolerances = np.ones(1)
         self._straight: StraightInputs | None = None
         self._now, self._following = -np.inf, np.inf
         self._over = False
-        self._memories: dict[str, bytes] = {}
         self._relative = RELATIVE_TOLERANCE
         continuous = [each.name for each in self.variables.values() if self._runs(each.name)]
         self.interpolates = bool(continuous)
         self._continuous = continuous
         self._by_differences = not self.gives_directional_derivatives
-
-    def _count_events(self, count: int) -> None:
-        self._events = self.events = count
 
     def _bind(self, states: int, indicators: int) -> None:
         """Bind the functions that are called most, for numbers of states and event indicators."""
@@ -90,6 +90,8 @@ class ExchangedInstance(LibraryInstance, ABC):
         self._x, self._rates, self._nominals = np.zeros(states), np.zeros(states), np.ones(states)
         self._z = np.zeros(indicators)
         self._set_time = self.function(f"{prefix}SetTime", (c_void_p, c_double))
+        complete = (c_void_p, self.dialect.truth, c_void_p, c_void_p)
+        self._complete_step = self.function(f"{prefix}CompletedIntegratorStep", complete)
 
         def bound(function: str, array: Floats) -> Callable[[], None]:
             called, arguments = self.function(function, values), (self.component, array.ctypes.data, len(array))
@@ -127,10 +129,6 @@ class ExchangedInstance(LibraryInstance, ABC):
     @abstractmethod
     def _update(self) -> Update:
         """Update the discrete states once."""
-
-    @abstractmethod
-    def _complete(self, now: float) -> tuple[bool, bool]:
-        """Complete a step of the integrator to a time in s; return whether there is an event, and the run ends."""
 
     @property
     @abstractmethod
@@ -246,7 +244,7 @@ class ExchangedInstance(LibraryInstance, ABC):
             now, happens = self._integrate(now, max(self._following, now) if self._following <= last else end)
             if not self._over and (happens or self._following <= now):
                 with self.event():
-                    self._count_events(self._events + 1)
+                    self.events = (self.events or 0) + 1
                 if now < end:
                     self.happened = min(self.happened, now)
             stays = stays + 1 if now <= before else 0
@@ -267,6 +265,16 @@ class ExchangedInstance(LibraryInstance, ABC):
             asks, self._over = self._complete(now)
             happens = happens or asks
         return now, happens
+
+    def _complete(self, now: float) -> tuple[bool, bool]:
+        """Complete a step of the integrator to a time in s; return whether there is an event, and the run ends."""
+        if not self.completes:
+            return False, False
+        asks, ends = self.dialect.truth(0), self.dialect.truth(0)
+        stays = bool(self._earliest >= now)
+        status = self._complete_step(self.component, stays, byref(asks), byref(ends))
+        self._check(f"{self.dialect.prefix}CompletedIntegratorStep", status)
+        return bool(asks.value), bool(ends.value)
 
     def read_next_event(self) -> float:
         """Return when an event or a jump of a signal inside comes next, in s; infinity where the unit does not say."""
@@ -291,7 +299,7 @@ class ExchangedInstance(LibraryInstance, ABC):
         self._get_rates()
         finite = np.isfinite(self._rates)
         if not finite.all():
-            raise Refused(f"the derivative of {self._state_names()[int(np.argmin(finite))]} is not finite")
+            raise Refused(f"the derivative of {self._state_names[int(np.argmin(finite))]} is not finite")
         return self._rates.copy()
 
     def indicators(self, time: float, states: Floats) -> Floats:
@@ -310,7 +318,7 @@ class ExchangedInstance(LibraryInstance, ABC):
     def _directional(self, time: float, states: Floats) -> Floats:
         self._put(time, states)
         try:
-            return self.directional_derivative(self._rate_names(), self._state_names())
+            return self.directional_derivative(self._rate_names, self._state_names)
         except UnitError as error:
             if error.fatal:
                 raise
@@ -327,9 +335,11 @@ class ExchangedInstance(LibraryInstance, ABC):
             result[:, column] = (self.rates(time, moved) - at) / (moved[column] - states[column])
         return result
 
+    @cached_property
     def _rate_names(self) -> list[str]:
         return [part.name for each in self._description.derivatives for part in elements_of(each.variable)]
 
+    @cached_property
     def _state_names(self) -> list[str]:
         described = (each.variable.derivative for each in self._description.derivatives if each.variable is not None)
         return [part.name for each in described if each is not None for part in elements_of(each)]
@@ -337,39 +347,14 @@ class ExchangedInstance(LibraryInstance, ABC):
     # -- states ---------------------------------------------------------------------------------------------
 
     def _memory(self) -> bytes:
-        """Return what there is to be kept beside the state of the unit."""
-        kept = _KEPT.pack(self._now, self._following, self.integrator.length, self._events)
+        """Return what the integrator goes on with."""
+        kept = _KEPT.pack(self._now, self._following, self.integrator.length, self.events)
         return kept + self.tolerances.tobytes() + self._before.tobytes()
 
-    def _remember(self, memory: bytes) -> int:
-        """Take what was kept beside the state of the unit; return how long it is."""
-        self._now, self._following, self.integrator.length, events = _KEPT.unpack_from(memory)
-        self._count_events(events)
+    def _remember(self, memory: bytes) -> None:
+        self._now, self._following, self.integrator.length, self.events = _KEPT.unpack_from(memory)
+        self._over = False
         begin = _KEPT.size
         for array in (self.tolerances, self._before):
             array[:] = np.frombuffer(memory, count=len(array), offset=begin)
             begin += array.nbytes
-        return begin
-
-    def save(self, slot: str, time: float) -> None:
-        """Keep the state, and what the integrator goes on with."""
-        super().save(slot, time)
-        self._memories[slot] = self._memory()
-
-    def restore(self, slot: str) -> None:
-        """Go back to the state; what was set since counts no more."""
-        super().restore(slot)
-        self._over = False
-        if slot in self._memories:
-            self._remember(self._memories[slot])
-        self.sent.clear()
-
-    def serialize(self) -> bytes:
-        """Return the state for another process, with what the integrator goes on with."""
-        return self._memory() + super().serialize()
-
-    def deserialize(self, state: bytes) -> None:
-        """Take a state of another process."""
-        begin = len(self._memory())
-        super().deserialize(state[begin:])
-        self._remember(state)

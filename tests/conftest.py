@@ -6,6 +6,10 @@ import os
 import signal
 from collections.abc import Iterator
 
+# Before NumPy is loaded: matrices here are small, and threads for each of them wait for each other a hundred times as
+# long as one alone takes, more so beside the workers of a parallel run.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from chromium import Chromium
 

@@ -18,6 +18,7 @@ from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.partition import Partition, best_choice, reconsidered
 from mbsfmu.formulations.reduced_equations import ReducedEquations
+from mbsfmu.formulations.stage_pattern import reduced_pattern
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -145,13 +146,15 @@ class DoubleStep(Formulation):
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         functions, equations = self.functions, self.equations
-        steps = equations.explicit, equations.motion
+        steps: tuple[AnyFunction, ...] = equations.explicit, equations.motion
+        pattern = None
         if kind is StepKind.IMPLICIT:
             steps = equations.residual, equations.tangent
         elif kind in (StepKind.LINEARLY_IMPLICIT, StepKind.EXCHANGED):
             steps = *steps, equations.slope, equations.mass, equations.drift
-            if functions.rates_by_accelerations:
-                steps = *steps, equations.by_accelerations
+            felt = (equations.by_accelerations,) if functions.rates_by_accelerations else ()
+            steps = *steps, *felt
+            pattern = reduced_pattern(equations.slope, *felt)
             if kind is StepKind.EXCHANGED:
                 steps = *steps, equations.change
         return NativeNeeds(
@@ -160,7 +163,9 @@ class DoubleStep(Formulation):
             freedom=self.freedom,
             dependent=functions.rank,
             closes_loops=True,
+            choices={"RATES_AT_ONCE": int(equations.rates_at_once)},
             element_scales=self.element_scales,
+            stage_pattern=pattern,
             in_steps=steps,
             at_start=(functions.quadratic,),
         )
@@ -222,7 +227,7 @@ class DoubleStepForm(DifferentiableForm):
         coordinates[self._partition.independent] = values[:free]
         self._formulation.dependent(self.state).place(coordinates)
         equations.velocities[:] = velocities = values[free : 2 * free]
-        mass, load, rates = equations.explicit()
+        mass, load, rates, *at_once = equations.explicit()
         factors = Factors(mass)
         if factors.singular:
             raise SimulationError("the mass matrix is singular")
@@ -230,7 +235,8 @@ class DoubleStepForm(DifferentiableForm):
         equations.motion()
         if functions.rates_by_accelerations:
             rates = functions.state_rates()[0]
-        return np.concatenate([velocities, accelerations, rates, functions.integral_rates()[0]])
+        (integral_rates,) = at_once or functions.integral_rates()
+        return np.concatenate([velocities, accelerations, rates, integral_rates])
 
     @property
     def chained(self) -> int:

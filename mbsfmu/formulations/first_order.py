@@ -26,6 +26,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import RecordedSteps
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
+from mbsfmu.formulations.stage_pattern import first_order_pattern
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -69,7 +70,7 @@ class FirstOrder(Formulation):
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         steps: tuple[AnyFunction, ...] = (self.explicit,)
-        names = {}
+        names, pattern = {}, None
         if kind is StepKind.IMPLICIT:
             dense = self.has_dense_tangents
             steps = (self.residual, self.tangent) if dense else (self.recorded.residual, *self.recorded.implicit)
@@ -78,6 +79,7 @@ class FirstOrder(Formulation):
             dense, recorded = self.has_dense_tangents, self.recorded
             own = (self.slope, self.drift) if dense else (*recorded.stages, recorded.left, recorded.drift)
             steps = self.explicit, *own
+            pattern = first_order_pattern(self.slope, self.chained) if dense else None
         elif kind is StepKind.EXCHANGED:
             steps = self.explicit, self.change
         return NativeNeeds(
@@ -86,6 +88,7 @@ class FirstOrder(Formulation):
             own_motion=True,
             names=names,
             choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
+            stage_pattern=pattern,
             in_steps=(self.motion, *steps),
         )
 

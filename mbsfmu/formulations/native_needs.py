@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from mbsfmu.formulations.stage_pattern import Pattern
 from mbsfmu.formulations.workspace import AnyFunction, Floats
 
 MOST_THREADS = 64
@@ -52,6 +53,8 @@ class NativeNeeds:
         Penalty factor α in N/m and N m/rad where it is constant.
     correction_numbers
         How many numbers the matrices of its projections come to.
+    stage_pattern
+        Where the matrix of the stages of linearly implicit methods may have elements; None where there is no matrix.
     in_steps
         Traced functions that its steps call.
     at_start
@@ -70,5 +73,6 @@ class NativeNeeds:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     penalty: float = 0.0
     correction_numbers: int = 0
+    stage_pattern: Pattern | None = None
     in_steps: tuple[AnyFunction, ...] = ()
     at_start: tuple[AnyFunction, ...] = ()

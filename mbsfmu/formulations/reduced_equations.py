@@ -160,11 +160,23 @@ class ReducedEquations:
         return self._functions.traced("reduced_tangent", [matrix], matrices=[0])
 
     @cached_property
+    def rates_at_once(self) -> bool:
+        """Whether no rate depends on accelerations or multipliers; those of the integrals come with ẋ then.
+
+        Flows through valves, losses and powers are in both: together they take little more than one of them.
+        """
+        symbols = [self._functions.symbol(part) for part in ("accelerations", "multipliers")]
+        rates = ca.vertcat(self._given.rates, self._given.integral_rates)
+        return not self._functions.rates_by_accelerations and not ca.depends_on(rates, ca.vertcat(*symbols))
+
+    @cached_property
     def explicit(self) -> TracedFunction:
-        """M'' = R_zᵀ M R_z, shape (n − r, n − r), Q'', shape (n − r,) [eq. 17], and ẋ."""
+        """M'' = R_zᵀ M R_z, shape (n − r, n − r), Q'', shape (n − r,) [eq. 17], ẋ, and what `rates_at_once` says."""
         motion, r = self._motion(self._v, self._a), self._r
         # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
         motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
-        mass, residual, rates = self._given.at([self._given.mass, self._given.residual, self._given.rates], motion)
-        results = [ca.mtimes(r.T, ca.mtimes(mass, r)), -ca.mtimes(r.T, residual), rates]
+        given = [self._given.mass, self._given.residual, self._given.rates]
+        given += [self._given.integral_rates] * self.rates_at_once
+        mass, residual, *rates = self._given.at(given, motion)
+        results = [ca.mtimes(r.T, ca.mtimes(mass, r)), -ca.mtimes(r.T, residual), *rates]
         return self._functions.traced("reduced_dynamics", results, matrices=[0])

@@ -30,10 +30,12 @@ class TracedFunction:
         Indices of results that come back with shape (k, l) whatever their size.
     into
         Parts that the last results are written to.
+    sparsities
+        Where results may have elements other than zero; nothing where that is not known.
 
     Attributes
     ----------
-    function, into
+    function, into, sparsities
         As given.
     name
         Its name.
@@ -51,9 +53,11 @@ class TracedFunction:
         memory: Mapping[str, Floats],
         matrices: Sequence[int] = (),
         into: Iterable[str] = (),
+        sparsities: Sequence[ca.Sparsity] = (),
     ) -> None:
         self.function = function
         self.into = tuple(into)
+        self.sparsities = tuple(sparsities)
         self.name: str = function.name()
         self.reads = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
         self.writes = tuple(function.numel_out(index) for index in range(function.n_out()))
@@ -181,7 +185,8 @@ class Workspace:
         matrices, into
             As for `TracedFunction`.
         """
-        return TracedFunction(self._function(name, results), self._memory, matrices, into)
+        sparsities = [result.sparsity() for result in results]
+        return TracedFunction(self._function(name, results), self._memory, matrices, into, sparsities)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
         dense = ca.cse([ca.densify(result) for result in results])

@@ -10,6 +10,7 @@ from itertools import chain
 from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.stage_pattern import FULL, elimination_order
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
 from mbsfmu.native.derivative_code import RARE, changes, derivatives, variation
 from mbsfmu.native.header import header_sizes
@@ -241,7 +242,16 @@ class ModelCode:
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if isinstance(simulation.solver, Rosenbrock):
             yield from self._method(simulation.solver.method)
+            yield from self._elimination()
         yield from self._form_tables()
+
+    def _elimination(self) -> Iterable[str]:
+        """Write in which order elements are eliminated, where many zeros stay."""
+        pattern = self._needs.stage_pattern
+        order, filled = ([], 1.0) if pattern is None else elimination_order(pattern)
+        yield f"#define ELIMINATED {int(filled < FULL)}"
+        if filled < FULL:
+            yield f"static const int elimination_order[] = {{{', '.join(map(str, order))}}};"
 
     def _form_tables(self) -> Iterable[str]:
         """Write what the formulation asks for, whoever makes the steps."""

@@ -3,6 +3,10 @@
 #define SOLVED (CONTROLLED - CHAINED)   /* of the elements of y that are controlled the first follow from the others */
 #define SLOPES (SOLVED + INTEGRALS)
 
+#if ELIMINATED
+#include "sparse.c"
+#endif
+
 /* Where a step begins, and what is solved with the derivatives there. */
 typedef struct {
     double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
@@ -10,6 +14,9 @@ typedef struct {
     double factors[ROOM(SOLVED * SOLVED)];
     double share;                       /* h gamma */
     int pivots[ROOM(SOLVED)];
+#if ELIMINATED
+    Elements elements;
+#endif
 } Linearization;
 
 /* Find the derivatives where the state is. */
@@ -18,18 +25,54 @@ static inline int find_derivatives(Instance *instance, Linearization *begin, dou
     return all_finite(begin->slope, SLOPES * CONTROLLED) || fail(instance, "the derivatives of the equations are not finite");
 }
 
+/* The element of the matrix for h gamma that follows from the derivatives. */
+static inline double element_of(const double *slope, double share, int i, int j) {
+    double sum = -slope[i + SLOPES * (CHAINED + j)];
+    if (j < CHAINED) sum -= share * slope[i + SLOPES * j];
+    return i == j ? sum + 1.0 / share : sum;
+}
+
+#if ELIMINATED
+
+/* Prepare solutions for h gamma. */
+static int factorize_step(Instance *instance, Linearization *begin, double share) {
+    double scales[ROOM(SOLVED)];
+    begin->share = share;
+    for (int j = 0; j < SOLVED; j++) {
+        scales[j] = explicit_scales[CHAINED + elimination_order[j]];
+        for (int i = 0; i < SOLVED; i++) {
+            begin->factors[i + SOLVED * j] = element_of(begin->slope, share, elimination_order[i], elimination_order[j]);
+        }
+    }
+    return factorize_sparse(begin->factors, scales, begin->pivots, &begin->elements)
+        || fail(instance, "the matrix of the step is singular");
+}
+
+/* Solve with its factors. */
+static inline void solve_step(const Linearization *begin, double *solved) {
+    double ordered[ROOM(SOLVED)];
+    for (int i = 0; i < SOLVED; i++) ordered[i] = solved[elimination_order[i]];
+    substitute_sparse(begin->factors, begin->pivots, &begin->elements, ordered);
+    for (int i = 0; i < SOLVED; i++) solved[elimination_order[i]] = ordered[i];
+}
+
+#else
+
 /* Prepare solutions for h gamma. */
 static int factorize_step(Instance *instance, Linearization *begin, double share) {
     begin->share = share;
     for (int j = 0; j < SOLVED; j++) {
-        for (int i = 0; i < SOLVED; i++) {
-            double sum = -begin->slope[i + SLOPES * (CHAINED + j)];
-            if (j < CHAINED) sum -= share * begin->slope[i + SLOPES * j];
-            begin->factors[i + SOLVED * j] = i == j ? sum + 1.0 / share : sum;
-        }
+        for (int i = 0; i < SOLVED; i++) begin->factors[i + SOLVED * j] = element_of(begin->slope, share, i, j);
     }
     return factorize(SOLVED, begin->factors, begin->pivots) || fail(instance, "the matrix of the step is singular");
 }
+
+/* Solve with its factors. */
+static inline void solve_step(const Linearization *begin, double *solved) {
+    substitute(SOLVED, begin->factors, begin->pivots, solved);
+}
+
+#endif
 
 /* Solve for one stage; the right side becomes the increment. */
 static inline int solve_stage(Instance *instance, const Linearization *begin, int stage, double *right) {
@@ -40,7 +83,7 @@ static inline int solve_stage(Instance *instance, const Linearization *begin, in
         const double weight = begin->share * right[j];
         for (int i = 0; i < SOLVED; i++) solved[i] += weight * begin->slope[i + SLOPES * j];
     }
-    substitute(SOLVED, begin->factors, begin->pivots, solved);
+    solve_step(begin, solved);
     for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
     for (int i = 0; i < INTEGRALS; i++) {
         for (int j = 0; j < CONTROLLED; j++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * right[j];

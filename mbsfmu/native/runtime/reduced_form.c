@@ -68,7 +68,8 @@ static int close_at(Instance *instance, const double *y) {
 
 #endif
 
-/* y' at a time inside an interval without jumps; brings all arguments of the functions to that point. */
+/* y' at a time inside an interval without jumps; brings the arguments of the functions to that point: of the motion, where
+ * no rate depends on all of it, the independent part alone. */
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
@@ -81,19 +82,34 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
     COPY(parts->states, y + 2 * FREEDOM, STATES);
     COPY(parts->integrals, y + 2 * FREEDOM + STATES, INTEGRALS);
+#if RATES_AT_ONCE
+    reduced_dynamics(parts, mass, load, parts->rates, rates + 2 * FREEDOM + STATES);
+#else
     reduced_dynamics(parts, mass, load, parts->rates);
+#endif
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     substitute(FREEDOM, mass, pivots, load);
     COPY(parts->independent_accelerations, load, FREEDOM);
+#if !RATES_AT_ONCE
     reduced_motion(parts);
 #if RATES_BY_ACCELERATIONS
     state_rates(parts, parts->rates);
 #endif
+    integral_rates(parts, rates + 2 * FREEDOM + STATES);
+#endif
     COPY(rates, y + FREEDOM, FREEDOM);
     COPY(rates + FREEDOM, load, FREEDOM);
     COPY(rates + 2 * FREEDOM, parts->rates, STATES);
-    integral_rates(parts, rates + 2 * FREEDOM + STATES);
     if (!all_finite(rates, SIZE)) return loops_hold(instance) && fail(instance, "the equations are not finite at t = %.9g s", time);
+    return 1;
+}
+
+/* The same of all of the motion. */
+static int motion_of(Instance *instance, double time, const double *y, double *rates) {
+    if (!rates_of(instance, time, y, rates)) return 0;
+#if RATES_AT_ONCE
+    reduced_motion(&instance->parts);
+#endif
     return 1;
 }
 
@@ -158,7 +174,7 @@ static int take(Instance *instance, const double *y, const double *rates) {
 /* Take the end of a step as the state; where that cannot be, the state stays as it is. */
 static int commit(Instance *instance, double time, double step, const double *y) {
     double rates[ROOM(SIZE)];
-    if (!rates_of(instance, time, y, rates)) return 0;
+    if (!motion_of(instance, time, y, rates)) return 0;
     if (leaps(instance, step)) return fail(instance, "the loops would be closed in another way than before");
     return take(instance, y, rates);
 }
@@ -243,7 +259,7 @@ static int find_drift(Instance *instance, double *drift) {
 /* Take a point as the state; where that cannot be, the state stays as it is. */
 static int reach(Instance *instance, double time, const double *y) {
     double rates[ROOM(SIZE)];
-    return rates_of(instance, time, y, rates) && take(instance, y, rates);
+    return motion_of(instance, time, y, rates) && take(instance, y, rates);
 }
 
 /* What changes with a direction of y and inputs at the state. */

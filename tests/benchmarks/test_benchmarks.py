@@ -6,11 +6,10 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from started import run_python
 
 import mbsfmu
 
@@ -52,14 +51,8 @@ def test_study_runs(script: Path, tmp_path: Path) -> None:
     docs = FOLDER.parent / "docs"
     before = {path: path.stat().st_mtime_ns for path in docs.iterdir()}
     paths = [str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, str(script), "--quick"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path)}
+    done = run_python(str(script), "--quick", folder=tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     assert re.search(r"\d\.\d", done.stdout), "it prints no number"
     assert {path: path.stat().st_mtime_ns for path in docs.iterdir()} == before

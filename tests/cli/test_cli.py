@@ -12,14 +12,14 @@ from pathlib import Path
 
 import fmpy
 import pytest
+from started import run_python
 
 import mbsfmu
 from mbsfmu.cli import main
 
 
 def call(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mbsfmu", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    return run_python("-m", "mbsfmu", *arguments, folder=folder)
 
 
 @dataclass

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from started import run_python
 
 import mbsfmu
 from mbsfmu import JointDrive, Mechanism, StepSignal
@@ -58,9 +59,7 @@ def test_an_interrupted_run_has_its_first_half() -> None:
 def test_the_command_writes_what_a_failing_run_did(tmp_path: Path) -> None:
     failing().to_file(tmp_path / "failing.json")
     arguments = ["simulate", "failing.json", "-o", "run.csv", "--report", "run.html"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mbsfmu", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_python("-m", "mbsfmu", *arguments, folder=tmp_path)
     assert done.returncode == 1
     assert "run.csv and run.html have what was recorded until 0.05" in done.stderr
     assert '<p class="bad">The run ended at' in (tmp_path / "run.html").read_text(encoding="utf-8")

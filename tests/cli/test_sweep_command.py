@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from started import run_python
 
 
 def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mbsfmu", "sweep", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    return run_python("-m", "mbsfmu", "sweep", *arguments, folder=folder)
 
 
 def test_sweep_writes_a_row_a_point(tmp_path: Path) -> None:

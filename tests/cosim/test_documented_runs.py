@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from documented import ROOT
 from foreign_units import compiler
+from started import run_python
 
 PAGE = (ROOT / "docs" / "coupled-runs.md").read_text(encoding="utf-8")
 
@@ -34,7 +33,6 @@ def test_saved_runs_of_the_page(four_bar_package: Path, tmp_path: Path) -> None:
     assert len(lines) == 2
     shorter = {"10": "0.05", "4": "0.02"}
     for line in lines:
-        call = [sys.executable, "-m", *(shorter.get(word, word) for word in line), "--quiet"]
-        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_python("-m", *(shorter.get(word, word) for word in line), "--quiet", folder=tmp_path)
         assert done.returncode == 0, done.stderr
     assert len((tmp_path / "run.csv").read_text().splitlines()) == 52

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from four_bar import four_bar
 from loops import double_loop_8, loop_4, loop_8
 from pendulum import pendulum
 from quick_return import quick_return
+from started import run_python
 
 from mbsfmu import CoupledModel, models
 from mbsfmu.cli.model_argument import find_model
@@ -84,8 +84,7 @@ def test_example_imports_public_names_only(path: Path) -> None:
 
 def run(file: str, *arguments: str) -> list[str]:
     """Run an example as a script, as a user does; return its lines."""
-    command = [sys.executable, "-W", "error", str(EXAMPLES / file), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_python("-W", "error", str(EXAMPLES / file), *arguments)
     assert done.returncode == 0, done.stderr
     return (done.stdout + done.stderr).splitlines()
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
+
+from started import run_python
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "paper_figures.py"
 
 
 def test_figures_and_tables_are_made(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "--quick", "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = run_python(str(SCRIPT), "--quick", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     drawn = sorted(tmp_path.iterdir())
     docs = SCRIPT.parents[1] / "docs"

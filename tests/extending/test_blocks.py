@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from extending.controllers import Pid
 from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, oscillator
 from scipy.linalg import expm
+from started import run_python
 
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, StepSignal
@@ -122,8 +122,7 @@ def test_json_tells_blocks_by_their_type(file: Path, tmp_path: Path) -> None:
 
 def test_command_line_runs_blocks_of_a_file(file: Path, tmp_path: Path) -> None:
     def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "mbsfmu", "simulate", str(file), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_python("-m", "mbsfmu", "simulate", str(file), *arguments)
 
     refused = simulate("--stop", "0.1")
     assert refused.returncode == 2

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from started import run_python
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
 
@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    return run_python(*arguments, folder=folder)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from importer import Importer
 from relief_valve import PilotReliefValve
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from started import run_python
 
 import mbsfmu
 from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Throttle
@@ -222,8 +223,7 @@ def test_json_means_the_part_where_its_file_is_given(machine: CoupledModel, mach
 
 def test_command_line_takes_files_of_parts(machine_file: Path) -> None:
     def show(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "mbsfmu", "show", str(machine_file), "--variables", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_python("-m", "mbsfmu", "show", str(machine_file), "--variables", *arguments)
 
     refused = show()
     assert refused.returncode == 2

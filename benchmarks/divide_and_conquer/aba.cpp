@@ -1,46 +1,70 @@
-// Pinocchio's articulated-body algorithm on a chain of equal links, many times in one call.
+// Pinocchio's articulated-body algorithm on a tree of equal links, many times in one call.
 #include <pinocchio/multibody.hpp>
 
 #include <pinocchio/algorithm/aba.hpp>
 
-#include <memory>
+#include <malloc.h>
 
 using namespace pinocchio;
 
-// Links of 1 m, 1 kg and 1 kg m2; hinges about Z, or about Z, Y and X in turn.
-static Model chain(int links, bool spatial) {
+struct Tree {
+    Model model;
+    Data data;
+    Eigen::VectorXd q, v, torque;
+    explicit Tree(const Model &made)
+        : model(made), data(model), q(neutral(model)), v(Eigen::VectorXd::Zero(model.nv)),
+          torque(Eigen::VectorXd::Zero(model.nv)) {}
+};
+
+// Links of 1 m, 1 kg and 1 kg m2, each on the end of its parent; kinds: hinges about Z, Y and X, and balls.
+static Model links(int bodies, const int *parents, const int *kinds) {
     Model model;
     model.gravity.linear() << 0.0, -9.81, 0.0;
     const Inertia inertia(1.0, Eigen::Vector3d(0.5, 0.0, 0.0), Eigen::Matrix3d::Identity());
-    SE3 place = SE3::Identity();
-    JointIndex last = 0;
-    for (int i = 0; i < links; i++) {
+    for (int i = 0; i < bodies; i++) {
+        const JointIndex parent = parents[i] + 1;
         const std::string name = "joint " + std::to_string(i);
-        switch (spatial ? i % 3 : 0) {
-        case 0: last = model.addJoint(last, JointModelRZ(), place, name); break;
-        case 1: last = model.addJoint(last, JointModelRY(), place, name); break;
-        default: last = model.addJoint(last, JointModelRX(), place, name);
+        SE3 place = SE3::Identity();
+        if (parent > 0) place.translation() << 1.0, 0.0, 0.0;
+        JointIndex made;
+        switch (kinds[i]) {
+        case 0: made = model.addJoint(parent, JointModelRZ(), place, name); break;
+        case 1: made = model.addJoint(parent, JointModelRY(), place, name); break;
+        case 2: made = model.addJoint(parent, JointModelRX(), place, name); break;
+        default: made = model.addJoint(parent, JointModelSpherical(), place, name);
         }
-        model.appendBodyToJoint(last, inertia, SE3::Identity());
-        place.translation() << 1.0, 0.0, 0.0;
+        model.appendBodyToJoint(made, inertia, SE3::Identity());
     }
     return model;
 }
 
-extern "C" void timed(int links, int spatial, int world, const double *z, const double *w, int repetitions, double *out) {
-    static Model model;
-    static std::unique_ptr<Data> kept;  // making it takes longer than many evaluations
-    if (model.nq != links || model.name != std::to_string(spatial)) {
-        model = chain(links, spatial);
-        model.name = std::to_string(spatial);
-        kept = std::make_unique<Data>(model);
-    }
-    Data &data = *kept;
-    Eigen::VectorXd q = Eigen::Map<const Eigen::VectorXd>(z, links);
-    const Eigen::VectorXd v = Eigen::Map<const Eigen::VectorXd>(w, links), torque = Eigen::VectorXd::Zero(links);
+static size_t allocated() {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+// Returns a tree, and how much memory it takes.
+extern "C" Tree *tree_new(int bodies, const int *parents, const int *kinds, size_t *bytes) {
+    const size_t before = allocated();
+    Tree *tree = new Tree(links(bodies, parents, kinds));
+    *bytes = allocated() - before;
+    return tree;
+}
+
+extern "C" void tree_free(Tree *tree) { delete tree; }
+
+extern "C" void tree_move(Tree *tree, const double *q, const double *v) {
+    tree->q = Eigen::Map<const Eigen::VectorXd>(q, tree->model.nq);
+    tree->v = Eigen::Map<const Eigen::VectorXd>(v, tree->model.nv);
+}
+
+// Accelerations; another velocity each time, so that none can be left out.
+extern "C" void timed(Tree *tree, int world, int repetitions, double *accelerations) {
+    const double first = tree->v[0];
     for (int k = 0; k < repetitions; k++) {
-        q[0] = z[0] + 1e-12 * k;
-        aba(model, data, q, v, torque, world ? Convention::WORLD : Convention::LOCAL);
+        tree->v[0] = first + 1e-12 * k;
+        aba(tree->model, tree->data, tree->q, tree->v, tree->torque, world ? Convention::WORLD : Convention::LOCAL);
     }
-    Eigen::Map<Eigen::VectorXd>(out, links) = data.ddq;
+    tree->v[0] = first;
+    Eigen::Map<Eigen::VectorXd>(accelerations, tree->model.nv) = tree->data.ddq;
 }

@@ -9,14 +9,12 @@ readings are in both. Where steps are as long as a tolerance lets them be, it is
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
-from compiled import QUICK, spatial_chain
+from machines import TREES
+from rates import QUICK
 
-from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.models import pendulum
 from mbsfmu.simulation.simulation import Simulation
 
 SIZES = (4, 8) if QUICK else (64, 256, 1024)
@@ -25,21 +23,7 @@ SHORT, LONG = (0.002, 0.004) if QUICK else (0.05, 0.45)  # s
 SOLVERS = ("trapezoidal", "rodas5p")
 
 
-def binary_tree(bodies: int) -> CoupledModel:
-    """Return a tree each of whose bodies carries two more."""
-    parents = ["ground.O", *(f"body_{(index - 1) // 2}.end" for index in range(1, bodies))]
-    joints = [
-        Revolute(name=f"joint_{index}", parent=parent, child=f"body_{index}.start", angle=0.3 if index % 2 else -0.3)
-        for index, parent in enumerate(parents)
-    ]
-    links = [Beam(name=f"body_{index}", length=1.0, mass=1.0) for index in range(bodies)]
-    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=tuple(links), joints=tuple(joints))
-    return CoupledModel(name=f"tree-{bodies}", systems={"mechanism": mechanism})
-
-
-KINDS: dict[str, Callable[[int], CoupledModel]] = {"planar": pendulum}
-if not QUICK:
-    KINDS |= {"tree": binary_tree, "spatial": spatial_chain}
+KINDS = ("planar",) if QUICK else ("planar", "tree", "spatial")
 
 
 def cost(simulation: Simulation, stop: float) -> tuple[float, int]:
@@ -63,12 +47,14 @@ def main() -> None:
     print(f"| {columns} |")
     print("|" + " --- |" * 6)
     growing = []
-    for kind, build in KINDS.items():
+    for kind in KINDS:
         found: dict[str, list[float]] = {solver: [] for solver in SOLVERS}
         for size in SIZES:
             cells = [f"{kind}-{size}", ""]
             for solver in SOLVERS:
-                simulation = build(size).simulation(formulation="dca", solver=solver, step=1e-3, code="loops")
+                simulation = (
+                    TREES[kind](size).model().simulation(formulation="dca", solver=solver, step=1e-3, code="loops")
+                )
                 formulation = simulation.formulation
                 assert isinstance(formulation, FirstOrder)
                 if solver == "trapezoidal":

@@ -1,134 +1,167 @@
-"""Right-hand sides of `dca` in loops over the number of bodies, beside straight code and Pinocchio's.
+"""Right-hand sides of `dca` in loops over the size, beside straight code, Pinocchio, MuJoCo and Exudyn.
 
-Run: python benchmarks/divide_and_conquer/large.py [--quick | --ladders | --threads]
+Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [planar] [spatial] [spherical] [tree] [ladders]
+     python benchmarks/divide_and_conquer/large.py [--quick] threads
 
-Needs g++; see `compiled.py`. What it takes to make the code is processor time of one go, kept code apart; times of one
-evaluation are least ones of interleaved rounds. With `--quick` Pinocchio's algorithm is left out, with `--ladders`
-chains are. With `--threads` it is the balanced assembly with one and two threads, and a model of what more would give:
-see `threads.py`.
+All kinds of machines where none is named; `threads` is the balanced assembly with one and two threads, and a model of
+what more would give, see `threads.py`. Prints the tables of docs/large-mechanisms.md; `--write` puts them there, and
+draws docs/large-mechanisms.svg where all kinds have been measured. Needs g++ and the packages `pin`, `mujoco` and
+`exudyn`; what is not installed is left out. With `--quick` there are small machines only, without Pinocchio in C++,
+which takes long to compile.
+
+Times are least ones of rounds that go through all that is quick in turn; what takes long has rounds of its own.
+Engines are held against ours: where accelerations differ by more than round-off explains, tables say by how much.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from compiled import AXES, QUICK, Timed, articulated_body, interleaved, pinocchios, repeated, spatial_chain
-from flow import Flow
+import numpy as np
+from figures import DOCS
+from measured import EXUDYN, LOOPS, MEASURES, MUJOCO, PINOCCHIO, STRAIGHT, Libraries, Row
+from rates import QUICK
 from threads import shared_table
 
-from mbsfmu import Beam
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.formulations.recorded_system import Code
-from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.model import Mechanism
-from mbsfmu.models import ladder, pendulum
-from mbsfmu.native.program_code import program_code
-from mbsfmu.parts import Revolute
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-SIZES = (8,) if QUICK else (4, 16, 64, 256, 512, 1024, 4096)
-ABA_UP_TO = 512  # its data grow as the square of the number of bodies
-STRAIGHT_UP_TO = 8 if QUICK else 16  # beyond, compilers take minutes
+from drawing import COLOURS, new_figure, svg
+
+SIZES = (4,) if QUICK else (4, 16, 64, 256, 512, 1024, 4096)
 LADDERS = (2,) if QUICK else (4, 8, 16, 32, 64, 128, 256, 512)
-STRAIGHT_LADDERS_UP_TO = 0 if QUICK else 8
+PAGE, FIGURE = "large-mechanisms.md", "large-mechanisms.svg"
+FIRST = 256
+"""Bodies from which exponents are found; a loop of a ladder has three."""
+AGREEMENT, GROWN = 1e-8, 64
+"""Share of the largest acceleration by which an engine may differ without a word, up to so many bodies; beyond as the
+square of bodies, as chains lose digits."""
+DIFFERENT = 1e-6
+"""The same of Exudyn's implicit steps, whose accelerations are found from two steps."""
 
 
-def binary_tree(bodies: int) -> CoupledModel:
-    """Return a tree of rods, two on the end of each, with hinges about Z, Y and X by depth."""
-    links, joints = [], []
-    for index in range(bodies):
-        name = f"link_{index}"
-        links.append(Beam(name=name, length=1.0, mass=1.0))
-        depth = (index + 1).bit_length() - 1
-        parent = "ground.O" if index == 0 else f"link_{(index - 1) // 2}.end"
-        axis, ends = AXES[depth % 3], {"parent": parent, "child": f"{name}.start"}
-        joints.append(Revolute(name=f"joint_{index}", axis=axis, angle=0.1 * depth, **ends))
-    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=tuple(links), joints=tuple(joints))
-    return CoupledModel(name=f"tree-{bodies}", systems={"mechanism": mechanism})
+def cell(row: Row, name: str, digits: int = 2) -> str:
+    """Return a time in µs for a table, with the deviation where it is not that of round-off."""
+    if name not in row.times:
+        return "–"
+    share = row.deviations.get(name, 0.0)
+    allowed = max(AGREEMENT * max(1.0, row.size / GROWN) ** 2, DIFFERENT if name == EXUDYN else 0.0)
+    off = f" (off by {share:.0e})" if share > allowed else ""
+    return f"{row.times[name]:.{digits}f}{off}"
 
 
-def length(flow: Flow) -> tuple[int, int, int]:
-    """Return how many kernels the code of a right-hand side has, its length in characters, and its memory in kB."""
-    function = flow.formulation.explicit
-    assert isinstance(function, RecordedFunction)
-    schedule = function.program.schedule
-    kernels = len({loop.kernel for loop in schedule.loops})
-    return kernels, len(program_code(function, {})), schedule.size * 8 // 1000
+def cells(kind: str, row: Row) -> list[str]:
+    """Return what a table has of a machine."""
+    memory = [f"{row.memory[name]:.0f}" if name in row.memory else "–" for name in (LOOPS, PINOCCHIO, MUJOCO)]
+    own = f"{row.times[LOOPS] / row.size * 1e3:.0f}"
+    times = [cell(row, name) for name in (STRAIGHT, LOOPS, PINOCCHIO, MUJOCO, EXUDYN)]
+    if kind == "ladders":
+        size = [str(row.size), str(row.kernels), str(row.code), memory[0], f"{row.made:.1f}"]
+        return [*size, *times[:2], own, times[2], times[4]]
+    ratio = f"{row.times[LOOPS] / row.times[PINOCCHIO]:.2f}" if PINOCCHIO in row.times else "–"
+    return [str(row.size), str(row.operations), f"{row.made:.1f}", *memory, *times[:2], own, *times[2:], ratio]
 
 
-def made_of(model: CoupledModel) -> tuple[Flow, list[str]]:
-    """Return a flow in loops, and what its code and making it come to."""
-    begin = time.process_time()
-    flow = Flow(model, "dca", code=Code.LOOPS, compiled=False)
-    kernels, characters, memory = length(flow)
-    made = time.process_time() - begin
-    return flow, [model.name, str(kernels), str(characters // 1000), str(memory), f"{made:.2f}"]
+HEADS = {
+    "ladders": "loops | kernels | code [kB] | memory [kB] | made [s] | straight [µs] | loops [µs] | of a loop [ns] "
+    "| Pinocchio [µs] | Exudyn's step [µs]"
+}
+OF_TREES = (
+    "bodies | operations | made [s] | memory [kB] | Pinocchio's | MuJoCo's | straight [µs] | loops [µs] "
+    "| of a body [ns] | aba [µs] | MuJoCo [µs] | Exudyn's step [µs] | loops/aba"
+)
 
 
-def timed_functions(flow: Flow, *, straight: bool) -> dict[str, Timed]:
-    """Return the compiled right-hand side in loops, and in straight code."""
-    functions = {"loops": repeated(flow)}
-    if straight:
-        functions["straight"] = repeated(Flow(flow.model, "dca", code=Code.STRAIGHT))
-    return functions
+def table(kind: str, rows: Sequence[Row]) -> str:
+    """Return the table of a kind, with the exponents under it."""
+    head = HEADS.get(kind, OF_TREES)
+    lines = [
+        f"| {head} |",
+        "|" + " --- |" * (head.count("|") + 1),
+        *(f"| {' | '.join(cells(kind, row))} |" for row in rows),
+    ]
+    least = FIRST // 3 if kind == "ladders" else FIRST
+    large = [row for row in rows if row.size >= least]
+    if len(large) > 1:
+        sizes = np.log([row.size for row in large])
+        time, memory = (
+            np.polyfit(sizes, np.log(values), 1)[0]
+            for values in ([row.times[LOOPS] for row in large], [row.memory[LOOPS] for row in large])
+        )
+        lines += ["", f"From {large[0].size} on *loops* grow as n^{time:.2f}, their memory as n^{memory:.2f}."]
+    return "\n".join(lines)
 
 
-def print_row(cells: Sequence[str]) -> None:
-    """Print a row of a table."""
-    print(f"| {' | '.join(cells)} |", flush=True)
+def load() -> str:
+    """Return how busy the machine is."""
+    return f"{os.getloadavg()[0]:.1f}"
 
 
-def print_chains(folder: Path) -> None:
-    """Print a row for each chain."""
-    columns = "mechanism", "kernels", "code [kB]", "memory [kB]", "made [s]", "loops [µs]", "of a body [ns]"
-    print_row([*columns, "balanced [µs]", "straight [µs]", "aba [µs]", "loops/aba"])
-    print_row(["---"] * 11)
-    aba = None if QUICK else articulated_body(folder, ("-O2",))
-    for size in SIZES:
-        models = ((pendulum(size), False), (spatial_chain(size), True), (binary_tree(size), None))
-        for model, spatial in models[: 1 if QUICK else None]:
-            flow, told = made_of(model)
-            functions = timed_functions(flow, straight=size <= STRAIGHT_UP_TO)
-            if not QUICK:
-                balanced = Flow(model, "dca", code=Code.LOOPS, assembly="balanced", compiled=False)
-                functions["balanced"] = repeated(balanced)
-            if aba is not None and size <= ABA_UP_TO and spatial is not None:
-                functions["aba"] = pinocchios(aba, flow, spatial=spatial, world=False)
-            times = {name: least for name, (_, least) in interleaved(functions, 20, max(2, 4096 // size)).items()}
-            shown = [f"{times[name]:.2f}" if name in times else "–" for name in ("balanced", "straight", "aba")]
-            ratio = f"{times['loops'] / times['aba']:.2f}" if "aba" in times else "–"
-            of_body = f"{times['loops'] / size * 1e3:.0f}"
-            print_row([*told, f"{times['loops']:.2f}", of_body, *shown, ratio])
+def measure(kinds: Sequence[str]) -> dict[str, list[Row]]:
+    """Measure machines of these kinds, and print their tables."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = Libraries(Path(folder))
+        for kind in kinds:
+            loads = [load()]
+            found[kind] = [MEASURES[kind](size, libraries) for size in (LADDERS if kind == "ladders" else SIZES)]
+            loads.append(load())
+            print(f"\n{kind}, with {' to '.join(loads)} processes at work on {os.cpu_count()} processors\n")
+            print(table(kind, found[kind]), flush=True)
+    return found
 
 
-def print_ladders() -> None:
-    """Print a row for each ladder; three bodies close a loop."""
-    print_row(
-        ["ladder", "kernels", "code [kB]", "memory [kB]", "made [s]", "loops [µs]", "of a loop [ns]", "straight [µs]"]
-    )
-    print_row(["---"] * 8)
-    for size in LADDERS:
-        flow, told = made_of(ladder(size))
-        functions = timed_functions(flow, straight=size <= STRAIGHT_LADDERS_UP_TO)
-        times = {name: least for name, (_, least) in interleaved(functions, 20, max(2, 1024 // size)).items()}
-        straight = f"{times['straight']:.2f}" if "straight" in times else "–"
-        print_row([*told, f"{times['loops']:.2f}", f"{times['loops'] / size * 1e3:.0f}", straight])
+def put(found: Mapping[str, Sequence[Row]]) -> None:
+    """Put the tables into the page, each between the marks of its kind, and draw the figure."""
+    page = DOCS / PAGE
+    text = page.read_text(encoding="utf-8")
+    for kind, rows in found.items():
+        begin, end = f"<!-- {kind} -->\n", f"<!-- end of {kind} -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{table(kind, rows)}\n\n{end}{rest.split(end)[1]}"
+    page.write_text(text, encoding="utf-8")
+    if len(found) == len(MEASURES):
+        (DOCS / FIGURE).write_text(drawn(found), encoding="utf-8")
+
+
+def drawn(found: Mapping[str, Sequence[Row]]) -> str:
+    """Draw times of a body, and memory, over the number of bodies."""
+    figure, axes = new_figure(2, 7.5)
+    for colour, (kind, rows) in zip(COLOURS, found.items(), strict=False):
+        links = 3 if kind == "ladders" else 1
+        for name, style in ((LOOPS, "o-"), (STRAIGHT, "s:"), (PINOCCHIO, "--"), (MUJOCO, "-."), (EXUDYN, ":")):
+            own = [row for row in rows if name in row.times]
+            bodies = [links * row.size for row in own]
+            shown = {"color": colour, "linewidth": 1.2, "markersize": 3}
+            label = f"{kind}, {name}" if name == LOOPS or kind == "spatial" else None
+            axes[0].loglog(
+                bodies, [1e3 * row.times[name] / links / row.size for row in own], style, label=label, **shown
+            )
+            kept = [row for row in own if name in row.memory]
+            axes[1].loglog([links * row.size for row in kept], [row.memory[name] for row in kept], style, **shown)
+    axes[0].set_ylabel("time of a body [ns]")
+    axes[1].set_ylabel("memory [kB]")
+    axes[1].set_xlabel("bodies")
+    return svg(figure, axes)
 
 
 def main() -> None:
-    """Print both tables."""
-    if "--ladders" not in sys.argv:
-        with tempfile.TemporaryDirectory() as folder:
-            print_chains(Path(folder))
-        print()
-    print_ladders()
+    """Measure what is named."""
+    named = [each for each in sys.argv[1:] if not each.startswith("--")]
+    if named == ["threads"]:
+        shared_table((16,) if QUICK else (256, 1024, 4096))
+        return
+    if unknown := set(named) - MEASURES.keys():
+        sys.exit(f"{', '.join(sorted(unknown))}: no kind of machine; there are {', '.join(MEASURES)} and threads")
+    found = measure(named or list(MEASURES))
+    if "--write" in sys.argv:
+        put(found)
+    elif QUICK:
+        drawn(found)
 
 
 if __name__ == "__main__":
-    if "--threads" in sys.argv:
-        shared_table((16,) if QUICK else (256, 1024, 4096))
-    else:
-        main()
+    main()

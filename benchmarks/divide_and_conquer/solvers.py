@@ -15,11 +15,11 @@ from unittest import mock
 
 import extensisq.shampine
 import numpy as np
-from compiled import interleaved, repeated
 from extensisq import SWAG
 from figures import panels
 from flow import Flow, integrate
 from matlab import Ode23, Ode45
+from rates import interleaved, repeated
 from scipy.integrate import LSODA, RK23, RK45, OdeSolver, ode
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

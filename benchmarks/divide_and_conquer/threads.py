@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import time
 
-from compiled import Timed, compiled_rates, interleaved, repeated, spatial_chain
 from flow import Flow
+from machines import TREES
+from rates import Timed, compiled_rates, interleaved, repeated
 
 from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.models import pendulum
 from mbsfmu.programs.layout import Phase, layout
 from mbsfmu.programs.program import Program
 
@@ -31,7 +31,7 @@ def shared_table(sizes: tuple[int, ...]) -> None:
     print(f"| {columns} | {modelled} |")
     print("|" + " --- |" * (8 + len(PROCESSORS)))
     for size in sizes:
-        for model in (pendulum(size), spatial_chain(size)):
+        for model in (TREES[kind](size).model() for kind in ("planar", "spatial")):
             flow = Flow(model, "dca", code=Code.LOOPS, unit_threads=2, compiled=False)
             function = flow.formulation.explicit
             assert isinstance(function, RecordedFunction)

@@ -8,6 +8,7 @@ EXPORT void timed(const double *parameters, const double *z, const double *w, in
     connect_memory(&instance);
     if (instance.state.threads < 1.0) instance.state.threads = THREADS;
     COPY(parts->parameters, parameters, PARAMETERS);
+    COPY(parts->references, instance.unturned, REFERENCES);
     COPY(parts->coordinates, z, COORDINATES);
     COPY(HAMILTONIAN ? parts->momenta : parts->velocities, w, COORDINATES);
     for (int k = 0; k < repetitions; k++) {

@@ -7,6 +7,7 @@ Marked functions are called as any others with numbers and with symbols. Where t
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -40,6 +41,17 @@ def kernel_of_members(function: Function) -> Function:
         return _together(answers, recorder)
 
     return cast("Function", called)
+
+
+def sections_wanted(array: Any) -> int:
+    """Return in how many sections, for as many threads, what an array is used for is wanted: one but in recordings."""
+    return getattr(_recorder(array), "sections", 1)
+
+
+def in_section(array: Any, section: int, stage: int | None = None) -> AbstractContextManager[None]:
+    """Return in which kernels belong to a section, where an array is recorded; see `Recorder.in_section`."""
+    recorder = _recorder(array)
+    return nullcontext() if recorder is None else recorder.in_section(section, stage)
 
 
 def _recorder(argument: Any) -> Any:

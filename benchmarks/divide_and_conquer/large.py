@@ -3,8 +3,8 @@
 Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [planar] [spatial] [spherical] [tree] [ladders]
      python benchmarks/divide_and_conquer/large.py [--quick] threads
 
-All kinds of machines where none is named; `threads` is the balanced assembly with one and two threads, and a model of
-what more would give, see `threads.py`. Prints the tables of docs/large-mechanisms.md; `--write` puts them there, and
+All kinds of machines where none is named; `threads` is chains in sections with one and two threads, and a model of what
+more would give, see `threads.py`. Prints the tables of docs/large-mechanisms.md; `--write` puts them there, and
 draws docs/large-mechanisms.svg where all kinds have been measured. Needs g++ and the packages `pin`, `mujoco` and
 `exudyn`; what is not installed is left out. With `--quick` there are small machines only, without Pinocchio in C++,
 which takes long to compile.
@@ -152,7 +152,7 @@ def main() -> None:
     """Measure what is named."""
     named = [each for each in sys.argv[1:] if not each.startswith("--")]
     if named == ["threads"]:
-        shared_table((16,) if QUICK else (256, 1024, 4096))
+        shared_table((32,) if QUICK else (256, 1024, 4096))
         return
     if unknown := set(named) - MEASURES.keys():
         sys.exit(f"{', '.join(sorted(unknown))}: no kind of machine; there are {', '.join(MEASURES)} and threads")

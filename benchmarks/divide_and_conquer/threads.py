@@ -1,90 +1,137 @@
-"""The balanced assembly shared by threads, and a model of its critical path.
+"""Chains in sections shared by threads, and a model of the critical path on more processors.
 
-The model: a phase that is shared takes the longest of its parts, no less than one call, and what it costs to share;
-others take what they take. Operations take as long as they do on the average in one thread, and sharing among p
-processors log₂ p times as long as among two, which is measured. As many processors are taken as make it quickest.
+The model: every part of the very code, a section of a phase or a phase for one thread, is timed alone, its data in the
+processor's cache. A phase takes the longest of its sections, and what it costs to share, which among p processors is
+log₂ p times as long as among two, where it is measured. The balanced assembly is modelled for as many processors as
+there are bodies: a phase takes no less than one call, and the quickest of the powers of two up to that number counts.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import time
+from dataclasses import dataclass
 
 from flow import Flow
 from machines import TREES
-from rates import Timed, compiled_rates, interleaved, repeated
+from rates import QUICK, compiled_rates, interleaved, repeated
 
+from mbsfmu.coupled import CoupledModel
 from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.programs.layout import Phase, layout
 from mbsfmu.programs.program import Program
 
-PROCESSORS = (1, 2, 8, 64, 4096)
-SHARES = 20000
+PROCESSORS = (2,) if QUICK else (2, 8, 64)
+SHARES, PARTS_MEASURED = (20, 1) if QUICK else (20000, 15)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A phase.
+
+    Attributes
+    ----------
+    parts
+        Times of its sections in µs, of one where there are none.
+    shared
+        Whether threads share it.
+    longest
+        Share of it that one call takes; 1 where calls depend on each other.
+    """
+
+    parts: list[float]
+    shared: bool
+    longest: float
+
+
+class Shared:
+    """A right-hand side for threads, compiled."""
+
+    def __init__(self, model: CoupledModel, **options: object) -> None:
+        self._flow = Flow(model, "dca", code=Code.LOOPS, compiled=False, **options)
+        self._library: ctypes.CDLL = compiled_rates(self._flow)
+        self._run = repeated(self._flow, self._library)
+
+    def on_one(self, repetitions: int) -> None:
+        """Evaluate it with one thread."""
+        self._library.threads(1)
+        self._run(repetitions)
+
+    def on_two(self, repetitions: int) -> None:
+        """Evaluate it with two threads."""
+        self._library.threads(2)
+        self._run(repetitions)
+
+    def sharing(self) -> float:
+        """Return what it costs two threads to share nothing, in µs."""
+        begin = time.perf_counter()
+        self._library.shares(2, SHARES)
+        return (time.perf_counter() - begin) / SHARES * 1e6
+
+    def measured(self) -> list[Measured]:
+        """Return the times of all phases."""
+        function = self._flow.formulation.explicit
+        assert isinstance(function, RecordedFunction)
+        found, first = [], 0
+        for phase in layout(function.program).phases:
+            count = len(phase.sections) if phase.shared and phase.sections else 1
+            parts = [self._time(number) for number in range(first, first + count)]
+            first += count
+            is_cut = phase.shared and not phase.sections
+            found.append(Measured(parts, phase.shared, _longest(phase, function.program) if is_cut else 1.0))
+        return found
+
+    def _time(self, part: int) -> float:
+        """Return the least time of a part in µs, of some tens of microseconds each."""
+        repetitions, least = 1, math.inf
+        for _ in range(PARTS_MEASURED):
+            begin = time.perf_counter()
+            self._library.timed_part(part, repetitions)
+            least = min(least, (time.perf_counter() - begin) / repetitions * 1e6)
+            repetitions = 1 + int(20.0 / least)
+        return least
 
 
 def shared_table(sizes: tuple[int, ...]) -> None:
     """Print measured times and those of the model for chains."""
     modelled = " | ".join(f"model, {count} [µs]" for count in PROCESSORS)
-    columns = "chain | phases | shared | operations in them | to share [µs]"
-    columns += " | sequential [µs] | 1 thread [µs] | 2 threads [µs]"
-    print(f"| {columns} | {modelled} |")
-    print("|" + " --- |" * (8 + len(PROCESSORS)))
+    columns = (
+        f"sequential [µs] | 1 thread [µs] | 2 threads [µs] | to share [µs] | {modelled} | balanced, n processors [µs]"
+    )
+    print(f"| chain | {columns} |")
+    print("|" + " --- |" * (6 + len(PROCESSORS)))
     for size in sizes:
         for model in (TREES[kind](size).model() for kind in ("planar", "spatial")):
-            flow = Flow(model, "dca", code=Code.LOOPS, unit_threads=2, compiled=False)
-            function = flow.formulation.explicit
-            assert isinstance(function, RecordedFunction)
-            library = compiled_rates(flow)
-            run = repeated(flow, library)
-
-            def with_threads(count: int, run: Timed = run, library: object = library) -> Timed:
-                def timed(repetitions: int) -> None:
-                    library.threads(count)  # pyright: ignore[reportAttributeAccessIssue]
-                    run(repetitions)
-
-                return timed
-
+            two = Shared(model, unit_threads=2)
             sequential = repeated(Flow(model, "dca", code=Code.LOOPS, compiled=False))
-            functions = {"sequential": sequential, "1": with_threads(1), "2": with_threads(2)}
-            times = {name: least for name, (_, least) in interleaved(functions, 20, max(4, 4096 // size)).items()}
-            begin = time.perf_counter()
-            library.shares(2, SHARES)
-            barrier = (time.perf_counter() - begin) / SHARES * 1e6
-            phases = layout(function.program).phases
-            costs = [(_cost(phase, function.program), _longest(phase, function.program)) for phase in phases]
-            whole = sum(cost for cost, _ in costs)
-            each = times["1"] / whole
-            found = [_modelled(phases, costs, count, each, barrier) for count in PROCESSORS]
-            share = sum(cost for phase, (cost, _) in zip(phases, costs, strict=True) if phase.shared) / whole
-            shown = [f"{100 * share:.0f} %", f"{barrier:.2f}", *(f"{times[name]:.0f}" for name in functions)]
-            shown += [f"{one:.0f}" for one in found]
-            shared = sum(phase.shared for phase in phases)
-            print(f"| {model.name} | {len(phases)} | {shared} | {' | '.join(shown)} |", flush=True)
+            functions = {"sequential": sequential, "1": two.on_one, "2": two.on_two}
+            times = {name: least for name, (_, least) in interleaved(functions, 60, max(2, 4096 // size)).items()}
+            sharing = two.sharing()
+            sections = {count: two if count == 2 else Shared(model, unit_threads=count) for count in PROCESSORS}
+            shown = [times[name] for name in functions] + [sharing]
+            shown += [on_processors(own.measured(), count, sharing) for count, own in sections.items()]
+            balanced = Shared(model, unit_threads=2, assembly="balanced").measured()
+            shown.append(min(on_processors(balanced, 2**power, sharing) for power in range(size.bit_length())))
+            print(f"| {model.name} | {' | '.join(f'{each:.3g}' for each in shown)} |", flush=True)
 
 
-def _cost(phase: Phase, program: Program) -> int:
-    """Return how many operations a phase takes."""
-    return sum(
-        stretch.count * program.kernels[each.kernel].cost for stretch in phase.stretches for each in stretch.calls
-    )
+def on_processors(phases: list[Measured], count: int, sharing: float) -> float:
+    """Return the time in µs on a number of processors, given what it costs two to share."""
+    found = 0.0
+    for phase in phases:
+        if not phase.shared or count == 1:
+            found += sum(phase.parts)
+            continue
+        parts = phase.parts if len(phase.parts) > 1 else [max(phase.parts[0] / count, phase.parts[0] * phase.longest)]
+        found += max(parts) + sharing * math.log2(count)
+    return found
 
 
-def _longest(phase: Phase, program: Program) -> int:
-    """Return how many operations its longest call takes."""
-    return max(program.kernels[each.kernel].cost for stretch in phase.stretches for each in stretch.calls)
-
-
-def _modelled(
-    phases: tuple[Phase, ...], costs: list[tuple[int, int]], processors: int, each: float, barrier: float
-) -> float:
-    """Return the time in µs on a number of processors, given those of an operation and of a share between two."""
-
-    def time_on(count: int) -> float:
-        found = 0.0
-        for phase, (cost, longest) in zip(phases, costs, strict=True):
-            shared = max(cost / count, longest) * each + barrier * math.log2(count)
-            found += shared if phase.shared else cost * each
-        return found
-
-    return min(time_on(2**power) for power in range(processors.bit_length()))
+def _longest(phase: Phase, program: Program) -> float:
+    """Return which share of the operations of a phase its longest call takes."""
+    calls = [
+        (stretch.count, program.kernels[each.kernel].cost) for stretch in phase.stretches for each in stretch.calls
+    ]
+    return max(cost for _, cost in calls) / sum(count * cost for count, cost in calls)

@@ -6,8 +6,9 @@ inertial frame at that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,9 +23,13 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
-from mbsfmu.kernels import kernel
+from mbsfmu.equations.sections import GROUND, JOINED, Piece, sections
+from mbsfmu.kernels import in_section, kernel, sections_wanted
 from mbsfmu.model.present import BodyPoint
 from mbsfmu.model.topology import Topology, TreeJoint
+
+_PLACES, _VELOCITIES, _ACCELERATIONS = range(3)
+"""Stages of what is found from the ground outwards."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,7 @@ class Kinematics:
 
     def __init__(self, joints: Sequence[JointKinematics]) -> None:
         self.joints = tuple(joints)
+        self._parents = tuple(joint.parent for joint in self.joints)
         elements = [element for joint in self.joints for element in joint.elements]
         self._elements = {element.coordinate: element for element in elements}
 
@@ -139,25 +145,82 @@ class Kinematics:
         parameters
             Parameters of the mechanism.
         """
+        given = coordinates, references, parameters
+        placed: dict[int, _Placed] = {}
+        for piece in self._pieces(coordinates):
+            base = None if piece.parent == GROUND else placed[piece.parent]
+            with in_section(coordinates, piece.section, _PLACES):
+                relative: dict[int, _Placed] = {}
+                for body in piece.bodies:
+                    inner = relative.get(self.joints[body].parent, None if piece.apart else base)
+                    relative[body] = self._place(body, inner, *given)
+            if base is None or not piece.apart:
+                placed |= relative
+                continue
+            if piece.end is not None:
+                with in_section(coordinates, JOINED):
+                    _carried(base[0], base[1], *relative[piece.end])
+            with in_section(coordinates, piece.section, _PLACES):
+                placed |= {body: _carried(base[0], base[1], *each) for body, each in relative.items()}
         frames = Frames([], [], {}, {})
-        for joint in self.joints:
-            rotation, origin, axes, points = _placed(
-                frames.orientation(joint.parent),
-                np.zeros(3) if joint.parent < 0 else frames.origin[joint.parent],
-                [joint.inner.of(parameters), joint.outer.of(parameters)],
-                None if joint.reference is None else reference_of(references, joint.reference),
-                joint.orientation,
-                [element.axis for element in joint.elements],
-                [np.asarray(element.pitch) for element in joint.elements],
-                [coordinates[element.coordinate] for element in joint.elements],
-                slides=tuple(element.slides for element in joint.elements),
-            )
+        for body, joint in enumerate(self.joints):
+            rotation, origin, axes, points = placed[body]
             frames.rotation.append(rotation)
             frames.origin.append(origin)
             for element, axis, point in zip(joint.elements, axes, points, strict=True):
                 frames.axis[element.coordinate] = axis
                 frames.joint_point[element.coordinate] = point
         return frames
+
+    def _place(
+        self, body: int, inner: _Placed | None, coordinates: Array, references: Array, parameters: Array
+    ) -> _Placed:
+        """Place a body behind another, None for the ground."""
+        joint = self.joints[body]
+        return _placed(
+            np.eye(3) if inner is None else inner[0],
+            np.zeros(3) if inner is None else inner[1],
+            [joint.inner.of(parameters), joint.outer.of(parameters)],
+            None if joint.reference is None else reference_of(references, joint.reference),
+            joint.orientation,
+            [element.axis for element in joint.elements],
+            [np.asarray(element.pitch) for element in joint.elements],
+            [coordinates[element.coordinate] for element in joint.elements],
+            slides=tuple(element.slides for element in joint.elements),
+        )
+
+    def _pieces(self, recorded: Array) -> tuple[Piece, ...]:
+        return sections(self._parents, sections_wanted(recorded))
+
+    def _summed(self, add: Callable[[int, Array], Array], recorded: Array, stage: int) -> list[Array]:
+        """Return what is summed up from the ground outwards, of each body, shape (6,).
+
+        Parameters
+        ----------
+        add
+            Adds a body's own to what the one has that it hangs on.
+        recorded
+            What they follow from, which tells in how many sections they are wanted.
+        stage
+            Which of the recursions it is.
+        """
+        sums: dict[int, Array] = {}
+        for piece in self._pieces(recorded):
+            base = np.zeros(6) if piece.parent == GROUND else sums[piece.parent]
+            with in_section(recorded, piece.section, stage):
+                relative: dict[int, Array] = {}
+                for body in piece.bodies:
+                    inner = relative.get(self.joints[body].parent, np.zeros(6) if piece.apart else base)
+                    relative[body] = add(body, inner)
+            if not piece.apart:
+                sums |= relative
+                continue
+            if piece.end is not None:
+                with in_section(recorded, JOINED):
+                    _sum(base, relative[piece.end])
+            with in_section(recorded, piece.section, stage):
+                sums |= {body: _sum(base, each) for body, each in relative.items()}
+        return [sums[body] for body in range(len(self.joints))]
 
     def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""
@@ -174,11 +237,12 @@ class Kinematics:
         velocities
             Joint velocities ż in rad/s and m/s, shape (n,).
         """
-        result: list[Array] = []
-        for joint in self.joints:
-            carried = _of(result, joint.parent)
-            result.append(_added(carried, _columns_of(frames, joint), _along(joint, velocities), slides=_slides(joint)))
-        return result
+
+        def add(body: int, carried: Array) -> Array:
+            joint = self.joints[body]
+            return _added(carried, _columns_of(frames, joint), _along(joint, velocities), slides=_slides(joint))
+
+        return self._summed(add, velocities, _VELOCITIES)
 
     def accelerations(
         self, frames: Frames, body_velocities: list[Array], velocities: Array, accelerations: Array
@@ -194,13 +258,14 @@ class Kinematics:
         velocities, accelerations
             ż and z̈, each of shape (n,).
         """
-        result: list[Array] = []
-        for joint in self.joints:
-            carried = _of(result, joint.parent)
+
+        def add(body: int, carried: Array) -> Array:
+            joint = self.joints[body]
             angular, columns = _of(body_velocities, joint.parent)[3:], _columns_of(frames, joint)
             turned = carried + _quadratic(angular, columns, _along(joint, velocities), slides=_slides(joint))
-            result.append(_added(turned, columns, _along(joint, accelerations), slides=_slides(joint)))
-        return result
+            return _added(turned, columns, _along(joint, accelerations), slides=_slides(joint))
+
+        return self._summed(add, velocities, _ACCELERATIONS)
 
     def quadratic(self, frames: Frames, joint: JointKinematics, angular: Array, velocities: Array) -> Array:
         """Return what a joint adds to Ż without z̈, d of [Jaiswal2021, eq. 3]; shape (6,).
@@ -230,6 +295,8 @@ class Kinematics:
         return result
 
 
+_Placed: TypeAlias = tuple[Array, Array, list[Array], list[Array]]
+"""Rotation and origin of a body, and axis and point of each coordinate of the joint that it hangs on."""
 Columns = tuple[list[Array], list[Array], list[Array]]
 """Axes, points of them, and pitches of a joint's coordinates."""
 
@@ -260,7 +327,7 @@ def _placed(
     coordinates: list[Array],
     *,
     slides: tuple[bool, ...],
-) -> tuple[Array, Array, list[Array], list[Array]]:
+) -> _Placed:
     """Return rotation and origin of the body behind a joint, and axis and point of each of its coordinates."""
     inner, outer = points
     place = origin + rotation @ inner
@@ -279,6 +346,24 @@ def _placed(
             place = place + turned[-1] * (pitch * coordinate)
     rotation = rotation @ orientation
     return rotation, place - rotation @ outer, turned, passed
+
+
+@kernel
+def _carried(
+    turned: Array, place: Array, rotation: Array, origin: Array, axes: list[Array], points: list[Array]
+) -> _Placed:
+    """Return the same of a body that is placed relative to another one, from rotation and origin of that."""
+    return (
+        turned @ rotation,
+        place + turned @ origin,
+        [turned @ axis for axis in axes],
+        [place + turned @ point for point in points],
+    )
+
+
+@kernel
+def _sum(one: Array, other: Array) -> Array:
+    return one + other
 
 
 @kernel

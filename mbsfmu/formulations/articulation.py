@@ -7,7 +7,7 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mbsfmu.equations.forces import Given
 from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
+from mbsfmu.equations.sections import sections
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
@@ -25,7 +26,7 @@ from mbsfmu.formulations.elimination import reciprocal
 from mbsfmu.formulations.joint_subspaces import across, constrained_subspace, impulse
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.sequential import Hung, SequentialAssembly
-from mbsfmu.kernels import kernel
+from mbsfmu.kernels import kernel, sections_wanted
 
 
 class Articulation:
@@ -78,11 +79,14 @@ class Articulation:
             if (relation := self._related.get(row)) is not None:
                 links.append(Link(acted_on(kinematics, relation), (count + index,)))
         self._links = links
-        if sequential and not rows:
-            hung = [Hung(link.ends[0], link.rows) for link in links[: len(masses)]]
-            self._assembly = SequentialAssembly(hung)
-        else:
-            self._assembly = DivideAndConquer(self.tree)
+        self._sequential = sequential and not rows
+        self._assembly = cache(self._assembled)
+
+    def _assembled(self, count: int) -> SequentialAssembly | DivideAndConquer:
+        if not self._sequential:
+            return DivideAndConquer(self.tree)
+        hung = [Hung(link.ends[0], link.rows) for link in self._links[: len(self._masses)]]
+        return SequentialAssembly(hung, sections([each.parent for each in hung], count))
 
     @cached_property
     def tree(self) -> BinaryTree:
@@ -160,7 +164,9 @@ class Articulation:
         inverse = inverse_inertias(self._masses, frames, parameters)
         central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
         free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
-        factors = self._assembly.factorize(inverse, self.equations(frames, centres, parameters, active))
+        factors = self._assembly(sections_wanted(inverse)).factorize(
+            inverse, self.equations(frames, centres, parameters, active)
+        )
         everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
         solution, multipliers = factors.solve(free, everything)
         moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]

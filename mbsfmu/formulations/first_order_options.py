@@ -48,9 +48,9 @@ class FirstOrderOptions(FormulationOptions):
     assembly: Annotated[
         Assembly | None,
         Choice(
-            "How code in loops joins the bodies of a tree: one after the other from the tips, which takes the fewest "
-            "operations, or balanced, in pairs level by level, which threads can share; by default sequential with one "
-            "thread",
+            "How code in loops joins the bodies of a tree: one after the other, which takes the fewest operations, in "
+            "as many sections as there are unit threads (sequential, the default), or in pairs, level by level "
+            "(balanced, as mechanisms with loops always are)",
             among=lambda: tuple(each.value for each in Assembly),
             lacking="which has straight code alone",
         ),
@@ -59,7 +59,12 @@ class FirstOrderOptions(FormulationOptions):
     @property
     def sequential(self) -> bool:
         """Whether joints are eliminated one after the other."""
-        return self.unit_threads == 1 if self.assembly is None else self.assembly == Assembly.SEQUENTIAL
+        return self.assembly != Assembly.BALANCED
+
+    @property
+    def sections(self) -> int:
+        """In how many sections trees are taken, for as many threads."""
+        return self.unit_threads if self.sequential else 1
 
     @property
     def form(self) -> Code | None:
@@ -84,5 +89,5 @@ class FirstOrderOptions(FormulationOptions):
             return
         if not functions.in_loops:
             raise InputError(f"the assembly can be chosen for code in loops alone, and that of {name} is straight")
-        if self.sequential and len(functions.rows):
+        if self.assembly == Assembly.SEQUENTIAL and len(functions.rows):
             raise InputError(f"the assembly can be sequential for trees alone; {name} has loops")

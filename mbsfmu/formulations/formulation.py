@@ -53,6 +53,11 @@ class FormulationOptions(Options):
         """Whether divide and conquer eliminates joints one after the other where code is in loops."""
         return False
 
+    @property
+    def sections(self) -> int:
+        """In how many sections trees are taken, for as many threads."""
+        return 1
+
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
         """Return what they come to with a solver.
 
@@ -175,7 +180,8 @@ class Formulation(ABC):
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
-        functions = SystemFunctions(system, loops, traces, options.form, sequential=options.sequential)
+        joining = {"sequential": options.sequential, "sections": options.sections}
+        functions = SystemFunctions(system, loops, traces, options.form, **joining)
         return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:

@@ -47,6 +47,8 @@ class SystemFunctions(Workspace):
         The form of their code.
     sequential
         Whether divide and conquer eliminates the joints of a tree one after the other in code in loops.
+    sections
+        In how many sections it takes a tree there, for as many threads.
 
     Attributes
     ----------
@@ -87,14 +89,16 @@ class SystemFunctions(Workspace):
         code: Code | None = None,
         *,
         sequential: bool = False,
+        sections: int = 1,
     ) -> None:
         self.system = system
         self._sequential = sequential
         self.expressions = SystemExpressions(system, loops)
         self.in_loops = is_in_loops(system, code)
-        self._recorder = Recorder()  # of all functions in loops: what they have in common is recorded once
         self._recorded_parts: dict[str, RecordedArray] = {}
         self.rows = self.expressions.rows
+        # Of all functions in loops: what they have in common is recorded once.
+        self._recorder = Recorder(1 if self.rows else sections)
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         super().__init__(self.expressions.symbol_by_part)

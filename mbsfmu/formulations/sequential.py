@@ -3,20 +3,23 @@
 What is joined so has one handle, the body that the next joint inwards leads to, where a subassembly amid a chain has
 two: an elimination takes a third of the operations, and leaves a third of the numbers. That is an articulated-body
 algorithm [Featherstone1983], with the equations of `divide_and_conquer.py`. Each elimination waits for the one before
-along the branch, though: where threads share them, the balanced assembly has log₂ n levels instead.
+along the branch, though. Where threads share them, the tree is cut into sections, whose joints are eliminated at the
+same time: of the one on the ground outwards, of those with tips inwards. What is left of them is joined in pairs then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.sections import JOINED, Piece
 from mbsfmu.formulations.binary_tree import GROUND
 from mbsfmu.formulations.divide_and_conquer import Equations
 from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
+from mbsfmu.kernels import in_section
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,131 @@ class Hung:
     parent: int
     rows: tuple[int, ...]
 
-    @property
-    def kept(self) -> tuple[int, ...]:
-        """The handles that are left behind the joint."""
-        return () if self.parent == GROUND else (0,)
+
+@dataclass(frozen=True)
+class _Step:
+    """Elimination of the joint that a body hangs on.
+
+    Attributes
+    ----------
+    body
+        The body.
+    section
+        The section that it belongs to.
+    parts
+        The subassemblies that it joins: bodies, or behind all bodies those that steps leave, in the order of these.
+    widths
+        How many handles they have.
+    ends
+        The handles that the joint acts on; None for the ground.
+    kept
+        The handles that are left.
+    """
+
+    body: int
+    section: int
+    parts: tuple[int, ...]
+    widths: tuple[int, ...]
+    ends: tuple[int | None, int]
+    kept: tuple[int, ...]
+
+
+class _Joining:
+    """Subassemblies as they are joined.
+
+    Parameters
+    ----------
+    bodies
+        As for `SequentialAssembly`.
+
+    Attributes
+    ----------
+    steps
+        What was joined.
+    """
+
+    def __init__(self, bodies: Sequence[Hung]) -> None:
+        self._bodies = bodies
+        self.steps: list[_Step] = []
+        self._of = list(range(len(bodies)))  # by body the next larger subassembly, or itself
+        self._handles: list[tuple[int, ...]] = [(body,) for body in range(len(bodies))]
+        self._waiting = [1] * len(bodies)  # joints
+        for each in bodies:
+            if each.parent != GROUND:
+                self._waiting[each.parent] += 1
+
+    def subassembly(self, body: int) -> int:
+        """Return which one a body is in."""
+        found = body
+        while self._of[found] != found:
+            self._of[found] = found = self._of[self._of[found]]
+        return found
+
+    def parts(self, body: int) -> tuple[int, ...]:
+        """Return the subassemblies that the joint of a body joins."""
+        parent = self._bodies[body].parent
+        return tuple(self.subassembly(each) for each in (parent, body) if each != GROUND)
+
+    def left(self, body: int) -> int:
+        """Return how many handles are left where a body is joined to its parent."""
+        handles = [each for part in self.parts(body) for each in self._handles[part]]
+        ends = body, self._bodies[body].parent
+        return sum(self._waiting[each] > (each in ends) for each in handles)
+
+    def join(self, body: int, section: int) -> None:
+        """Join a body to its parent."""
+        parent, parts = self._bodies[body].parent, self.parts(body)
+        handles = [each for part in parts for each in self._handles[part]]
+        ends = None if parent == GROUND else handles.index(parent), handles.index(body)
+        for each in (body, parent):
+            if each != GROUND:
+                self._waiting[each] -= 1
+        kept = tuple(slot for slot, each in enumerate(handles) if self._waiting[each])
+        widths = tuple(len(self._handles[part]) for part in parts)
+        self.steps.append(_Step(body, section, parts, widths, ends, kept))
+        for part in parts:
+            self._of[part] = len(self._of)
+        self._of.append(len(self._of))
+        self._handles.append(tuple(handles[slot] for slot in kept))
+
+
+def _steps(bodies: Sequence[Hung], pieces: Sequence[Piece]) -> list[_Step]:
+    """Return the eliminations in their order."""
+    joining = _Joining(bodies)
+    for piece in pieces:
+        for body in _inside(bodies, piece):
+            joining.join(body, piece.section)
+    between = [piece.bodies[0] for piece in reversed(pieces) if piece.parent != GROUND]
+    label = JOINED
+    while between:
+        taken: set[int] = set()
+        later = []
+        most = max(2, min(joining.left(body) for body in between))
+        for body in between:
+            parts = joining.parts(body)
+            if taken.isdisjoint(parts) and joining.left(body) <= most:
+                label -= 1
+                joining.join(body, label)
+                taken.update((*parts, joining.subassembly(body)))
+            else:
+                later.append(body)
+        between = later
+    return joining.steps
+
+
+def _inside(bodies: Sequence[Hung], piece: Piece) -> Iterator[int]:
+    """Return the joints in a piece, by the bodies that hang on them: branches first, then what others hang on."""
+    path: list[int] = []
+    if piece.end is not None:
+        path.append(piece.end)
+        while path[-1] != piece.bodies[0]:
+            path.append(bodies[path[-1]].parent)
+    along = set(path)
+    yield from (body for body in reversed(piece.bodies) if body not in along and bodies[body].parent != piece.parent)
+    if piece.parent != GROUND:
+        yield from path[:-1]
+        return
+    yield from path[::-1] or (body for body in reversed(piece.bodies) if bodies[body].parent == GROUND)
 
 
 class SequentialAssembly:
@@ -47,32 +171,33 @@ class SequentialAssembly:
     ----------
     bodies
         All bodies, parents first.
+    pieces
+        The sections of the tree.
     """
 
-    def __init__(self, bodies: Sequence[Hung]) -> None:
+    def __init__(self, bodies: Sequence[Hung], pieces: Sequence[Piece]) -> None:
         self._bodies = bodies
+        self._steps = _steps(bodies, pieces)
 
     def factorize(self, inverse: Array, equations: Equations) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
-        history: list[list[Found]] = [[] for _ in self._bodies]
-        for body, hung in reversed(list(enumerate(self._bodies))):
-            count, grounded = len(hung.rows), hung.parent == GROUND
-            parts = [left[body]] if grounded else [left[hung.parent], left[body]]
-            acting = [[equations.wrenches[end][[row]] for end in range(2)] for row in hung.rows]
-            ends: tuple[int | None, int] = (None, 0) if grounded else (0, 1)
-            joined, history[body] = eliminate(
-                parts,
-                acting,
-                [None] * count,
-                None,
-                ends=(ends,) * count,
-                closes_loop=(False,) * count,
-                kept=hung.kept,
-            )
-            if not grounded:
-                left[hung.parent] = joined
-        return SequentialFactors(self._bodies, inverse, history)
+        history: list[list[Found]] = []
+        for step in self._steps:
+            rows = self._bodies[step.body].rows
+            with in_section(inverse, step.section):
+                joined, found = eliminate(
+                    [left[part] for part in step.parts],
+                    [[equations.wrenches[end][[row]] for end in range(2)] for row in rows],
+                    [None] * len(rows),
+                    None,
+                    ends=(step.ends,) * len(rows),
+                    closes_loop=(False,) * len(rows),
+                    kept=step.kept,
+                )
+            left.append(joined)
+            history.append(found)
+        return SequentialFactors(self._bodies, self._steps, inverse, history)
 
 
 class SequentialFactors:
@@ -80,35 +205,40 @@ class SequentialFactors:
 
     Parameters
     ----------
-    bodies, inverse, history
-        The bodies, their inverse inertias, and what was eliminated at the joint of each.
+    bodies, steps, inverse, history
+        The bodies, the steps of the assembly, inverse inertias, and what was eliminated in each step.
     """
 
-    def __init__(self, bodies: Sequence[Hung], inverse: Array, history: list[list[Found]]) -> None:
+    def __init__(
+        self, bodies: Sequence[Hung], steps: Sequence[_Step], inverse: Array, history: list[list[Found]]
+    ) -> None:
         self._bodies = bodies
+        self._steps = steps
         self._inverse = inverse
         self._history = history
 
     def solve(self, free: Array, bias: Array) -> tuple[Array, Array]:
         """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,); arguments as for `Factors`."""
         pools = [free[body : body + 1] for body in range(len(self._bodies))]
-        rests: list[list[Array]] = [[] for _ in self._bodies]
-        for body, hung in reversed(list(enumerate(self._bodies))):
-            parts = [pools[body]] if hung.parent == GROUND else [pools[hung.parent], pools[body]]
-            biases = [bias[[row]] for row in hung.rows]
-            joined, rests[body] = gather(parts, self._history[body], biases, kept=hung.kept)
-            if hung.parent != GROUND:
-                pools[hung.parent] = joined
-        forces: list[Array] = [np.zeros((1, 0))] * len(self._bodies)
-        multipliers: list[Array] = []
-        for body, hung in enumerate(self._bodies):
-            grounded = hung.parent == GROUND
-            outer = np.zeros((1, 0)) if grounded else forces[hung.parent]
-            handles = 1 if grounded else 2
-            acting, found = spread(outer, self._history[body], rests[body], kept=hung.kept, handles=handles)
-            forces[body] = acting[:, -6:]
-            if not grounded:
-                forces[hung.parent] = acting[:, :6]
-            multipliers += reversed(found)
-        moved = free + times(self._inverse, np.concatenate(forces))
-        return moved, np.concatenate([np.zeros(0), *multipliers])
+        rests: list[list[Array]] = []
+        for step, found in zip(self._steps, self._history, strict=True):
+            biases = [bias[[row]] for row in self._bodies[step.body].rows]
+            with in_section(free, step.section):
+                joined, left = gather([pools[part] for part in step.parts], found, biases, kept=step.kept)
+            pools.append(joined)
+            rests.append(left)
+        forces: list[Array] = [np.zeros((1, 0))] * len(pools)
+        multipliers: list[list[Array]] = [[] for _ in self._bodies]
+        for number, step in reversed(list(enumerate(self._steps))):
+            outer = forces[len(self._bodies) + number]
+            with in_section(free, step.section):
+                acting, found = spread(
+                    outer, self._history[number], rests[number], kept=step.kept, handles=sum(step.widths)
+                )
+            begin = 0
+            for part, width in zip(step.parts, step.widths, strict=True):
+                forces[part] = acting[:, begin : begin + 6 * width]
+                begin += 6 * width
+            multipliers[step.body] = found[::-1]
+        moved = free + times(self._inverse, np.concatenate(forces[: len(self._bodies)]))
+        return moved, np.concatenate([np.zeros(0), *(each for own in multipliers for each in own)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -45,19 +46,17 @@ def program_code(
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
     constants = f"static const double {name}_constants[] = {numbers(program.constants)};"
-    table = [[number for stretch in phase.stretches for number in _row(stretch, numbered)] for phase in lies.phases]
+    rows = {id(stretch): list(_row(stretch, numbered)) for stretch in lies.stretches}
+    table = [number for stretch in lies.stretches for number in rows[id(stretch)]]
     cases = [
         f"  case {number}: return {name}_{program.kernels[index].name}(work, at + 1, count, begin, end);"
         for index, number in numbered.items()
     ]
     tables, taken = _copied(name, program, targets)
-    calls = _switch(name, cases, [number for rows in table for number in rows]) if used else []
+    calls = _switch(name, cases, table) if used else []
     run = f"  run_table(work, {name}_table, {name}_call);"
     if shared and used:
-        phases = [
-            number for rows, phase in zip(table, lies.phases, strict=True) for number in (len(rows), phase.shared)
-        ]
-        calls += _shares(name, program, lies, phases)
+        calls += _shares(name, program, lies, {each: len(row) for each, row in rows.items()})
         run = f"  share_table(p->team, (int)*p->threads, work, &{name}_loops);"
     statements = [*_given(name, program), *([run] if used else []), *taken]
     unused = [
@@ -85,14 +84,19 @@ def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
     ]
 
 
-def _shares(name: str, program: Program, lies: Layout, phases: Sequence[int]) -> list[str]:
-    """Write what threads know of a table, which `shares.h` has."""
+def _shares(name: str, program: Program, lies: Layout, lengths: dict[int, int]) -> list[str]:
+    """Write what threads know of a table, which `shares.h` has, given the lengths of its stretches."""
+    phases: list[int] = []
+    for phase in lies.phases:
+        stretches = iter([lengths[id(stretch)] for stretch in phase.stretches])
+        sections = [sum(islice(stretches, count)) for count in phase.sections or [len(phase.stretches)]]
+        phases += [phase.shared * len(sections), *(sections if phase.shared else [sum(sections)])]
     kernels = (
         f"{{{program.kernels[index].cost}, {len(lies.fields[index].regular)}, {lies.fields[index].listed}}}"
         for index in sorted(lies.fields)
     )
     return [
-        f"static const int {name}_phases[] = {{\n{_rows((*map(int, phases), -1))}}};",
+        f"static const int {name}_phases[] = {{\n{_rows((*phases, -1))}}};",
         f"static const int {name}_kernels[][3] = {{{', '.join(kernels)}}};",
         f"static const Loops {name}_loops = {{{name}_table, {name}_phases, {name}_kernels, {name}_call}};",
     ]

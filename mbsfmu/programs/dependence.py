@@ -22,11 +22,17 @@ class Call:
         Index of the kernel.
     taken, made
         Recorded places of its arguments, those of constants negative, and of its results.
+    section
+        Number of the section that it belongs to, negative for what joins some; None where it was not said.
+    stage
+        Number of the stage there; None where it was not said.
     """
 
     kernel: int
     taken: Places
     made: Places
+    section: int | None = None
+    stage: int | None = None
 
 
 class Dependence:

@@ -10,12 +10,13 @@ stretches short are listed call by call.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from mbsfmu.programs.dependence import Places
+from mbsfmu.programs.phases import SHARED
 from mbsfmu.programs.program import Program
 from mbsfmu.programs.repetition import Repetition, repetitions
 
@@ -110,11 +111,15 @@ class Phase:
     stretches
         The stretches.
     shared
-        Whether all calls are independent of each other, and so many that threads may share them.
+        Whether threads share them, there being much to do.
+    sections
+        Numbers of stretches, one section after the other, that do not depend on those of other sections; empty where
+        all calls of a shared phase are independent of each other.
     """
 
     stretches: tuple[Stretch, ...]
     shared: bool
+    sections: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,19 +207,25 @@ def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
     kinds = np.repeat([loop.kernel for loop in loops], [len(loop.arguments) for loop in loops])
     parts = _parts(program)
     part = np.repeat(np.arange(len(parts)), [each.size for each in parts])
-    found: list[tuple[bool, list[Stretch]]] = []
+    found: list[tuple[_Part, dict[int, list[Stretch]]]] = []
     last = -1
     for each in repetitions(rows, kinds + (1 + kinds.max()) * part):
         own = parts[part[each.begin]]
         if own.phase != last:
-            found.append((own.shared, []))
+            found.append((own, {}))
             last = own.phase
         calls = tuple(_calls(rows, kinds, listed, fields, each, index) for index in range(each.length))
         # Calls of a batch one after the other, though they come in turn: it takes less time.
-        found[-1][1].extend(
-            [Stretch((one,), each.count) for one in calls] if own.batch else [Stretch(calls, each.count)]
+        stretches = [Stretch((one,), each.count) for one in calls] if own.batch else [Stretch(calls, each.count)]
+        found[-1][1].setdefault(own.section, []).extend(stretches)
+    return tuple(
+        Phase(
+            tuple(stretch for own in sections.values() for stretch in own),
+            own.shared,
+            tuple(map(len, sections.values())) if len(sections) > 1 else (),
         )
-    return tuple(Phase(tuple(stretches), shared) for shared, stretches in found)
+        for own, sections in found
+    )
 
 
 @dataclass
@@ -231,16 +242,38 @@ class _Part:
         Whether threads may share them.
     phase
         Number of the phase that it is in.
+    section
+        Of the section there.
     """
 
     batch: bool
     size: int
     shared: bool
     phase: int
+    section: int = 0
 
 
 def _parts(program: Program) -> list[_Part]:
-    """Return the batches and chains of a program.
+    """Return the batches and chains of a program."""
+    if not any(loop.phase for loop in program.schedule.loops):
+        return _parts_without_sections(program)
+    costs: dict[int, int] = {}
+    for loop in program.schedule.loops:
+        costs[loop.phase] = costs.get(loop.phase, 0) + len(loop.arguments) * program.kernels[loop.kernel].cost
+    parts: list[_Part] = []
+    for loop in program.schedule.loops:
+        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+            size = end - begin
+            own = _Part(size >= _NARROW, size, costs[loop.phase] >= SHARED, loop.phase, loop.section)
+            if parts and not own.batch and replace(parts[-1], size=size) == own:
+                parts[-1].size += size
+            else:
+                parts.append(own)
+    return parts
+
+
+def _parts_without_sections(program: Program) -> list[_Part]:
+    """Return the same where there are no sections.
 
     Batches that do not depend on each other are in one phase where they follow each other.
     """
@@ -251,7 +284,7 @@ def _parts(program: Program) -> list[_Part]:
         for begin, end in pairwise((*loop.stages, len(loop.arguments))):
             last, size = parts[-1], end - begin
             batch = size >= _NARROW
-            shared = batch and size * kernel.cost >= _SHARED
+            shared = batch and size * kernel.cost >= SHARED
             if not batch and not last.batch:
                 last.size += size
             else:

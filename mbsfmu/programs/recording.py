@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,15 +76,24 @@ class _Traced:
 class Recorder:
     """Records calls.
 
+    Parameters
+    ----------
+    sections
+        In how many sections, which threads can take at the same time, what is recorded is wanted.
+
     Attributes
     ----------
     kernels
         What was traced.
     calls
         What was called, in its order.
+    sections
+        As given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sections: int = 1) -> None:
+        self.sections = sections
+        self._section: tuple[int | None, int | None] = None, None
         self.kernels: list[Kernel] = []
         self.calls: list[Call] = []
         self.values: list[float] = list(_FOLDED)
@@ -118,6 +128,17 @@ class Recorder:
             self.values.append(value)
         return -1 - found
 
+    @contextmanager
+    def in_section(self, section: int, stage: int | None = None) -> Iterator[None]:
+        """Record calls as those of a section, or of what joins sections, by a negative number for each join.
+
+        In a section, those of a stage are made in a later phase than those of an earlier stage that they depend on:
+        other sections, which wait for these, can begin meanwhile.
+        """
+        before, self._section = self._section, (section, stage)
+        yield
+        self._section = before
+
     def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
         """Record a call of a function, and return its answer.
 
@@ -151,7 +172,7 @@ class Recorder:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self.new(self.kernels[kernel].results).places
-            self.calls.append(Call(kernel, taken, made))
+            self.calls.append(Call(kernel, taken, made, *self._section))
         return made
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:

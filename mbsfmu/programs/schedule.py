@@ -2,7 +2,7 @@
 
 Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
 same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
-lies at equal distances.
+lies at equal distances. Where calls have sections, that is so for each section in each phase.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.programs.dependence import Call, Dependence, Places, joined, needed
+from mbsfmu.programs.phases import groups
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,16 @@ class Loop:
     stages
         Where in the loop calls begin that take results of calls in it before these: between two of them calls are
         independent of each other.
+    phase, section
+        In which phase calls are made, and in which section there.
     """
 
     kernel: int
     arguments: Places
     first: int
     stages: tuple[int, ...]
+    phase: int
+    section: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,11 @@ class Schedule:
 
 
 def schedule(
-    calls: Sequence[Call], given: Places, results: Sequence[Places], before: Schedule | None = None
+    calls: Sequence[Call],
+    given: Places,
+    results: Sequence[Places],
+    costs: Sequence[int],
+    before: Schedule | None = None,
 ) -> Schedule:
     """Order those of some calls that results need.
 
@@ -80,6 +89,8 @@ def schedule(
         Recorded places of what the program is given; it stands first in the memory, in this order.
     results
         Recorded places of the results.
+    costs
+        How many operations a call takes, by kernel.
     before
         What has been done before in the same memory: its values are there, and what is done now follows behind them.
     """
@@ -93,7 +104,11 @@ def schedule(
     placed[given] = begin + np.arange(len(given))
     chosen = needed(calls, results, count, np.flatnonzero(placed >= 0))
     dependence = Dependence(chosen, count)
-    order = _ordered(chosen, dependence)
+    order = [
+        (phase, section, made)
+        for phase, section, group in groups(chosen, dependence, costs)
+        for made in _ordered(chosen, dependence, group)
+    ]
     used = joined([*(call.taken for call in chosen), *(each.ravel() for each in results)])
     constants = np.unique(used[used < 0])[::-1]
     size = begin + len(given) + len(constants)
@@ -101,23 +116,24 @@ def schedule(
     negative[constants] = begin + len(given) + np.arange(len(constants))
     placed = np.concatenate([placed, negative])
     loops = []
-    for made in order:
+    for phase, section, made in order:
         first = size
         own = joined([chosen[index].made for index in made])
         placed[own] = np.arange(size, size + len(own))
         size += len(own)
         taken = np.stack([chosen[index].taken for index in made])
         stages = _stages(made, dependence)
-        loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages))
+        loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages, phase, section))
     where = tuple(placed[each] for each in results)
     return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, begin, size, placed[:count])
 
 
-def _ordered(calls: Sequence[Call], dependence: Dependence) -> list[list[int]]:
-    """Return indices of calls, loop by loop."""
-    waiting = dependence.before.sizes
+def _ordered(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]) -> list[list[int]]:
+    """Return indices of the calls of a group, loop by loop; what they take of others has been made before."""
+    inside = set(group)
+    waiting = {index: len(inside.intersection(dependence.before[index])) for index in group}
     ready: dict[int, deque[int]] = {}
-    for index, left in enumerate(waiting):
+    for index, left in waiting.items():
         if not left:
             ready.setdefault(calls[index].kernel, deque()).append(index)
     order: list[list[int]] = []
@@ -130,6 +146,8 @@ def _ordered(calls: Sequence[Call], dependence: Dependence) -> list[list[int]]:
                 del ready[kernel]
             made.append(index)
             for user in dependence.after[index]:
+                if user not in inside:
+                    continue
                 waiting[user] -= 1
                 if not waiting[user]:
                     ready.setdefault(calls[user].kernel, deque()).append(user)

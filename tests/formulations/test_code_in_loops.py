@@ -23,9 +23,9 @@ from mbsfmu.parts import Actuator, Cylindrical, JointSpringDamper, SpringDamper
 VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentum_rates", "start")
 
 
-def recorded(mechanism: Mechanism, *, sequential: bool = False) -> SystemFunctions:
+def recorded(mechanism: Mechanism, *, sequential: bool = False, sections: int = 1) -> SystemFunctions:
     """Functions whose code is in loops."""
-    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential)
+    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential, sections=sections)
 
 
 def at(functions: SystemFunctions, others: SystemFunctions) -> None:
@@ -42,7 +42,7 @@ def accelerations(functions: SystemFunctions) -> Floats:
 def test_accelerations_of_trees_are_those_of_another_engine(seed: int) -> None:
     mechanism = random_tree(seed, bodies=30)
     given = in_motion(mechanism, np.random.default_rng(seed), turned=seed % 2 == 1)
-    functions = recorded(mechanism, sequential=seed % 3 > 0)
+    functions = recorded(mechanism, sequential=seed % 3 > 0, sections=1 + seed % 4)
     at(functions, given)
     references = [Rotation.from_quat(np.roll(each, -1)) for each in given.references.reshape(-1, 4)]
     expected = PinocchioTree(mechanism, references).accelerations(given.coordinates, given.velocities)
@@ -74,7 +74,7 @@ def test_recorded_functions_are_the_traced_ones(name: str) -> None:
     straight.inputs[:] = 100.0
     straight.momenta[:] = random.normal(size=straight.momenta.shape)
     straight.accelerations[:] = random.normal(size=straight.accelerations.shape)
-    loops = recorded(mechanism)
+    loops = recorded(mechanism, sequential=True, sections=3)
     at(loops, straight)
 
     def results(functions: SystemFunctions) -> list[Floats]:

@@ -9,6 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import InputError
+from mbsfmu.equations.sections import sections
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
 from mbsfmu.formulations.sequential import Hung, SequentialAssembly
@@ -18,7 +19,8 @@ PARENTS = (-1, 0, 1, 0, 3, 3, -1, 2, 6)
 COUNTS = (5, 3, 5, 0, 6, 2, 5, 4, 1)
 
 
-def test_it_solves_all_equations_of_a_tree() -> None:
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     random = np.random.default_rng(4)
     bodies = len(PARENTS)
     roots = random.normal(size=(bodies, 6, 6))
@@ -29,7 +31,8 @@ def test_it_solves_all_equations_of_a_tree() -> None:
     wrenches[0, [row for body, own in enumerate(rows) if PARENTS[body] < 0 for row in own]] = 0.0
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
-    moved, multipliers = SequentialAssembly(tree).factorize(inverse, Equations(wrenches)).solve(free, bias)
+    assembly = SequentialAssembly(tree, sections(PARENTS, count))
+    moved, multipliers = assembly.factorize(inverse, Equations(wrenches)).solve(free, bias)
     jacobian = np.zeros((ends[-1], 6 * bodies))
     for body, own in enumerate(rows):
         for row in own:
@@ -47,7 +50,7 @@ def test_it_solves_all_equations_of_a_tree() -> None:
     np.testing.assert_allclose(moved, balanced[0], rtol=1e-8, atol=1e-9)
 
 
-def test_it_is_what_one_thread_takes_and_costs_less() -> None:
+def test_it_is_the_default_and_costs_less_in_sections_too() -> None:
     options = {"formulation": "dca", "solver": "rk45", "code": "loops"}
     model = mbsfmu.models.pendulum(24)
 
@@ -57,8 +60,10 @@ def test_it_is_what_one_thread_takes_and_costs_less() -> None:
         return function.operations
 
     balanced = operations(assembly="balanced")
-    assert operations() == operations(assembly="sequential") < 0.8 * balanced
-    assert operations(unit_threads=2) == balanced
+    alone = operations()
+    assert alone == operations(assembly="sequential") < 0.8 * balanced
+    assert operations(unit_threads=2) < 1.05 * alone
+    assert operations(unit_threads=2, assembly="balanced") == balanced
 
 
 @pytest.mark.parametrize(

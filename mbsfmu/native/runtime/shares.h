@@ -1,15 +1,16 @@
 /* Calls of kernels by tables, shared by threads.
  *
  * A table's stretches belong to phases, one after the other: in some, calls are many and depend on none in the same phase.
- * These are cut into as many parts as there are threads, of equal cost. Each call computes what it computes, whoever makes it:
- * results are those of one thread to the last bit. */
+ * These are cut into as many parts as there are threads, of equal cost. In others, sections depend on none of the others, and
+ * threads share these. Each call computes what it computes, whoever makes it: results are those of one thread to the last bit. */
 #ifndef MBSFMU_SHARES_H
 #define MBSFMU_SHARES_H
 
 #include "pool.h"
 
-/* What takes part in a table: kernels with what a call costs, and how many fields move on and are listed; phases with the
- * length of their part of the table and whether it is shared, and −1 behind them. */
+/* What takes part in a table: kernels with what a call costs, and how many fields move on and are listed; phases, each with 0
+ * where it is for one thread, 1 where calls are shared, else how many sections there are, and then the length of its part of
+ * the table, or of that of each section; −1 behind them. */
 typedef struct {
     const int *table, *phases, (*kernels)[3];
     KernelCall call;
@@ -67,6 +68,17 @@ static void cut_phase(const Loops *loops, const int *begin, const int *end, int 
     for (; thread <= threads; thread++) cuts[thread].stretch = end, cuts[thread].repetition = 0;
 }
 
+/* Share out as many sections, whose lengths are given; return where the next phase begins in the table. */
+static const int *cut_sections(const int *begin, const int *lengths, int sections, int threads, Cut *cuts) {
+    int thread = 0;
+    for (int section = 0; section < sections; section++) {
+        for (; thread < threads && thread * sections <= section * threads; thread++) cuts[thread].stretch = begin;
+        begin += lengths[section];
+    }
+    for (; thread <= threads; thread++) cuts[thread].stretch = begin;
+    return begin;
+}
+
 static Plan *plan_of(struct Team *team, const Loops *loops) {
     for (Plan *plan = team->plans; plan; plan = plan->next) {
         if (plan->loops == loops) return plan;
@@ -75,7 +87,7 @@ static Plan *plan_of(struct Team *team, const Loops *loops) {
     Plan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->loops = loops;
-    while (loops->phases[2 * plan->phases] >= 0) plan->phases++;
+    for (const int *phase = loops->phases; *phase >= 0; phase += 1 + (*phase > 1 ? *phase : 1)) plan->phases++;
     plan->cuts = calloc((size_t)plan->phases * (size_t)(threads + 1) + 1, sizeof *plan->cuts);
     plan->is_shared = calloc((size_t)plan->phases + 1, sizeof *plan->is_shared);
     if (!plan->cuts || !plan->is_shared) {
@@ -84,12 +96,19 @@ static Plan *plan_of(struct Team *team, const Loops *loops) {
         free(plan);
         return NULL;
     }
-    const int *at = loops->table;
+    const int *at = loops->table, *sections = loops->phases;
     for (int phase = 0; phase < plan->phases; phase++) {
-        const int *end = at + loops->phases[2 * phase];
-        plan->is_shared[phase] = loops->phases[2 * phase + 1];
-        cut_phase(loops, at, end, plan->is_shared[phase] ? threads : 1, &plan->cuts[phase * (threads + 1)]);
-        at = end;
+        Cut *cuts = &plan->cuts[phase * (threads + 1)];
+        const int count = *sections++;
+        plan->is_shared[phase] = count > 0;
+        if (count > 1) {
+            at = cut_sections(at, sections, count, threads, cuts);
+            sections += count;
+        } else {
+            const int *end = at + *sections++;
+            cut_phase(loops, at, end, count ? threads : 1, cuts);
+            at = end;
+        }
     }
     plan->next = team->plans;
     return team->plans = plan;

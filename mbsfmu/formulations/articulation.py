@@ -172,18 +172,23 @@ class Articulation:
         moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
         return self._across(frames, moved), multipliers[self._first_cut :]
 
-    def loop_bias(self, motion: Motion, given: Given, accelerations: list[Array]) -> Array:
-        """Return d²Φ/dt² of the loop equations in use at the bodies' Ż, shape (rows,).
+    def loop_accelerations(self, motion: Motion, given: Given, moved: list[Array], accelerations: Array) -> Array:
+        """Return d²Φ/dt² of the loop equations in use, shape (rows,).
 
         Parameters
         ----------
         motion, given
             Where the bodies are and how they move, and the numbers beside.
+        moved
+            Derivative of the bodies' Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
         accelerations
-            Derivative of Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
+            The z̈ of that, shape (n,).
         """
-        opening = joint_accelerations(self._cuts, motion, accelerations, given.parameters)
-        related = {row: relation.drift_rate(given) for row, relation in self._related.items()}
+        opening = joint_accelerations(self._cuts, motion, moved, given.parameters)
+        related = {
+            row: each.sum(accelerations, given.parameters) + each.drift_rate(given)
+            for row, each in self._related.items()
+        }
         return stack([related[row] if row in related else opening[row] for row in self._rows])
 
     def loop_drifts(self, given: Given) -> Array:
@@ -207,9 +212,44 @@ class Articulation:
             pair for cut in self._cuts for pair in cut.wrench_rates(motion.frames, motion.body_velocities, parameters)
         ]
 
-    def ends(self, row: int) -> tuple[int, int] | None:
-        """Return the bodies, parent and child, of the cut joint of a loop equation in use; None where it has none."""
-        return None if self._rows[row] in self._related else self._ends[self._rows[row]]
+    def pulled(self, wrenches: list[Array], acting: Sequence[tuple[Array, Array]], multipliers: Array) -> list[Array]:
+        """Return wrenches on the bodies with what the cut joints' loop equations in use exert, each of shape (6,).
+
+        Parameters
+        ----------
+        wrenches
+            What there is.
+        acting
+            Wrenches of unit multipliers, or their rates, of all equations of cut joints, on the parent and on the child.
+        multipliers
+            Of the equations in use, shape (rows,).
+        """
+        result = list(wrenches)
+        for index, row in enumerate(self._rows):
+            if row not in self._related:
+                for body, wrench in zip(self._ends[row], acting[row], strict=True):
+                    if body >= 0:
+                        result[body] = result[body] + wrench * multipliers[index]
+        return result
+
+    def along(self, forces: Array, multipliers: Array, parameters: Array) -> Array:
+        """Return forces along the coordinates with what the relations in use exert, shape (n,).
+
+        Parameters
+        ----------
+        forces
+            What there is, shape (n,).
+        multipliers, parameters
+            Of the equations in use, shape (rows,), and of the mechanism.
+        """
+        if self._related.keys().isdisjoint(self._rows):
+            return forces
+        result = list(forces)
+        for index, row in enumerate(self._rows):
+            if (relation := self._related.get(row)) is not None:
+                for coordinate, factor in zip(relation.coordinates, relation.factors(parameters), strict=True):
+                    result[coordinate] = result[coordinate] + factor * multipliers[index]
+        return np.stack(result)
 
 
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:

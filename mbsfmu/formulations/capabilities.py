@@ -105,6 +105,14 @@ class ArticulatedDynamics(System):
             Rate a in 1/s of Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0; 0 for Φ̈ = 0.
         """
 
+    @abstractmethod
+    def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
+
+    @abstractmethod
+    def loop_accelerations(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,); arguments as for `forward_dynamics`."""
+
 
 class ConstraintMotion(System):
     """Knows how its constraints follow from how its bodies move."""
@@ -142,6 +150,14 @@ class CanonicalMomenta(System):
         stabilisation
             Rate a in 1/s of Φ̇ + a Φ = 0; 0 for Φ̇ = 0.
         """
+
+    @abstractmethod
+    def canonical_momenta(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return the momenta p = M ż − Φ_zᵀ σ with impulses σ, shape (n,)."""
+
+    @abstractmethod
+    def loop_rates(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the loop equations in use, shape (rows,); arguments as for `impulsive_velocities`."""
 
     @abstractmethod
     def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:

@@ -322,6 +322,10 @@ class CoupledSystem(
         concerns="coordinates",
         otherwise=two_of_nothing,
     )
+    balance = joined(ArticulatedDynamics.balance, "instant", "loops", concerns="coordinates")
+    loop_accelerations = joined(
+        ArticulatedDynamics.loop_accelerations, "instant", "loops", "same", concerns="coordinates"
+    )
     initial_momenta = joined(CanonicalMomenta.initial_momenta, "instant", concerns="coordinates")
     impulsive_velocities = joined(
         CanonicalMomenta.impulsive_velocities,
@@ -329,6 +333,8 @@ class CoupledSystem(
         concerns="coordinates",
         otherwise=two_of_nothing,
     )
+    canonical_momenta = joined(CanonicalMomenta.canonical_momenta, "instant", "loops", concerns="coordinates")
+    loop_rates = joined(CanonicalMomenta.loop_rates, "instant", "loops", "same", concerns="coordinates")
     momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
     free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
     constrained_residual = joined(

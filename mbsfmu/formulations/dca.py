@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar
 
 import casadi as ca
 
-from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
@@ -54,14 +54,15 @@ class Dca(FirstOrder):
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaOptions) -> None:
         super().__init__(functions, tolerances, rule, options)
-        self._stabilisation = options.stabilisation
+        self.stabilisation = options.stabilisation
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         return self.functions.symbol("velocities"), self.dynamics[0]
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
-        return self.functions.expressions.forward_dynamics(self._stabilisation)
+        return self.functions.expressions.forward_dynamics(self.stabilisation)
 
-    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
-        accelerations, multipliers = given.forward_dynamics(self._stabilisation)
-        return given.at(accelerations=accelerations, multipliers=multipliers), multipliers, accelerations
+    def _moved(self, given: RecordedSystem) -> Moved:
+        accelerations, multipliers = given.forward_dynamics(self.stabilisation)
+        moved = given.at(accelerations=accelerations, multipliers=multipliers)
+        return Moved(moved, accelerations, multipliers)

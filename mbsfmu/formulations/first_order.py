@@ -23,7 +23,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.stage_pattern import first_order_pattern
@@ -57,6 +57,8 @@ class FirstOrder(Formulation):
     """The part w of an instant: `velocities` or `momenta`."""
 
     second_order: ClassVar[bool] = False
+    stabilisation: float
+    """Rate a in 1/s at which loops that have drifted close."""
 
     def __init__(
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
@@ -101,8 +103,8 @@ class FirstOrder(Formulation):
         """Return z̈ and λ as functions of z, w, x and the inputs."""
 
     @abstractmethod
-    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
-        """Return the system with ż and z̈ as they follow from z, w, x and the inputs, with λ and ẇ."""
+    def _moved(self, given: RecordedSystem) -> Moved:
+        """Return the system as it moves at z, w, x and the inputs."""
 
     @cached_property
     def kinetics(self) -> tuple[ca.SX, ca.SX]:
@@ -145,7 +147,7 @@ class FirstOrder(Formulation):
             return self.functions.traced("first_order_rates", [self._whole_flow])
 
         def made(given: RecordedSystem) -> list[Array]:
-            moved, _, moving_rates = self._moved(given)
+            moved, moving_rates, _ = self._moved(given)
             return [np.concatenate([moved.instant.velocities, moving_rates, moved.rates, moved.integral_rates])]
 
         return self.functions.defined("first_order_rates", made)
@@ -182,7 +184,7 @@ class FirstOrder(Formulation):
         if self.functions.in_loops:
 
             def made(given: RecordedSystem, beside: dict[str, Any]) -> list[Array]:
-                moved, _, moving_rates = self._moved(given)
+                moved, moving_rates, _ = self._moved(given)
                 velocities, accelerations = moved.instant.velocities, moved.instant.accelerations
                 flow = [velocities, moving_rates, moved.rates, moved.integral_rates]
                 along = [(getattr(given.instant, part), beside[each]) for part, each in directions.items()]
@@ -204,9 +206,10 @@ class FirstOrder(Formulation):
 
         def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
             if isinstance(given, RecordedSystem):
-                moved, multipliers, moving_rates = self._moved(given)
-                kinetics = moved.instant.velocities, moving_rates
-                return [moved.instant.accelerations, multipliers, moved.rates, *(kinetics if of_momenta else ())]
+                moved, moving_rates, _ = self._moved(given)
+                instant, kinetics = moved.instant, (moved.instant.velocities, moving_rates)
+                found = instant.accelerations, moved.loops.multipliers, moved.rates
+                return [*found, *(kinetics if of_momenta else ())]
             (rates,) = self._at_motion(given.rates)
             return [*self.dynamics, rates, *(self.kinetics if of_momenta else ())]
 
@@ -234,7 +237,7 @@ class FirstOrder(Formulation):
     @cached_property
     def recorded(self) -> RecordedSteps:
         """What steps call where code is in loops."""
-        return RecordedSteps(self.functions, self.rule, self.moving, self._moved)
+        return RecordedSteps(self.functions, self.rule, self.moving, self._moved, self.stabilisation)
 
     @cached_property
     def tangents(self) -> RecordedTangents:
@@ -243,8 +246,8 @@ class FirstOrder(Formulation):
 
     @property
     def has_dense_tangents(self) -> bool:
-        """Whether tangents are matrices: those of trees in loops are not, those of loop equations are straight code."""
-        return not self.functions.in_loops or bool(self.functions.rows)
+        """Whether tangents are matrices: those of code in loops are not."""
+        return not self.functions.in_loops
 
     @property
     def kept_numbers(self) -> int:

@@ -14,13 +14,13 @@ from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops
+from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops, varies
 from mbsfmu.formulations.system import Instant, LoopsInUse, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
 from mbsfmu.programs.program import depends, program_of, programs_in_turn
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import ZERO, Recorder
+from mbsfmu.programs.recording import Recorder
 
 LOOP_PARTS = ("multipliers", "active")
 
@@ -219,7 +219,10 @@ class SystemFunctions(Workspace):
         """
         own = {part: self._recorded_part(part) for part in (*beside, *later)}
         found = results(self._recorded_system, own)
-        given = {part: self._recorded_part(part) for part in (*PARTS, *beside)}, {part: own[part] for part in later}
+        given = (
+            {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)},
+            {part: own[part] for part in later},
+        )
         programs = programs_in_turn(names, self._recorder, given, found, memory_name)
         memory = programs[1].memory()
         memory[: programs[0].schedule.size] = programs[0].memory()
@@ -318,7 +321,7 @@ class SystemFunctions(Workspace):
     def driven(self) -> tuple[int, ...]:
         """Indices, among the loop equations in use, of those that move with time; they do work."""
         if self.in_loops:
-            return tuple(np.flatnonzero(_varies(self._recorded_system.drifts)).tolist())
+            return tuple(np.flatnonzero(varies(self._recorded_system.drifts)).tolist())
         return tuple(self.traces.fact("driven", lambda: list(self.expressions.driven)))
 
     @cached_property
@@ -372,13 +375,13 @@ class SystemFunctions(Workspace):
         reactions = given.of_loops(LoopsInUse(every, multipliers=multipliers)).reactions
         offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS)} | {"still": still}
         shared = depends(program_of("shared", self._recorder, offered, [reactions]), 0, "still")
-        return bool((shared[:, 0] & _varies(given.reactions)).any())
+        return bool((shared[:, 0] & varies(given.reactions)).any())
 
     @cached_property
     def moving_rows(self) -> tuple[int, ...]:
         """Indices of the constraints that depend on the coordinates at all."""
         if self.in_loops:
-            return tuple(np.flatnonzero(_varies(self._recorded_system.all_closure_jacobian).any(axis=1)).tolist())
+            return tuple(np.flatnonzero(varies(self._recorded_system.all_closure_jacobian).any(axis=1)).tolist())
         return tuple(self.traces.fact("moving_rows", lambda: list(self.expressions.moving_rows)))
 
     @cached_property
@@ -422,8 +425,3 @@ class SystemFunctions(Workspace):
             self._memory[part][:] = values
         for function in functions:
             function()
-
-
-def _varies(array: Any) -> NDArray[np.bool_]:
-    """Tell which elements of a recorded array, or of one of numbers, are not zero whatever it depends on."""
-    return (array.places != ZERO) if isinstance(array, RecordedArray) else np.asarray(array) != 0.0

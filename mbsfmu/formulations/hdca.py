@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Self
 
 import casadi as ca
 
-from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.first_order_options import FirstOrderOptions
@@ -16,6 +15,7 @@ from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import AnyFunction
@@ -64,7 +64,7 @@ class Hdca(FirstOrder):
     forces come from a second assembly, of accelerations, which the integration itself does without [Chadaj2017,
     sect. 3.4].
 
-    Momenta p = M ż + Φ_zᵀ σ hold the impulses σ of the loops, which grow with time under lasting loads, and errors
+    Momenta p = M ż − Φ_zᵀ σ hold the impulses σ of the loops, which grow with time under lasting loads, and errors
     relative to p with them. The motion does not depend on σ: where they outweigh it, p = M ż and σ = 0 takes their
     place. Φ_zᵀ σ and M ż are orthogonal by M⁻¹, so that pᵀ M⁻¹ p, of the open tree, is by that of the impulses larger
     than żᵀ M ż: this tells how much they weigh, whatever the units and the choice of coordinates.
@@ -86,32 +86,32 @@ class Hdca(FirstOrder):
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: HdcaOptions) -> None:
         super().__init__(functions, tolerances, rule, options)
-        self._stabilisation = options.stabilisation
+        self.stabilisation = options.stabilisation
         self.restarts = bool(options.restart_momenta) and bool(functions.rows)
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""
         given = self.functions.expressions
-        velocities, impulses = given.impulsive_velocities(self._stabilisation)
+        velocities, impulses = given.impulsive_velocities(self.stabilisation)
         motion = {"velocities": velocities, "multipliers": impulses}
         if ca.depends_on(given.momentum_rates, given.symbol_by_part["accelerations"]):
-            accelerations, _ = given.forward_dynamics(self._stabilisation)
+            accelerations, _ = given.forward_dynamics(self.stabilisation)
             (motion["accelerations"],) = given.at([accelerations], {"velocities": velocities})
         (rates,) = given.at([given.momentum_rates], motion)
         return velocities, rates
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         """Return z̈ and λ: where Φ̇ + a Φ = 0, Φ̈ + 2 a Φ̇ + a² Φ = 0 is its derivative Φ̈ + a Φ̇ = 0."""
-        dynamics = self.functions.expressions.forward_dynamics(self._stabilisation)
+        dynamics = self.functions.expressions.forward_dynamics(self.stabilisation)
         accelerations, multipliers = self._at_velocities(*dynamics)
         return accelerations, multipliers
 
-    def _moved(self, given: RecordedSystem) -> tuple[RecordedSystem, Array, Array]:
-        velocities, impulses = given.impulsive_velocities(self._stabilisation)
+    def _moved(self, given: RecordedSystem) -> Moved:
+        velocities, impulses = given.impulsive_velocities(self.stabilisation)
         moved = given.at(velocities=velocities)
-        accelerations, multipliers = moved.forward_dynamics(self._stabilisation)
+        accelerations, multipliers = moved.forward_dynamics(self.stabilisation)
         moved = moved.at(accelerations=accelerations, multipliers=multipliers)
-        return moved, multipliers, moved.at(multipliers=impulses).momentum_rates
+        return Moved(moved, moved.at(multipliers=impulses).momentum_rates, impulses)
 
     @cached_property
     def initial_momenta(self) -> AnyFunction:

@@ -129,9 +129,25 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         """Return z̈ and λ by Featherstone's assembly, shapes (n,) and (rows,)."""
         return self.dynamics.forward_dynamics(self.motion(instant), instant, loops, stabilisation)
 
+    def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return M z̈ − Q + Φ_zᵀ λ in N m and N, shape (n,)."""
+        return self.dynamics.residual(self.motion(instant), instant, loops)
+
+    def loop_accelerations(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
+        return self.dynamics.loop_accelerations(self.motion(instant), instant, loops, stabilisation)
+
     def initial_momenta(self, instant: Instant) -> Array:
         """Return p = M ż, shape (n,)."""
-        return self.dynamics.initial_momenta(self.motion(instant), instant)
+        return self.dynamics.momenta(self.motion(instant), instant)
+
+    def canonical_momenta(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return p = M ż − Φ_zᵀ σ, shape (n,)."""
+        return self.dynamics.momenta(self.motion(instant), instant, loops)
+
+    def loop_rates(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
+        return self.dynamics.loop_rates(self.motion(instant), instant, loops, stabilisation)
 
     def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta, shapes (n,) and (rows,)."""

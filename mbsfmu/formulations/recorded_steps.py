@@ -2,10 +2,12 @@
 
 Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes
 with its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations
-and velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ = Q and p = M ż, and
-these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is left is a linear
-equation for each coordinate in the changes of positions, velocities, accelerations and forces of the bodies about it.
-Elimination along the tree solves them in a time that grows as the tree does (`mbsfmu.programs.elimination`).
+and velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ + Φ_zᵀ λ = Q and
+p = M ż − Φ_zᵀ σ, and these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is
+left is a linear equation for each coordinate in the changes of positions, velocities, accelerations and forces of the
+bodies about it. Multipliers of loops are unknowns besides, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are eliminated
+behind the coordinates of their loop. Elimination along the tree solves them in a time that grows as the tree does
+(`mbsfmu.programs.elimination`).
 """
 
 from __future__ import annotations
@@ -27,8 +29,23 @@ from mbsfmu.programs.recording import ONE
 from mbsfmu.rules.rule import Quantity, Rule, Step
 from mbsfmu.tracing import symbolic_array
 
-Moved = Callable[[RecordedSystem], tuple[RecordedSystem, Array, Array]]
-"""What gives a system with ż and z̈ as they follow, with λ and ẇ."""
+
+class Moved(NamedTuple):
+    """A system that moves as its equations say.
+
+    Attributes
+    ----------
+    system
+        With ż, z̈ and λ as they follow.
+    moving_rates
+        ẇ.
+    closing
+        What loops are closed by: the multipliers λ, or the impulses σ.
+    """
+
+    system: RecordedSystem
+    moving_rates: Array
+    closing: Array
 
 
 class Solution(NamedTuple):
@@ -59,13 +76,23 @@ class RecordedSteps:
         The part w of an instant: `velocities` or `momenta`.
     moved
         How ż, z̈ and ẇ follow.
+    stabilisation
+        Rate a in 1/s at which loops that have drifted close.
     """
 
-    def __init__(self, functions: SystemFunctions, rule: Rule, moving: str, moved: Moved) -> None:
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        rule: Rule,
+        moving: str,
+        moved: Callable[[RecordedSystem], Moved],
+        stabilisation: float,
+    ) -> None:
         self._functions = functions
         self._rule = rule
         self._moving = moving
         self._moved = moved
+        self._stabilisation = stabilisation
         functions.add_part("right", 2 * len(functions.coordinates) + len(functions.states))
         functions.add_part("right_of_integrals", len(functions.integrals))
 
@@ -96,7 +123,7 @@ class RecordedSteps:
         return self._functions.recorded("first_order_residual", made, parts)
 
     def _flow(self, given: RecordedSystem) -> Any:
-        moved, _, moving_rates = self._moved(given)
+        moved, moving_rates, _ = self._moved(given)
         return np.concatenate([moved.instant.velocities, moving_rates, moved.rates])
 
     @cached_property
@@ -134,8 +161,7 @@ class RecordedSteps:
         """Change of ẏ with time by the part `input_rates`."""
 
         def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
-            moved, _, _ = self._moved(given)
-            flow = np.concatenate([self._flow(given), moved.integral_rates])
+            flow = np.concatenate([self._flow(given), self._moved(given).system.integral_rates])
             return given.changes([flow], [(given.instant.inputs, own["input_rates"])])
 
         return self._functions.recorded("first_order_drift", made, ["input_rates"])
@@ -151,37 +177,44 @@ class RecordedSteps:
 
     def _solved(self, given: RecordedSystem, slope: Any, right: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return what tells vanishing pivots, and the solution."""
-        moved, _, moving_rates = self._moved(given)
+        moved, moving_rates, closing = self._moved(given)
         instant, n = moved.instant, len(self._functions.coordinates)
         recorder = slope.recorder
         by_position, by_motion, by_state = np.split(right[0], [n, 2 * n])
         following = _following(instant.velocities, slope, -by_position)
         if self._moving == "velocities":
-            balance = [Equation([(place, ONE)]) for place in _listed(moved.residual)]
+            balance = [Equation([(place, ONE)]) for place in _listed(moved.balance)]
+            loops = moved.loop_accelerations(self._stabilisation)
             held, square = instant.velocities, slope * slope
             biases = [-(slope * one + other) for one, other in zip(by_position, by_motion, strict=True)]
             following |= _following(instant.accelerations, square, biases)
         else:
-            held = moved.initial_momenta
+            held = moved.at(multipliers=closing).canonical_momenta
+            loops = moved.loop_rates(self._stabilisation)
             balance = _first_order(moving_rates, held, slope, by_motion)
         equations = [*balance, *_first_order(moved.rates, instant.states, slope, by_state)]
-        wanted: Any = np.concatenate([instant.coordinates, held, instant.states])
-        unknowns = np.concatenate([instant.coordinates, instant.states])
-        places, pivots = changes_of(recorder, wanted.places, _listed(unknowns), following, equations)
+        equations += _closing(loops, closing, moved.loops.active)
+        wanted: Any = np.concatenate([instant.coordinates, held, instant.states, closing])
+        unknowns = np.concatenate([instant.coordinates, instant.states, closing])
+        behind = {n + len(instant.states) + row: acted for row, acted in enumerate(moved.acted_on)}
+        places, pivots = changes_of(recorder, wanted.places, _listed(unknowns), following, equations, n, behind)
         changes = RecordedArray(recorder, places)
+        solution = changes[: len(wanted) - len(closing)]
         if len(right) > 1:
-            changes = np.concatenate([changes, self._of_integrals(moved, slope, changes, right)])
-        return [RecordedArray(recorder, pivots)], [changes]
+            solution = np.concatenate([solution, self._of_integrals(moved, slope, changes, right)])
+        return [RecordedArray(recorder, pivots)], [solution]
 
     def _of_integrals(self, moved: RecordedSystem, slope: Any, changes: Any, right: list[Any]) -> Any:
         """Return δ of the integrals, (δ rates + r) / c, where that of the others is known."""
         instant, n = moved.instant, len(self._functions.coordinates)
-        of_positions, of_moving, of_states = np.split(changes, [n, 2 * n])
+        ends = [n, 2 * n, 2 * n + len(instant.states)]
+        of_positions, of_moving, of_states, of_closing = np.split(changes, ends)
         by_position, by_motion, _ = np.split(right[0], [n, 2 * n])
         of_velocities = slope * of_positions - by_position
         along = [(instant.coordinates, of_positions), (instant.states, of_states), (instant.velocities, of_velocities)]
         if self._moving == "velocities":
             along.append((instant.accelerations, slope * of_moving - by_motion))
+            along.append((moved.loops.multipliers, of_closing))
         (rates,) = moved.changes([moved.integral_rates], along)
         return (rates + right[1]) / slope
 
@@ -204,6 +237,14 @@ def _first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[Equati
     (back,) = _listed(-slope)
     rows = zip(_listed(rates), _listed(values), _listed(right), strict=True)
     return [Equation([(rate, ONE), (value, back)], bias) for rate, value, bias in rows]
+
+
+def _closing(loops: Any, multipliers: Any, active: Any) -> list[Equation]:
+    """Return what loop equations say: that those in use hold, and that multipliers of the others are zero."""
+    if active is None:
+        return [Equation([(place, ONE)]) for place in _listed(loops)]
+    rows = zip(*map(_listed, (loops, active, multipliers, 1.0 - active)), strict=True)
+    return [Equation([(place, counts), (multiplier, idle)]) for place, counts, multiplier, idle in rows]
 
 
 def _missing(

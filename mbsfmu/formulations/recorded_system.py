@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import InputError
@@ -27,7 +28,7 @@ from mbsfmu.formulations.capabilities import (
 )
 from mbsfmu.formulations.system import MOTION, Instant, LoopsInUse, System
 from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import Recorder
+from mbsfmu.programs.recording import ZERO, Recorder
 
 LARGE = 64
 """Coordinates beyond which code is in loops unless something else is chosen: straight-line code is about three times as
@@ -149,6 +150,31 @@ class RecordedSystem:
     def residual(self) -> Array:
         """M z̈ − Q."""
         return self.system.residual(self.instant)
+
+    @property
+    def balance(self) -> Array:
+        """M z̈ − Q + Φ_zᵀ λ."""
+        return capable(self.system, ArticulatedDynamics).balance(self.instant, self.loops)
+
+    def loop_accelerations(self, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the constraints in use."""
+        return capable(self.system, ArticulatedDynamics).loop_accelerations(self.instant, self.loops, stabilisation)
+
+    @property
+    def canonical_momenta(self) -> Array:
+        """P = M ż − Φ_zᵀ σ, with the multipliers in the place of the impulses."""
+        return capable(self.system, CanonicalMomenta).canonical_momenta(self.instant, self.loops)
+
+    def loop_rates(self, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the constraints in use."""
+        return capable(self.system, CanonicalMomenta).loop_rates(self.instant, self.loops, stabilisation)
+
+    @property
+    def acted_on(self) -> list[list[int]]:
+        """By constraint in use the coordinates that its multiplier acts on where Φ = 0."""
+        if not self.loops.rows:
+            return []
+        return [np.flatnonzero(row).tolist() for row in varies(self.closure_jacobian)]
 
     @property
     def rates(self) -> Array:
@@ -278,3 +304,8 @@ class RecordedSystem:
         coordinates, velocities = self.system.start_system.initial_coordinates(parameters)
         states = self.system.initial_states(parameters)
         return {"coordinates": coordinates, "velocities": velocities, "states": states}
+
+
+def varies(array: Any) -> NDArray[np.bool_]:
+    """Tell which elements of a recorded array, or of one of numbers, are not zero whatever it depends on."""
+    return (array.places != ZERO) if isinstance(array, RecordedArray) else np.asarray(array) != 0.0

@@ -32,7 +32,7 @@ class RecordedTangents:
     def __init__(self, functions: SystemFunctions, steps: RecordedSteps, moving: str) -> None:
         self._functions = functions
         self._steps = steps
-        self._parts = ("coordinates", moving, "states", "inputs", "parameters", "references", "discrete")
+        self._parts = ("coordinates", moving, "states", "inputs", "parameters", "references", "discrete", "active")
         self._factored: PointTangent | None = None
 
     @property

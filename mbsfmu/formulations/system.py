@@ -95,6 +95,10 @@ class LoopsInUse:
     sequential: bool = False
 
 
+NO_LOOPS = LoopsInUse(())
+"""No loop equations."""
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Discrete states that are updated at the instants offset + k · sample_time, k = 0, 1, ….

@@ -6,6 +6,7 @@ The assemblies are Featherstone's of accelerations, and of momenta [Chadaj2017].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +18,7 @@ from mbsfmu.formulations.articulation import Articulation, spatial
 from mbsfmu.formulations.joint_subspaces import impulse
 from mbsfmu.formulations.mechanism_parts import MechanismParts, given
 from mbsfmu.formulations.mechanism_variables import stack
-from mbsfmu.formulations.system import Instant, LoopsInUse
+from mbsfmu.formulations.system import NO_LOOPS, Instant, LoopsInUse
 
 
 class TreeDynamics:
@@ -47,14 +48,26 @@ class TreeDynamics:
         """Return Ż of each body at z̈, each of shape (6,)."""
         return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
 
-    def residual(self, motion: Motion, instant: Instant) -> Array:
-        """Return M' z̈ − Q' in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
+    def residual(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return M' z̈ − Q' + Φ_zᵀ λ in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
 
         Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
         """
         moved = self.moved(motion, instant, instant.accelerations)
         balance, loads = self._parts.balance(motion, moved, instant)
-        return self._along_joints(motion.frames, balance) - stack(loads.joint_loads)
+        return self._with_loops(motion.frames, balance, instant.parameters, loops) - stack(loads.joint_loads)
+
+    def _with_loops(self, frames: Frames, wrenches: list[Array], parameters: Array, loops: LoopsInUse) -> Array:
+        """Return what wrenches on the bodies come to along the coordinates, with Φ_zᵀ λ, shape (n,)."""
+        if not len(loops.rows):
+            return self._along_joints(frames, wrenches)
+        articulation = self.articulation(loops)
+        pulled = articulation.pulled(wrenches, self._loop_wrenches(frames, parameters), loops.multipliers)
+        return articulation.along(self._along_joints(frames, pulled), loops.multipliers, parameters)
+
+    def _loop_wrenches(self, frames: Frames, parameters: Array) -> list[tuple[Array, Array]]:
+        """Return the wrenches of unit multipliers of all cut joints, on the parent and on the child."""
+        return [pair for cut in self._parts.cuts for pair in cut.wrenches(frames, parameters)]
 
     def _along_joints(self, frames: Frames, wrenches: list[Array]) -> Array:
         """Return bᵀ times the sum of the wrenches on the bodies behind each joint, shape (n,)."""
@@ -101,14 +114,30 @@ class TreeDynamics:
         wrenches = self._with_joints(motion.frames, [-wrench for wrench in balance], stack(loads.joint_loads))
         bias = np.zeros(len(loops.rows))
         if len(loops.rows):
-            at_rest = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
-            bias = articulation.loop_bias(motion, given(instant), at_rest)
-            if stabilisation:
-                rate = articulation.loop_rates(motion, given(instant))
-                violation = self._violation(motion.frames, instant, loops)
-                bias = bias + 2.0 * stabilisation * rate + stabilisation**2 * violation
+            still = replace(instant, accelerations=np.zeros(len(instant.coordinates)))
+            bias = self._closing(motion, still, loops, stabilisation, moved)
         accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
+
+    def loop_accelerations(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
+        moved = self.moved(motion, instant, instant.accelerations)
+        return self._closing(motion, instant, loops, stabilisation, moved)
+
+    def _closing(
+        self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float, moved: list[Array]
+    ) -> Array:
+        """Return the same, with the Ż of the bodies at the z̈ of an instant."""
+        articulation = self.articulation(loops)
+        at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
+        found = articulation.loop_accelerations(motion, given(instant), at_origin, instant.accelerations)
+        if not stabilisation:
+            return found
+        rate, violation = (
+            articulation.loop_rates(motion, given(instant)),
+            self._violation(motion.frames, instant, loops),
+        )
+        return found + 2.0 * stabilisation * rate + stabilisation**2 * violation
 
     def _violation(self, frames: Frames, instant: Instant, loops: LoopsInUse) -> Array:
         """Return Φ of the loop equations in use, shape (rows,)."""
@@ -118,9 +147,13 @@ class TreeDynamics:
 
     # -- momenta --------------------------------------------------------------------------------------------
 
-    def initial_momenta(self, motion: Motion, instant: Instant) -> Array:
-        """Return p = M ż, the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6], shape (n,)."""
-        return self._along_joints(motion.frames, self._parts.momenta(motion, instant.parameters))
+    def momenta(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return p = M ż − Φ_zᵀ σ, shape (n,).
+
+        Without loops it is the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6].
+        """
+        momenta, impulses = self._parts.momenta(motion, instant.parameters), -loops.multipliers
+        return self._with_loops(motion.frames, momenta, instant.parameters, replace(loops, multipliers=impulses))
 
     def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
@@ -137,6 +170,11 @@ class TreeDynamics:
             bias = bias + stabilisation * self._violation(frames, instant, loops)
         return articulation.solve(frames, instant.parameters, wrenches, bias, loops.active)
 
+    def loop_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
+        found = self.articulation(loops).loop_rates(motion, given(instant))
+        return found + stabilisation * self._violation(motion.frames, instant, loops) if stabilisation else found
+
     def momentum_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
 
@@ -144,20 +182,13 @@ class TreeDynamics:
         rates of the cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies
         less the impulses of their cut joints.
         """
-        articulation = self.articulation(loops)
         loads = self._parts.loads(motion, instant)
-        forces = list(loads.wrenches)
-        momenta = self._parts.momenta(motion, instant.parameters)
-        if len(loops.rows):
-            pairs = [pair for cut in self._parts.cuts for pair in cut.wrenches(motion.frames, instant.parameters)]
-            rates = articulation.wrench_rates(motion, instant.parameters)
-            for index, row in enumerate(loops.rows):
-                if (ends := articulation.ends(index)) is None:
-                    continue  # a relation's wrenches along the coordinates stay as they are
-                for body, wrench, rate in zip(ends, pairs[row], rates[row], strict=True):
-                    if body >= 0:
-                        forces[body] = forces[body] - rate * loops.multipliers[index]
-                        momenta[body] = momenta[body] - wrench * loops.multipliers[index]
+        forces, momenta = loads.wrenches, self._parts.momenta(motion, instant.parameters)
+        if len(loops.rows):  # a relation's wrenches along the coordinates stay as they are
+            articulation, impulses = self.articulation(loops), -loops.multipliers
+            wrenches = self._loop_wrenches(motion.frames, instant.parameters)
+            forces = articulation.pulled(forces, articulation.wrench_rates(motion, instant.parameters), impulses)
+            momenta = articulation.pulled(momenta, wrenches, impulses)
         behind = self._behind_joints(momenta)
         turning = self._kinematics.transformation_rates(motion.frames, motion.body_velocities, instant.velocities)
         joints = {e.coordinate: body for body, joint in enumerate(self._kinematics.joints) for e in joint.elements}

@@ -7,15 +7,19 @@ end to its base, as articulated bodies are, and its cost is linear. Eliminations
 themselves: those along a chain are alike.
 
 Results of calls have the pivot one. The pivot of an unknown is the number that is left of its own equation; no rows are
-exchanged. Whoever takes a solution looks at what it leaves.
+exchanged. Multipliers of constraints have none in the beginning, and get it from the unknowns that they act on: these are
+eliminated before them. Where these have a positive definite matrix, as masses are, that of the multipliers is definite
+as well as long as constraints are independent, in whatever order [Benzi2005]. Whoever takes a solution looks at what it
+leaves.
 
 [Markowitz1957] H. M. Markowitz, The elimination form of the inverse and its application to linear programming,
 Management Science 3 (1957).
+[Benzi2005] M. Benzi, G. H. Golub, J. Liesen, Numerical solution of saddle point problems, Acta Numerica 14 (2005).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -97,6 +101,8 @@ def changes_of(
     unknowns: Sequence[int],
     following: Mapping[int, Following],
     equations: Sequence[Equation],
+    outwards: int,
+    behind: Mapping[int, Iterable[int]],
 ) -> tuple[Places, Places]:
     """Record the solution of linear equations.
 
@@ -111,7 +117,11 @@ def changes_of(
     following
         By place the values whose changes follow from these at once.
     equations
-        One for each unknown, in whose elimination it is used: it must depend on it.
+        One for each unknown, in whose elimination it is used: it must depend on it then.
+    outwards
+        How many of the first unknowns are in an order from the base of a tree to its tips.
+    behind
+        By index of other unknowns those of these that are eliminated before.
 
     Returns
     -------
@@ -119,6 +129,7 @@ def changes_of(
         Places of the changes that are wanted, and of numbers that are not all finite where a pivot vanishes.
     """
     elimination = _Elimination(recorder, wanted, unknowns, following, equations)
+    elimination.arrange(outwards, behind)
     changes = elimination.solved(wanted)
     return changes, np.concatenate(elimination.inverse_pivots)
 
@@ -144,6 +155,9 @@ class _Elimination:
         self.inverse_pivots: list[Places] = []
         self._nodes: list[_Node] = [_Node(1, {}, _one_place(each.bias)) for each in equations]
         self._unknowns = len(unknowns)
+        self._waiting: dict[int, set[int]] = {}
+        self._waited_for: dict[int, list[int]] = {}
+        self._stages: list[float] = []
         self._where: dict[int, tuple[int, int]] = {place: (index, 0) for index, place in enumerate(unknowns)}
         for place, each in following.items():
             self._add([place], {each.unknown: _one_place(each.factor)[:, None]}, _one_place(each.bias))
@@ -198,6 +212,41 @@ class _Elimination:
 
     # -- order ----------------------------------------------------------------------------------------------
 
+    def arrange(self, outwards: int, behind: Mapping[int, Iterable[int]]) -> None:
+        """Say in which order to eliminate: from the tips to the base.
+
+        What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no
+        equation further out than some other. It belongs to the inner one of both.
+        """
+        places = dict(enumerate(range(outwards)))
+        for index, others in behind.items():
+            self._waiting[index] = set(others)
+            for each in self._waiting[index]:
+                self._waited_for.setdefault(each, []).append(index)
+            places[index] = min(self._waiting[index]) - 0.5
+        count = range(self._unknowns)
+        from_inside, used = self._farthest(places)
+        for index in count:
+            if index not in places:
+                places[index] = max(used[index], *(from_inside[each] for each in self._nodes[index].row), -1.0)
+        from_inside, used = self._farthest(places)
+        own = [places[index] for index in count]
+        values = zip(from_inside[self._unknowns :], used[self._unknowns :], strict=True)
+        self._stages = [*own, *(min(each) if each[1] > -np.inf else np.inf for each in values)]
+
+    def _farthest(self, places: Mapping[int, float]) -> tuple[list[float], list[float]]:
+        """Return by node how far out the unknowns are that it follows from, and the equations that it is used in."""
+        size = len(self._nodes)
+        after = [places.get(index, -np.inf) for index in range(size)]
+        used = [-np.inf] * size
+        for index in range(self._unknowns, size):
+            after[index] = max((after[each] for each in self._nodes[index].row), default=-np.inf)
+        for index in reversed(range(size)):
+            for user in self._nodes[index].users:
+                found = places.get(user, -np.inf) if user < self._unknowns else used[user]
+                used[index] = max(used[index], found)
+        return after, used
+
     def _cost(self, index: int) -> float:
         """Return how many products the elimination of a node takes; infinite where it cannot be eliminated yet.
 
@@ -208,7 +257,7 @@ class _Elimination:
         if index < self._unknowns:
             latest = max(node.row, default=0)
             first = min((each for each in node.users if each >= self._unknowns), default=latest + 1)
-            if index not in node.row or (latest >= self._unknowns and latest >= first):
+            if index not in node.row or self._waiting.get(index) or (latest >= self._unknowns and latest >= first):
                 return np.inf
         before = sum(self._nodes[each].size for each in node.row if each != index)
         return node.size * before * sum(self._nodes[each].size for each in node.users if each != index)
@@ -216,21 +265,24 @@ class _Elimination:
     def _order(self) -> Iterator[int]:
         """Yield nodes; who takes one eliminates it before the next."""
         costs = {index: self._cost(index) for index in range(len(self._nodes))}
-        heap = [(cost, -index) for index, cost in costs.items()]
+        heap = [(-self._stages[index], cost, -index) for index, cost in costs.items() if cost < np.inf]
         heapify(heap)
         while costs:
-            cost, negative = heappop(heap)
+            _, cost, negative = heappop(heap)
             if costs.get(-negative) != cost:
                 continue
-            assert cost < np.inf
             node = self._nodes[-negative]
             around = {*node.row, *node.users} - {-negative}
             yield -negative
             del costs[-negative]
+            for each in self._waited_for.get(-negative, ()):
+                self._waiting[each].discard(-negative)
+                around.add(each)
             for each in around:
                 if costs[each] != (now := self._cost(each)):
                     costs[each] = now
-                    heappush(heap, (now, -each))
+                    if now < np.inf:
+                        heappush(heap, (-self._stages[each], now, -each))
 
     # -- elimination ----------------------------------------------------------------------------------------
 
@@ -286,6 +338,9 @@ class _Elimination:
             if np.any(block != ZERO):
                 node.row[each] = block
                 self._nodes[each].users.add(user)
+            elif each in node.row:  # what acts within a loop cancels beyond it
+                del node.row[each]
+                self._nodes[each].users.discard(user)
 
     def _called(self, function: Any, *arguments: Any) -> Any:
         """Record a call of a function of places, and return the places of its answer."""

@@ -56,8 +56,10 @@ def test_every_part_gets_its_share_of_instant_and_loop_equations() -> None:
     same(whole.initial_momenta(together), [part.initial_momenta(now) for part, now, _ in each])
     same(whole.evaluate_reactions(together, loops), [part.evaluate_reactions(now, own) for part, now, own in each])
     same(whole.momentum_rates(together, loops), [part.momentum_rates(now, own) for part, now, own in each])
+    same(whole.balance(together, loops), [part.balance(now, own) for part, now, own in each])
+    same(whole.canonical_momenta(together, loops), [part.canonical_momenta(now, own) for part, now, own in each])
     assert np.isfinite(whole.forward_dynamics(together, loops, 2.0)[0]).all()
-    for name in ("forward_dynamics", "impulsive_velocities"):
+    for name in ("forward_dynamics", "impulsive_velocities", "loop_accelerations", "loop_rates"):
         same(
             getattr(whole, name)(together, loops, 2.0), [getattr(part, name)(now, own, 2.0) for part, now, own in each]
         )

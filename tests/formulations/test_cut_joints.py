@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 from spatial import GRAVITY, KINDS, in_motion, random_axes, random_body, vector
 
 from mbsfmu.equations.rotation import rotation_from_quaternion
-from mbsfmu.formulations.articulation import spatial
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_parts import given
 from mbsfmu.formulations.system import LoopsInUse
@@ -83,18 +82,23 @@ def test_power_of_the_wrenches(kind: type, seed: int) -> None:
     A unit multiplier's power is therefore what the equations of motion take it for.
     """
     functions = in_motion(bridged(kind, seed), np.random.default_rng(seed), turned=True)
-    functions.accelerations[:] = np.random.default_rng(seed + 1).normal(size=functions.accelerations.shape)
-    system = functions.system
+    random = np.random.default_rng(seed + 1)
+    functions.accelerations[:] = random.normal(size=functions.accelerations.shape)
+    functions.multipliers[:] = random.normal(size=functions.multipliers.shape)
+    system, given_to_all = functions.system, functions.expressions
     instant, motion = functions.numeric_instant(), system.motion(functions.numeric_instant())
-    articulation = system.dynamics.articulation(LoopsInUse(functions.rows))
-    closing = functions.traced(
-        "closing", [functions.expressions.closure_rate, functions.expressions.closure_acceleration]
-    )
-    rate, acceleration = closing()
+    loops = LoopsInUse(functions.rows, multipliers=functions.multipliers)
+    articulation = system.dynamics.articulation(loops)
+    wanted = ("closure", "closure_rate", "closure_acceleration", "balance", "initial_momenta", "closure_jacobian")
+    gap, rate, acceleration, balance, momenta, jacobian = functions.traced(
+        "closing", [getattr(given_to_all, each) for each in wanted], matrices=[5]
+    )()
     same(articulation.loop_rates(motion, given(instant)), rate)
-    moved = system.dynamics.moved(motion, instant, instant.accelerations)
-    at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
-    same(articulation.loop_bias(motion, given(instant), at_origin), acceleration)
+    same(system.loop_rates(instant, loops, 3.0), rate + 3.0 * gap)
+    same(system.loop_accelerations(instant, loops, 0.0), acceleration)
+    same(system.loop_accelerations(instant, loops, 3.0), acceleration + 6.0 * rate + 9.0 * gap)
+    same(system.balance(instant, loops), balance)
+    same(system.canonical_momenta(instant, loops), momenta - jacobian.T @ functions.multipliers)
 
 
 def same(ours: Floats, theirs: Floats) -> None:

@@ -66,8 +66,11 @@ def simulation(model: CoupledModel, formulation: str, code: Code, **options: Any
         (crane, "dca", "trapezoidal"),
         (crane, "hdca", "trapezoidal"),
         (lambda: linked(5, 1e5, 10.0), "hdca", "bdf2"),
+        (lambda: mbsfmu.models.ladder(3), "dca", "trapezoidal"),
+        (lambda: mbsfmu.models.built_in("bennett"), "dca", "trapezoidal"),
+        (lambda: mbsfmu.models.built_in("bennett"), "hdca", "trapezoidal"),
     ],
-    ids=["tree", "crane", "crane of momenta", "chain"],
+    ids=["tree", "crane", "crane of momenta", "chain", "ladder", "redundant", "redundant momenta"],
 )
 def test_solutions_are_those_of_the_dense_tangent(
     model: Callable[[], CoupledModel], formulation: str, rule: str
@@ -75,7 +78,7 @@ def test_solutions_are_those_of_the_dense_tangent(
     random = np.random.default_rng(3)
     problems = []
     for code in Code:
-        made = simulation(model(), formulation, code, solver=rule)
+        made = simulation(model(), formulation, code, solver=rule, stabilisation=3.0)
         made.initialize()
         problems.append(made.formulation.problem(made.course.present, STEP))
     straight, loops = problems
@@ -110,6 +113,8 @@ def pushed() -> CoupledModel:
         (pushed, "hdca", "trapezoidal"),
         (pushed, "hdca", "rodas4"),
         (crane, "dca", "rodas5p"),
+        (lambda: mbsfmu.models.ladder(2), "hdca", "trapezoidal"),
+        (lambda: mbsfmu.models.built_in("bennett"), "dca", "rodas5p"),
     ],
 )
 def test_runs_are_those_of_straight_code(model: Callable[[], CoupledModel], formulation: str, solver: str) -> None:
@@ -138,7 +143,7 @@ def test_small_pivots_are_seen() -> None:
 
     low, high = 0.05, 5.0
     assert last(low) * last(high) < 0.0
-    for _ in range(60):
+    for _ in range(44):  # a pivot that is zero to the last bit is another matter
         middle = 0.5 * (low + high)
         low, high = (middle, high) if last(middle) * last(low) > 0.0 else (low, middle)
     right = np.array([0.3, -0.2, 1.0, 0.7, *np.zeros(len(form.start) - 4)])
@@ -192,14 +197,20 @@ def test_a_stiff_chain_follows_its_linear_equations(solver: str) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-3 * amount)
 
 
-def test_cost_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("model", "formulation", "sizes"),
+    [(mbsfmu.models.pendulum, "dca", (12, 24, 48)), (mbsfmu.models.ladder, "hdca", (5, 10, 20))],
+)
+def test_cost_is_linear(
+    monkeypatch: pytest.MonkeyPatch, model: Callable[[int], CoupledModel], formulation: str, sizes: tuple[int, ...]
+) -> None:
     monkeypatch.setenv("MBSFMU_COMPILED", "0")
     functions = {}
-    for links in (12, 24, 48):
-        formulation = simulation(mbsfmu.models.pendulum(links), "dca", Code.LOOPS).formulation
-        assert isinstance(formulation, FirstOrder)
-        recorded = formulation.recorded
-        functions[links] = [*recorded.implicit, recorded.residual, *recorded.stages]
+    for size in sizes:
+        made = simulation(model(size), formulation, Code.LOOPS).formulation
+        assert isinstance(made, FirstOrder)
+        recorded = made.recorded
+        functions[size] = [*recorded.implicit, recorded.residual, *recorded.stages]
     for few, some, many in zip(*functions.values(), strict=True):
         assert many.operations - some.operations == pytest.approx(2 * (some.operations - few.operations), rel=0.05)
         assert many.program.schedule.size <= 2.1 * some.program.schedule.size

@@ -17,12 +17,12 @@ static int find_derivatives(Instance *instance, Linearization *begin, double tim
 /* Prepare solutions for h gamma. */
 static int factorize_step(Instance *instance, Linearization *begin, double share) {
     const Parts *parts = &instance->parts;
-    double pivots[ROOM(COORDINATES + STATES)];
+    double pivots[ROOM(PIVOTS)];
     begin->share = share;
     load_y(instance, begin->time, begin->start);
     *parts->step = share;
     first_order_factors(parts, pivots);
-    return all_finite(pivots, COORDINATES + STATES) || fail(instance, "the matrix of the step is singular");
+    return all_finite(pivots, PIVOTS) || fail(instance, "the matrix of the step is singular");
 }
 
 /* Whether an increment solves what it should: no rows of the matrix have been exchanged. */

@@ -1,12 +1,13 @@
 /* Tangents of steps in loops: their factors are in the memory `factors`. What is kept of one is the point that it was made
  * at, from which factors are found again, to the last bit, where those of another have taken their place. */
 
-typedef char point_has_room[TANGENT == 2 * COORDINATES + STATES + INPUTS + PARAMETERS + REFERENCES + DISCRETE ? 1 : -1];
+typedef char point_has_room[TANGENT == 2 * COORDINATES + STATES + INPUTS + PARAMETERS + REFERENCES + DISCRETE + CONSTRAINTS
+                             ? 1 : -1];
 
 /* Copy between the arguments and a point: all that a tangent depends on, its step apart. */
 #define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(MOVING, COORDINATES) EACH(states, STATES) EACH(inputs, INPUTS) \
-    EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE)
+    EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE) EACH(active, CONSTRAINTS)
 
 static void write_point(const Parts *parts, double *point) {
 #define WRITE(name, size) COPY(point, parts->name, size), point += (size);
@@ -23,12 +24,12 @@ static void read_point(const Parts *parts, const double *point) {
 /* Find the factors where the arguments are; returns 0 where a pivot vanishes. */
 static int factorize_here(Instance *instance) {
     const Parts *parts = &instance->parts;
-    double pivots[ROOM(COORDINATES + STATES)];
+    double pivots[ROOM(PIVOTS)];
     first_order_factors(parts, pivots);
     write_point(parts, instance->factored);
     instance->factored_step[0] = *parts->step;
     instance->factored_step[1] = STEP_HISTORY > 0 ? *parts->begin_history : 0.0;
-    return all_finite(pivots, COORDINATES + STATES);
+    return all_finite(pivots, PIVOTS);
 }
 
 /* Make the tangent where the residual was last evaluated; returns 0 where it is singular. */

@@ -220,7 +220,7 @@ class Articulation:
         wrenches
             What there is.
         acting
-            Wrenches of unit multipliers, or their rates, of all equations of cut joints, on the parent and on the child.
+            Wrenches of unit multipliers, or their rates, of all equations of cut joints, on parent and child.
         multipliers
             Of the equations in use, shape (rows,).
         """

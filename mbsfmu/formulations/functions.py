@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import SimulationError

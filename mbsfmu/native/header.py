@@ -110,6 +110,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,
         "MOTION_HISTORY": sum(layout.rule.remembered_motion),
         "TANGENT": len(functions.tangent),
+        "PIVOTS": len(system.coordinates) + len(system.states) + len(functions.rows),
         "TANGENT_USE": len(functions.tangent_use),
         "UNCONVERGED": len(functions.unconverged),
         "AHEAD": len(functions.ahead),

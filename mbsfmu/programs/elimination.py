@@ -2,15 +2,14 @@
 
 Every recorded call says how its results change with its arguments: δ made = J δ taken, by the derivative of its kernel.
 With the equations of the unknowns these are sparse linear equations, in which a tree of bodies is a tree of blocks.
-They are eliminated block by block, each time the one that costs least [Markowitz1957]; along a chain that is from its
-end to its base, as articulated bodies are, and its cost is linear. Eliminations are recorded as calls of kernels
-themselves: those along a chain are alike.
+They are eliminated block by block from the tips to the base, as articulated bodies are, and of the blocks at one place
+each time the one that costs least [Markowitz1957]: the cost is linear, and eliminations, which are recorded as calls of
+kernels themselves, are alike where bodies and loops are.
 
 Results of calls have the pivot one. The pivot of an unknown is the number that is left of its own equation; no rows are
-exchanged. Multipliers of constraints have none in the beginning, and get it from the unknowns that they act on: these are
-eliminated before them. Where these have a positive definite matrix, as masses are, that of the multipliers is definite
-as well as long as constraints are independent, in whatever order [Benzi2005]. Whoever takes a solution looks at what it
-leaves.
+exchanged. Multipliers of constraints have none in the beginning, and get it from the unknowns that they act on, which
+are eliminated before them. Where the matrix of these is definite, as that of masses is, so is that of the multipliers
+then, as long as constraints are independent [Benzi2005]. Whoever takes a solution looks at what it leaves.
 
 [Markowitz1957] H. M. Markowitz, The elimination form of the inverse and its application to linear programming,
 Management Science 3 (1957).

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
@@ -93,8 +94,7 @@ def make_simulation(
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
-    if kind.kind in (StepKind.IMPLICIT, StepKind.LINEARLY_IMPLICIT) and formulation.has_dense_tangents:
-        _tell_straight_tangents(chosen.solver, formulation.functions)
+    _tell_straight_code(system, formulation)
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
@@ -109,14 +109,14 @@ def make_simulation(
     return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
 
 
-def _tell_straight_tangents(solver: str, functions: SystemFunctions) -> None:
-    """Say that what an implicit solver needs of a large system has to wait for code that is not in loops."""
-    count = len(functions.coordinates)
-    if functions.in_loops and count > LARGE:
+def _tell_straight_code(system: System, formulation: Formulation) -> None:
+    """Say that a large system has to wait for code that is not in loops."""
+    count = len(system.start_system.coordinates)
+    if not formulation.functions.in_loops and count > LARGE:
         _LOGGER.warning(
-            "%s: the solver %s needs tangents, which are traced in straight code: with %d coordinates that takes "
-            "minutes; explicit ones such as rk45 have all their code in loops",
-            *(functions.system.name, solver, count),
+            "%s: the code of %s is straight here: with %d coordinates tracing and compiling it takes minutes; that of "
+            "dca and hdca is in loops where no loop of connections is solved at every instant",
+            *(system.name, formulation.name, count),
         )
 
 

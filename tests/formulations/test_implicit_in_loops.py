@@ -22,6 +22,7 @@ from mbsfmu.simulation.simulation import Simulation
 
 CRANE = Path(__file__).parents[2] / "examples" / "crane.py"
 STEP = 1e-3
+LONG = 0.03  # a step at which tangents are far from those without forces and loops
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ def test_solutions_are_those_of_the_dense_tangent(
     for code in Code:
         made = simulation(model(), formulation, code, solver=rule, stabilisation=3.0)
         made.initialize()
-        problems.append(made.formulation.problem(made.course.present, STEP))
+        problems.append(made.formulation.problem(made.course.present, LONG))
     straight, loops = problems
     unknowns = straight.guess + 1e-3 * random.normal(size=straight.guess.shape)
     expected = straight.residual(unknowns).copy()
@@ -213,7 +214,7 @@ def test_cost_is_linear(
         functions[size] = [*recorded.implicit, recorded.residual, *recorded.stages]
     for few, some, many in zip(*functions.values(), strict=True):
         assert many.operations - some.operations == pytest.approx(2 * (some.operations - few.operations), rel=0.05)
-        assert many.program.schedule.size <= 2.1 * some.program.schedule.size
+        assert many.program.schedule.size <= 2.2 * some.program.schedule.size
         kernels = [len({loop.kernel for loop in each.program.schedule.loops}) for each in (some, many)]
         assert kernels[0] == kernels[1]
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from driven_crank import driven_crank
+from driven_crank import driven_crank, in_closed_form
 from scipy.integrate import solve_ivp
 
 import mbsfmu
-from mbsfmu import CoupledModel, Mechanism
+from mbsfmu import CoupledModel, Mechanism, Revolute
 from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import chosen_rows
@@ -19,6 +19,7 @@ from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 from mbsfmu.models.planar import LEANING
 from mbsfmu.native.program_code import program_code
+from mbsfmu.parts import JointSpringDamper
 
 GRAVITY = 9.81
 REDUNDANT = ("bennett", "slewing-four-bar")
@@ -90,8 +91,13 @@ def test_runs_of_loops_are_those_of_straight_code(name: str, formulation: str) -
         np.testing.assert_allclose(runs[1][each], runs[0][each], rtol=0, atol=1e-10 * scale, err_msg=each)
 
 
-def pin_jointed(loops: int, times: Floats) -> Floats:
-    """Heights of all links' centres of a ladder: plain rigid bodies in the plane, KKT equations with all pins."""
+def pin_jointed(
+    loops: int, times: Floats, stiffness: float = 0.0, damping: float = 0.0, method: str = "DOP853"
+) -> Floats:
+    """Heights of all links' centres of a ladder: plain rigid bodies in the plane, KKT equations with all pins.
+
+    A spring and a damper keep the last rung at the angle to its left rail that it starts with.
+    """
     ends = np.array([-0.5, 0.0]), np.array([0.5, 0.0])
     angles, pins = [], []  # pins: pairs of (body or fixed point, place along the link from its centre)
     above, beside = (ends[0], 0.0), (ends[1], 0.0)
@@ -135,6 +141,10 @@ def pin_jointed(loops: int, times: Floats) -> Floats:
         q, v = np.split(state, 2)
         matrix, right = rows(q, v)[1:]
         load = np.tile([0.0, -GRAVITY, 0.0], count)
+        relative, turning = (each[-4] - each[-7] for each in (q - start, v))
+        moment = stiffness * relative + damping * turning
+        load[-4] -= moment
+        load[-7] += moment
         zero = np.zeros((len(matrix), len(matrix)))
         everything = np.block([[np.eye(3 * count), matrix.T], [matrix, zero]])  # masses and inertias are one
         found = np.linalg.solve(everything, np.concatenate([load, right]))[: 3 * count]
@@ -142,7 +152,7 @@ def pin_jointed(loops: int, times: Floats) -> Floats:
 
     np.testing.assert_allclose(rows(start, np.zeros_like(start))[0], 0.0, atol=1e-14)
     state = np.concatenate([start, np.zeros_like(start)])
-    found = solve_ivp(rates, (0.0, times[-1]), state, method="DOP853", t_eval=times, rtol=1e-10, atol=1e-11)
+    found = solve_ivp(rates, (0.0, times[-1]), state, method=method, t_eval=times, rtol=1e-10, atol=1e-11)
     return np.asarray(found.y[1 : 3 * count : 3], dtype=np.float64)
 
 
@@ -157,6 +167,28 @@ def test_a_ladder_moves_as_pinned_bodies_do() -> None:
     for name, heights in zip(names, expected, strict=True):
         np.testing.assert_allclose(result[f"{name}.centre.y.position"], heights, atol=2e-8)
     assert np.ptp(expected) > 1.0
+
+
+def test_a_ladder_with_a_stiff_damper_moves_as_pinned_bodies_do() -> None:
+    """The damper's rate is some 1e4 1/s: steps of explicit methods would have to be a tenth of a millisecond."""
+    loops, times, stiffness, damping = 2, np.linspace(0.0, 1.0, 6), 1e3, 2e4
+    mechanism = mechanism_of(mbsfmu.models.ladder(loops))
+    (rung,) = (each for each in mechanism.joints if each.name == f"rung_{loops}_left")
+    assert isinstance(rung, Revolute)
+    bush = JointSpringDamper(
+        name="bush", joint=rung.name, stiffness=stiffness, damping=damping, free_coordinate=rung.angle
+    )
+    held = mechanism.model_copy(update={"forces": (bush,)})
+    simulation = CoupledModel(name="held", systems={"mechanism": held}).simulation(
+        formulation="dca", solver="rodas5p", relative_tolerance=1e-8, absolute_tolerance=1e-8, code="loops"
+    )
+    result = simulation.run(stop=1.0, output_step=0.2)
+    assert simulation.statistics.steps < 500
+    expected = pin_jointed(loops, times, stiffness, damping, method="Radau")
+    names = [f"{part}_{number}" for number in range(1, loops + 1) for part in ("left", "rung", "right")]
+    for name, heights in zip(names, expected, strict=True):
+        np.testing.assert_allclose(result[f"{name}.centre.y.position"], heights, atol=1e-6)
+    assert np.ptp(expected, axis=1).max() > 0.03
 
 
 def test_energy_of_a_large_ladder_stays() -> None:
@@ -185,16 +217,27 @@ def test_cost_grows_as_the_number_of_loops() -> None:
     assert len(program_code(functions[2], {})) < 1.6 * len(program_code(functions[1], {}))
 
 
-def test_a_solver_that_waits_for_straight_code_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    model = mbsfmu.models.ladder(22)
-    model.simulation(formulation="dca", solver="rk45", compiled=False)
-    for solver in ("trapezoidal", "rodas5p"):  # trees wait for none
-        mbsfmu.models.pendulum(66).simulation(formulation="dca", solver=solver, compiled=False)
+def test_code_that_is_straight_though_it_is_large_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    for model in (mbsfmu.models.ladder(22), mbsfmu.models.pendulum(66)):
+        for solver in ("rk45", "trapezoidal", "rodas5p"):
+            model.simulation(formulation="dca", solver=solver, compiled=False)
     assert "minutes" not in caplog.text
-    model.simulation(formulation="dca", solver="trapezoidal", compiled=False)
-    assert (
-        "the solver trapezoidal needs tangents, which are traced in straight code: with 66 coordinates" in caplog.text
+    mbsfmu.models.pendulum(66).simulation(formulation="penalty", compiled=False)
+    assert "the code of penalty is straight here: with 66 coordinates tracing and compiling it takes" in caplog.text
+
+
+@pytest.mark.parametrize("formulation", ["dca", "hdca"])
+def test_implicit_steps_of_what_is_driven_follow_the_closed_form(formulation: str) -> None:
+    """A crank that is turned, whose torque is a multiplier and whose work an integral of one."""
+    simulation = driven_crank().simulation(
+        formulation=formulation, solver="trapezoidal", step=1e-3, stabilisation=20.0, code="loops"
     )
+    result = simulation.run(stop=0.3)
+    for name, expected in in_closed_form(result.time).items():
+        scale = np.max(np.abs(expected))
+        np.testing.assert_allclose(result[name], expected, atol=2e-3 * scale, err_msg=name)
+    taken_up = result["energy.kinetic"] - result["energy.kinetic"][0]
+    np.testing.assert_allclose(result["energy.work"], taken_up, atol=1e-3 * np.ptp(taken_up))
 
 
 def test_what_drives_loops_does_the_work_that_they_take_up() -> None:

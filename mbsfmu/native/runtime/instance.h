@@ -85,9 +85,6 @@ typedef struct {
     double time, length;
 } Discarded;
 
-/* How many numbers tell whether the factors of a step in loops exist: one for each unknown, and each multiplier. */
-#define PIVOTS (COORDINATES + STATES + CONSTRAINTS)
-
 struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */

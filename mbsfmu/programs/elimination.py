@@ -217,7 +217,7 @@ class _Elimination:
         What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no
         equation further out than some other. It belongs to the inner one of both.
         """
-        places = dict(enumerate(range(outwards)))
+        places: dict[int, float] = dict(enumerate(map(float, range(outwards))))
         for index, others in behind.items():
             self._waiting[index] = set(others)
             for each in self._waiting[index]:

@@ -106,12 +106,7 @@ def export(
     InputError
         When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
-    words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (locals, LOCALS)}
-    for what, (word, words) in words_of.items():
-        if word not in words:
-            raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
-    if fmi not in VERSIONS:
-        raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
+    _check_words(layout, backend, locals, fmi)
     _check_kind(kind, backend)
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
@@ -125,11 +120,11 @@ def export(
         refuse_to_overwrite(path, force)
     starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(options=chosen)}
     units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
-    parts = Parts.of(model)
+    shows_locals, parts = locals == "all", Parts.of(model)
     files = parts.with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
     for system in wanted:
         arguments = {"model": without_shapes(model.to_dict()), "system": system, "starts": starts.get(system)}
-        arguments |= {"options": chosen.to_dict(), "parts": list(files), "locals": locals == "all"}
+        arguments |= {"options": chosen.to_dict(), "parts": list(files), "locals": shows_locals}
         with parts.given():
             units[system] = (unit_from_dict(arguments), arguments)
     _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
@@ -137,22 +132,17 @@ def export(
     paths: list[Path] = []
     with all_or_none(paths):
         for system, (unit, arguments) in units.items():
-            carried = _carried(model, system, unit) if locals == "all" else None
-            picture = icon(model.systems if system is None else {system: model.systems[system]}, unit)
+            carries = {
+                "icon": icon(model.systems if system is None else {system: model.systems[system]}, unit),
+                "carried": _carried(model, system, unit) if shows_locals else None,
+                "force": force,
+            }
             if backend == "native":
-                for_platforms = platforms or [host_platform(fmi)]
-                shown = {"sources": sources, "icon": picture, "carried": carried, "force": force}
-                apart = _connected(model, system)
-                shown |= {"platforms": for_platforms, "fmi": fmi, "kind": kind, "apart": apart}
-                path = export_native(unit, wanted[system], **shown)
+                carries |= {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kind}
+                path = export_native(unit, wanted[system], sources=sources, apart=_connected(model, system), **carries)
             else:
-                shown = {
-                    "needs_execution_tool": needs_execution_tool,
-                    "icon": picture,
-                    "carried": carried,
-                    "force": force,
-                }
-                path = export_python(unit, _FACTORY, arguments, wanted[system], files=files, **shown)
+                carries |= {"files": files, "needs_execution_tool": needs_execution_tool}
+                path = export_python(unit, _FACTORY, arguments, wanted[system], **carries)
             paths.append(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))
@@ -164,6 +154,16 @@ def _carried(model: CoupledModel, system: str | None, unit: Simulation) -> str:
     run = unit.machine_as_run()
     machine = Machine.of(model, system).with_values({} if run is None else run.values)
     return Carried(machine, system).text()
+
+
+def _check_words(layout: str, backend: str, shown: str, fmi: int) -> None:
+    """Check that there is what is asked for by a word or a number; `shown` is the choice of locals."""
+    words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (shown, LOCALS)}
+    for what, (word, words) in words_of.items():
+        if word not in words:
+            raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
+    if fmi not in VERSIONS:
+        raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
 
 
 def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Unpack
@@ -18,7 +18,7 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.studies import sweep
+from mbsfmu.studies import StudyResult, sweep
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
 
@@ -74,15 +74,10 @@ def command(
         raise InputError(f"the number of workers is {workers}; it must be at least 1")
     lists = {"formulation": formulation, "algorithm": algorithm, "step": step}
     settings: dict[str, list[Any]] = {name: list(values) for name, values in lists.items() if values}
-    for name, text in map(assignment, assignments):
-        if name in settings:
-            raise InputError(f"the setting {name} is given twice")
+    for name, text in _assigned(assignments, "the setting {} is given twice", settings):
         settings[name] = [_plain(each) for each in text.split(",")]
-    parameters: dict[str, list[float]] = {}
-    for name, text in map(assignment, vary):
-        if name in parameters:
-            raise InputError(f"the parameter {name} is varied twice")
-        parameters[name] = parse_values(text)
+    varied = _assigned(vary, "the parameter {} is varied twice")
+    parameters = {name: parse_values(text) for name, text in varied}
     if not parameters and not settings:
         raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
     given["settings"] = settings
@@ -101,6 +96,17 @@ def command(
         )
     write_json(json_file, {"rows": result.rows})
     reporter.write(result)
+    _tell(result, output)
+
+
+def _tell(result: StudyResult, output: str) -> None:
+    """Tell how the points came out.
+
+    Raises
+    ------
+    SimulationError
+        When all of them failed.
+    """
     counts = Counter(result["status"])
     rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
     say(f"{len(result.rows)} points in {output}")
@@ -109,6 +115,16 @@ def command(
         say(f"{count} times: {message}")
     if set(counts) == {"failed"}:
         raise SimulationError("every point failed")
+
+
+def _assigned(texts: Iterable[str], refusal: str, before: Container[str] = ()) -> Iterator[tuple[str, str]]:
+    """Read `name=values` one after the other; a name that came before is refused by a sentence with its place in it."""
+    names: set[str] = set()
+    for name, text in map(assignment, texts):
+        if name in names or name in before:
+            raise InputError(refusal.format(name))
+        names.add(name)
+        yield name, text
 
 
 @contextmanager

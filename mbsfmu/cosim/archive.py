@@ -29,6 +29,8 @@ class Archive:
         The FMU file.
     exchanged
         Whether it is taken for model exchange; None for co-simulation where it is for that, as all by default.
+    called
+        What messages call it; its path by default.
 
     Attributes
     ----------
@@ -40,8 +42,10 @@ class Archive:
         What it says of that, or of co-simulation.
     intermediate
         References of variables that can be set and read inside of steps.
-    path, folder
-        The file, and what it is unpacked into.
+    called
+        What messages call it.
+    folder
+        What it is unpacked into.
 
     Raises
     ------
@@ -50,24 +54,24 @@ class Archive:
         it is wanted for, or is damaged.
     """
 
-    def __init__(self, path: Path, exchanged: bool | None = None) -> None:
+    def __init__(self, path: Path, exchanged: bool | None = None, called: str | None = None) -> None:
+        self.called = called = called or str(path)
         if not path.is_file():
-            raise InputError(f"there is no file {path}")
-        self.path = path
+            raise InputError(f"there is no file {called}")
         try:
             self.description = fmpy.read_model_description(str(path), validate=False)
-            names = self._entries()
+            names = _entries(path)
         except Exception as error:  # FMPy raises bare exceptions here
-            raise InputError(f"{path} is no FMU that can be read: {str(error).strip()}") from None
+            raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
         version = self.description.fmiVersion
         self.exchanged = self.description.coSimulation is None if exchanged is None else exchanged
         self.interface: Any = self.description.modelExchange if self.exchanged else self.description.coSimulation
         if version not in PLATFORMS or self.interface is None:
             wanted = "co-simulation or model exchange" if exchanged is None else _KINDS[exchanged]
-            raise InputError(f"{path} is no FMI 2.0 or 3.0 FMU for {wanted} (it is {self._interface(version)})")
+            raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted} (it is {self._interface(version)})")
         self.intermediate: frozenset[int] = frozenset()
         if version == "3.0":
-            self._read_flags()
+            self._read_flags(path)
         self._check_entries(names, PLATFORMS[version])
         self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
         try:
@@ -76,7 +80,7 @@ class Archive:
             self.close()
             if isinstance(error, Exception):  # of any kind: what zipfile and FMPy raise
                 told = reason(error) if isinstance(error, OSError) else str(error).strip()
-                raise InputError(f"{path} cannot be unpacked: {told}") from None
+                raise InputError(f"{called} cannot be unpacked: {told}") from None
             raise
 
     def _interface(self, version: str | None) -> str:
@@ -89,14 +93,9 @@ class Archive:
         given = [name for name, interface in kinds.items() if interface is not None]
         return f"FMI {version} for {' and '.join(given) or 'nothing'}"
 
-    def _entries(self) -> list[PurePosixPath]:
-        """Return what the archive holds."""
-        with zipfile.ZipFile(self.path) as archive:
-            return [PurePosixPath(name) for name in archive.namelist()]
-
-    def _read_flags(self) -> None:
+    def _read_flags(self, path: Path) -> None:
         """Read what FMPy leaves out of FMI 3.0, or looks for by its name of FMI 2.0."""
-        with zipfile.ZipFile(self.path) as archive:
+        with zipfile.ZipFile(path) as archive:
             root = etree.fromstring(archive.read("modelDescription.xml"))
         given = root.xpath(
             f"string({'ModelExchange' if self.exchanged else 'CoSimulation'}/@providesDirectionalDerivatives)"
@@ -112,15 +111,15 @@ class Archive:
         platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
         if platform not in platforms:
             found = ", ".join(sorted(platforms)) or "none"
-            raise InputError(f"{self.path} has no binary for {platform}; it has {found}")
+            raise InputError(f"{self.called} has no binary for {platform}; it has {found}")
         for name in names:
             if ".." in name.parts:
-                raise InputError(f"{self.path} has the entry {name}, which leads out of it")
+                raise InputError(f"{self.called} has the entry {name}, which leads out of it")
         library = f"{self.interface.modelIdentifier}{fmpy.sharedLibraryExtension}"
         folder = PurePosixPath("binaries", platform)
         if folder / library not in names:
             found = ", ".join(name.name for name in names if name.parent == folder)
-            raise InputError(f"{self.path} has no library {library} for {platform}; {folder} has {found}")
+            raise InputError(f"{self.called} has no library {library} for {platform}; {folder} has {found}")
 
     @cached_property
     def carried(self) -> str | None:
@@ -134,3 +133,9 @@ class Archive:
     def close(self) -> None:
         """Remove the unpacked files."""
         remove_folder(self.folder)
+
+
+def _entries(path: Path) -> list[PurePosixPath]:
+    """Return what an archive holds."""
+    with zipfile.ZipFile(path) as archive:
+        return [PurePosixPath(name) for name in archive.namelist()]

@@ -107,6 +107,8 @@ class SystemGraph:
         Connectors of the whole system: inputs and parameters, which may drive several variables, and outputs.
     exchanged
         Instances that are run by model exchange, or are not; the others as their FMUs are.
+    called
+        What messages call FMU files that were unpacked for the run, by their files.
     """
 
     units: Mapping[str, Path]
@@ -117,6 +119,7 @@ class SystemGraph:
     inputs: tuple[Exposed, ...] = ()
     outputs: tuple[Exposed, ...] = ()
     exchanged: Mapping[str, bool] = field(default_factory=dict)
+    called: Mapping[Path, str] = field(default_factory=dict)
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:
@@ -147,14 +150,26 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
 def undriven_inputs(
     graph: SystemGraph, instances: Mapping[str, Instance], given: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Return the inputs that neither a connection nor a given value drives, as `instance.variable`."""
+    """Return the inputs that neither a connection nor a given value drives, as `instance.variable`.
+
+    Those that follow a signal inside their unit are none of them, where the unit says so.
+    """
     driven = {*given, *(connection.target for connection in graph.connections)}
-    return [
-        f"{name}.{variable.name}"
-        for name, instance in instances.items()
-        for variable in instance.variables.values()
-        if variable.causality is Causality.INPUT and (name, variable.name) not in driven
-    ]
+    result = []
+    for name, instance in instances.items():
+        inputs = [each.name for each in instance.variables.values() if each.causality is Causality.INPUT]
+        left = [each for each in inputs if (name, each) not in driven]
+        inside = _followed_inside(instance.carried, inputs) if left else set()
+        result += [f"{name}.{each}" for each in left if each not in inside]
+    return result
+
+
+def _followed_inside(carried: str | None, inputs: Collection[str]) -> set[str]:
+    if carried is None:
+        return set()
+    from mbsfmu.model.carried import followed_inside  # noqa: PLC0415 - loads the data of models
+
+    return followed_inside(carried, inputs)
 
 
 def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[str, Instance]) -> None:

@@ -77,7 +77,7 @@ class LibraryInstance(Instance):
         elements = list(all_elements(self._description))
         self._elements = {each.name: each for each in elements}
         if len(self._elements) < len(elements):
-            raise InputError(f"{archive.path} has two variables or elements of arrays of one name")
+            raise InputError(f"{archive.called} has two variables or elements of arrays of one name")
         self.arrays = described_arrays(self._description)
         self.kinds = {each.name: kind_of(each.described) for each in elements}
         self.variables = {each.name: described_variable(each) for each in elements}
@@ -338,7 +338,7 @@ def _loaded(archive: Archive, instance: str, slave: Callable[..., Any]) -> Any:
         )
     except Exception as error:  # FMPy raises bare exceptions here
         reason = str(error).replace(f"{archive.folder}{os.sep}", "").strip()
-        raise InputError(f"{archive.path}: the library {identifier} cannot be used: {reason}") from None
+        raise InputError(f"{archive.called}: the library {identifier} cannot be used: {reason}") from None
     finally:
         os.chdir(here)  # FMPy stays where the library is when it cannot be loaded
 

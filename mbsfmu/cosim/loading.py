@@ -137,7 +137,7 @@ def instantiate(
         for name, file in graph.units.items():
             how = True if name in exchanged or ALL in exchanged else graph.exchanged.get(name)
             if (file, how) not in archives:
-                archives[file, how] = Archive(file, how)
+                archives[file, how] = Archive(file, how, graph.called.get(file))
                 stack.callback(archives[file, how].close)
             archive, process = archives[file, how], processes.get(name)
             if process is None:

@@ -1,4 +1,4 @@
-"""What units carry along of the machine that they are: for pictures of coupled runs, and for nothing else."""
+"""What units carry along of the machine that they are: for pictures and sentences, never for what is computed."""
 
 from __future__ import annotations
 
@@ -62,6 +62,18 @@ class Carried:
     def systems(self, unit: str) -> dict[str, str]:
         """Return what its systems are called among those of several units, by their own names."""
         return {name: unit if name == self.alone else f"{unit}.{name}" for name in self.machine.systems}
+
+
+def followed_inside(text: str, inputs: Collection[str]) -> set[str]:
+    """Return which inputs of a unit follow signals inside it, by what it carries along; none where that is no text."""
+    try:
+        told: Any = json.loads(text)
+        names = [name.partition(".") for name in told["model"]["signals"]]
+    except (ValueError, KeyError, TypeError):
+        return set()
+    # In a unit of the whole a variable has its system in its name where another system has one of that name.
+    full = {name for parts in names if (name := "".join(parts)) in inputs}
+    return full | {variable for system, _, variable in names if f"{system}.{variable}" not in full}.intersection(inputs)
 
 
 def joined(

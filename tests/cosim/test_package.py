@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ from fmpy.ssp.ssd import read_ssd
 import mbsfmu
 from mbsfmu import CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import Connection, read_ssp
+from mbsfmu.model.carried import Carried, followed_inside
+from mbsfmu.model.machine import Machine
 
 
 def test_package_is_valid_and_complete(four_bar_package: Path, tmp_path: Path) -> None:
@@ -87,6 +91,40 @@ def test_coupled_run_nears_the_monolithic_one(four_bar_package: Path) -> None:
 def test_refusals(four_bar_package: Path, options: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         cosimulate(four_bar_package, **options)
+
+
+def test_an_input_that_follows_a_signal_inside_its_unit_was_not_forgotten(four_bar_package: Path) -> None:
+    assert list(mbsfmu.models.four_bar().signals) == ["circuit.valve.command"]
+    assert cosimulate(four_bar_package, step=1e-3, stop=2e-3).undriven == []
+
+
+def test_signals_inside_units_are_found_by_the_names_of_their_inputs() -> None:
+    """Of the whole, variables have their system in the name where another system has one of that name."""
+    text = Carried(Machine.of(mbsfmu.models.four_bar())).text()
+    assert followed_inside(text, ["valve.command", "valve.other"]) == {"valve.command"}
+    names = ["circuit.valve.command", "mechanism.valve.command", "valve.command"]
+    assert followed_inside(text, names) == {"circuit.valve.command"}
+    assert followed_inside("of somebody else", names) == followed_inside("[]", names) == set()
+
+
+def test_a_unit_that_is_damaged_is_called_by_its_file_in_the_package(four_bar_package: Path, tmp_path: Path) -> None:
+    package = tmp_path / "damaged.ssp"
+    with zipfile.ZipFile(four_bar_package) as whole, zipfile.ZipFile(package, "w") as damaged:
+        for name in whole.namelist():
+            content = whole.read(name)
+            damaged.writestr(name, without_libraries(content) if name.endswith("circuit.fmu") else content)
+    with pytest.raises(InputError) as caught:
+        cosimulate(package, step=1e-3, stop=2e-3)
+    assert str(caught.value).startswith(f"{package}/resources/circuit.fmu has no binary for ")
+
+
+def without_libraries(unit: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(unit)) as whole, zipfile.ZipFile(made, "w") as left:
+        for name in whole.namelist():
+            if not name.startswith("binaries/"):
+                left.writestr(name, whole.read(name))
+    return made.getvalue()
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

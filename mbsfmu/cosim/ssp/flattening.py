@@ -93,7 +93,9 @@ class Flattening:
         self._name = name
         self._strict = strict
         self._faults = Faults(name)
-        self._files = {"/".join(path): folder / unquote(each.source) for path, each in structure.system.components()}
+        sources = {"/".join(path): unquote(each.source) for path, each in structure.system.components()}
+        self._files = {unit: folder / source for unit, source in sources.items()}
+        self._called = {folder / source: f"{name}/{source}" for source in sources.values()}
         self._variables: dict[str, dict[str, Unit]] = {}
         for unit, file in self._files.items():
             with self._faults.noted():
@@ -142,6 +144,7 @@ class Flattening:
                 for path, each in self._structure.system.components()
                 if each.exchanged is not None
             },
+            self._called,
         )
 
     def _add_inward(self, target: Place, connections: list[Connection], inputs: list[Exposed]) -> None:

@@ -22,7 +22,7 @@ from mbsfmu.cosim.fmi3_library import Fmi3Library
 from mbsfmu.cosim.instance import Calls, UnitError
 from mbsfmu.cosim.library_instance import WARNING
 from mbsfmu.cosim.library_port import LibraryPort, address_of
-from mbsfmu.cosim.settling import MOST_ITERATIONS, settle
+from mbsfmu.cosim.settling import MOST_ITERATIONS, gets_nowhere, settle
 from mbsfmu.errors import SimulationError
 from mbsfmu.times import tolerance
 
@@ -144,7 +144,7 @@ class Fmi3Instance(Fmi3Library):
                 length = step if (now, goal) == (begin, end) else goal - now
                 status = self._do_step(self.component, now, length, self._earliest >= now, *self._outcome)
                 now = self._arrive(goal, status)
-            before, stays = now, stays + 1 if now <= before else 0
+            before, stays = now, stays + 1 if gets_nowhere(before, now, end) else 0
             if stays > MOST_ITERATIONS:
                 raise SimulationError(f"{self.name} returns from its steps at t = {now:.9g} s again and again")
         if self.report.ends:

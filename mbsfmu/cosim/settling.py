@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mbsfmu.errors import SimulationError
+from mbsfmu.times import NEIGHBOURS, resolution
 
 MOST_ITERATIONS = 1000
 """Event iterations at one instant, and returns to it without getting on, after which a unit is at fault."""
@@ -36,6 +37,14 @@ class Update(NamedTuple):
 def next_event(defined: bool, time: float) -> float:
     """Return the time in s of a next event that may not be defined."""
     return time if defined else math.inf
+
+
+def gets_nowhere(before: float, now: float, end: float) -> bool:
+    """Tell whether two times in s of a step that goes to an end are nearer than what can be told apart there.
+
+    Units that test whether a time is behind that of an event, or name events by round-off, go on so for ever.
+    """
+    return now <= before + NEIGHBOURS * resolution(end)
 
 
 def settle(name: str, time: float, update: Callable[[], Update]) -> Update:

@@ -339,6 +339,13 @@ def test_what_goes_wrong_is_one_sentence(jumper: Jumper, version: int, fault: in
         assert rows.time[-1] == pytest.approx(1.0 if fault in (DISCARDS, NOT_FINITE) else 0.5, abs=0.11)
 
 
+@VERSIONS
+def test_events_that_are_not_told_apart_end_the_run(jumper: Jumper, version: int) -> None:
+    """Ten to the sixteenth of them in a step: at its begin each has a time of its own."""
+    with pytest.raises(CosimulationError, match=r"jumper has one event after the other at t = 1\.001e-14 s"):
+        alone(jumper(version), 0.2, 0.1, period=1e-17)
+
+
 def test_a_unit_that_hangs_or_crashes_takes_no_row_with_it(jumper: Jumper) -> None:
     for fault, sentence in ((HANGS, "did not come back within 2 s in its step"), (CRASHES, "its process was ended")):
         options = {"isolate": "all", "time_limit": 2.0}

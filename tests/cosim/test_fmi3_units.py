@@ -212,6 +212,14 @@ def test_steps_of_equal_length_are_not_cut(foreign: Unit, tmp_path: Path) -> Non
         cosimulate(path, step=0.25, stop=5.0)
 
 
+def test_events_that_are_not_told_apart_end_the_run(foreign: Callable[[str], Path]) -> None:
+    """Ten to the sixteenth of them in a step: at its begin each has a time of its own."""
+    with pytest.raises(
+        SimulationError, match=r"ticking returns from its steps at t = \d\.\d+e-1[45] s again and again"
+    ):
+        cosimulate(foreign("ticking"), parameters={"ticking.period": 1e-17}, step=0.25, stop=0.5)
+
+
 def test_discrete_inputs_are_set_in_event_mode(foreign: Unit) -> None:
     """And only where they change: each change is one event more."""
     factor = StepSignal(times=(0.0, 0.5, 1.0), values=(1.0, 3.0, -1.0))

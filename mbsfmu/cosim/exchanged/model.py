@@ -21,7 +21,7 @@ from mbsfmu.cosim.exchanged.integrator import RELATIVE_TOLERANCE, SOLVERS, Integ
 from mbsfmu.cosim.instance import Floats, UnitError
 from mbsfmu.cosim.library_instance import DISCARD, WARNING, LibraryInstance
 from mbsfmu.cosim.library_port import LibraryPort
-from mbsfmu.cosim.settling import MOST_ITERATIONS, Update, settle
+from mbsfmu.cosim.settling import MOST_ITERATIONS, Update, gets_nowhere, settle
 from mbsfmu.cosim.straight_inputs import StraightInputs
 from mbsfmu.errors import SimulationError
 from mbsfmu.times import NEIGHBOURS, resolution
@@ -247,7 +247,7 @@ class ExchangedInstance(LibraryInstance, ABC):
                     self.events = (self.events or 0) + 1
                 if now < end:
                     self.happened = min(self.happened, now)
-            stays = stays + 1 if now <= before else 0
+            stays = stays + 1 if gets_nowhere(before, now, end) else 0
             if stays > MOST_ITERATIONS:
                 raise SimulationError(f"{self.name} has one event after the other at t = {now:.9g} s")
         return now

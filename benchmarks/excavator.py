@@ -89,7 +89,7 @@ def speed(tight: Any) -> None:
     print("| solver | communication step [ms] | motion | pressures | their mean | s for the cycle | times real time |")
     print("|" + " --- |" * 7)
     choices = [({"step": step}, step) for step in (4e-3, 2e-3, 1e-3)]
-    choices += [(tolerant(each), 1e-2) for each in (1e-3, 1e-4, 1e-5)]
+    choices += [(tolerant(each), 1e-2) for each in (1e-3, 1e-4, 1e-5, 1e-6)]
     with tempfile.TemporaryDirectory() as name:
         host = compile_host(Path(name))
         for index, (options, step) in enumerate(choices[1:2] if QUICK else choices):

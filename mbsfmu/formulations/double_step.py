@@ -165,7 +165,7 @@ class DoubleStep(Formulation):
             closes_loops=True,
             choices={"RATES_AT_ONCE": int(equations.rates_at_once)},
             element_scales=self.element_scales,
-            stage_pattern=pattern,
+            slope_pattern=pattern,
             in_steps=steps,
             at_start=(functions.quadratic,),
         )

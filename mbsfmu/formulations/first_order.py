@@ -26,7 +26,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
-from mbsfmu.formulations.stage_pattern import first_order_pattern
+from mbsfmu.formulations.stage_pattern import nonzero
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -81,7 +81,7 @@ class FirstOrder(Formulation):
             dense, recorded = self.has_dense_tangents, self.recorded
             own = (self.slope, self.drift) if dense else (*recorded.stages, recorded.left, recorded.drift)
             steps = self.explicit, *own
-            pattern = first_order_pattern(self.slope, self.chained) if dense else None
+            pattern = nonzero(self.slope.sparsities[0]) if dense else None
         elif kind is StepKind.EXCHANGED:
             steps = self.explicit, self.change
         return NativeNeeds(
@@ -90,7 +90,7 @@ class FirstOrder(Formulation):
             own_motion=True,
             names=names,
             choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
-            stage_pattern=pattern,
+            slope_pattern=pattern,
             in_steps=(self.motion, *steps),
         )
 

@@ -53,8 +53,9 @@ class NativeNeeds:
         Penalty factor α in N/m and N m/rad where it is constant.
     correction_numbers
         How many numbers the matrices of its projections come to.
-    stage_pattern
-        Where the matrix of the stages of linearly implicit methods may have elements; None where there is no matrix.
+    slope_pattern
+        Where the derivative of ẏ may have elements for linearly implicit methods: rows without those of the coordinates
+        whose rates are elements of y, columns without the integrals. None where there is no matrix.
     in_steps
         Traced functions that its steps call.
     at_start
@@ -73,6 +74,6 @@ class NativeNeeds:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     penalty: float = 0.0
     correction_numbers: int = 0
-    stage_pattern: Pattern | None = None
+    slope_pattern: Pattern | None = None
     in_steps: tuple[AnyFunction, ...] = ()
     at_start: tuple[AnyFunction, ...] = ()

@@ -21,13 +21,8 @@ def nonzero(sparsity: ca.Sparsity) -> Pattern:
     return pattern
 
 
-def first_order_pattern(slope: TracedFunction, chained: int) -> Pattern:
-    """Return the pattern of the matrix from the derivative of ẏ, chained elements apart, by y; see `stage_pattern`."""
-    return stage_pattern(nonzero(slope.sparsities[0]), chained)
-
-
 def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | None = None) -> Pattern:
-    """Return the same from what independent accelerations follow from with a mass matrix that counts as full.
+    """Return where the derivative of ẏ has elements, independent coordinates apart; the mass matrix counts as full.
 
     Parameters
     ----------
@@ -36,12 +31,12 @@ def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | No
     by_accelerations
         Derivative of these rates by the accelerations, where they depend on them.
     """
-    mass, load, rates = map(nonzero, slope.sparsities)
+    _, load, rates = map(nonzero, slope.sparsities)
     pushed = np.broadcast_to(load.any(axis=0), load.shape)
     if by_accelerations is not None:
         felt: Pattern = nonzero(by_accelerations.sparsities[0])
         rates = rates | (felt @ pushed)
-    return stage_pattern(np.concatenate([pushed, rates]), len(mass))
+    return np.concatenate([pushed, rates])
 
 
 def stage_pattern(slope: Pattern, chained: int) -> Pattern:

@@ -7,10 +7,12 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 
+import numpy as np
+
 from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.formulations.stage_pattern import FULL, elimination_order
+from mbsfmu.formulations.stage_pattern import FULL, elimination_order, stage_pattern
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
 from mbsfmu.native.derivative_code import RARE, changes, derivatives, variation
 from mbsfmu.native.header import header_sizes
@@ -246,12 +248,23 @@ class ModelCode:
         yield from self._form_tables()
 
     def _elimination(self) -> Iterable[str]:
-        """Write in which order elements are eliminated, where many zeros stay."""
-        pattern = self._needs.stage_pattern
-        order, filled = ([], 1.0) if pattern is None else elimination_order(pattern)
-        yield f"#define ELIMINATED {int(filled < FULL)}"
-        if filled < FULL:
-            yield f"static const int elimination_order[] = {{{', '.join(map(str, order))}}};"
+        """Write which elements derivatives have, and in which order they are eliminated, where many are zero."""
+        slope, integrals = self._needs.slope_pattern, len(self._system.integrals)
+        if slope is not None:
+            solved = len(slope) - integrals
+            matrix = stage_pattern(slope, slope.shape[1] - solved)
+            order, filled = elimination_order(matrix)
+            if filled < FULL:
+                tables = {"stage_elements": matrix, "integral_elements": slope[solved:]}
+                yield "#define ELIMINATED 1"
+                yield f"static const int elimination_order[] = {{{', '.join(map(str, order))}}};"
+                for name, pattern in tables.items():
+                    places = np.argwhere(pattern.T)[:, ::-1].tolist()
+                    yield f"#define {name.upper()} {len(places)}"
+                    pairs = ", ".join(f"{{{row}, {column}}}" for row, column in places)
+                    yield f"static const short {name}[][2] = {{{pairs or '{0, 0}'}}};"
+                return
+        yield "#define ELIMINATED 0"
 
     def _form_tables(self) -> Iterable[str]:
         """Write what the formulation asks for, whoever makes the steps."""

@@ -37,12 +37,16 @@ static inline double element_of(const double *slope, double share, int i, int j)
 /* Prepare solutions for h gamma. */
 static int factorize_step(Instance *instance, Linearization *begin, double share) {
     double scales[ROOM(SOLVED)];
+    int places[ROOM(SOLVED)];
     begin->share = share;
-    for (int j = 0; j < SOLVED; j++) {
-        scales[j] = explicit_scales[CHAINED + elimination_order[j]];
-        for (int i = 0; i < SOLVED; i++) {
-            begin->factors[i + SOLVED * j] = element_of(begin->slope, share, elimination_order[i], elimination_order[j]);
-        }
+    for (int i = 0; i < SOLVED; i++) {
+        places[elimination_order[i]] = i;
+        scales[i] = explicit_scales[CHAINED + elimination_order[i]];
+    }
+    memset(begin->factors, 0, sizeof begin->factors);
+    for (int k = 0; k < STAGE_ELEMENTS; k++) {
+        const int i = stage_elements[k][0], j = stage_elements[k][1];
+        begin->factors[places[i] + SOLVED * places[j]] = element_of(begin->slope, share, i, j);
     }
     return factorize_sparse(begin->factors, scales, begin->pivots, &begin->elements)
         || fail(instance, "the matrix of the step is singular");
@@ -54,6 +58,14 @@ static inline void solve_step(const Linearization *begin, double *solved) {
     for (int i = 0; i < SOLVED; i++) ordered[i] = solved[elimination_order[i]];
     substitute_sparse(begin->factors, begin->pivots, &begin->elements, ordered);
     for (int i = 0; i < SOLVED; i++) solved[elimination_order[i]] = ordered[i];
+}
+
+/* Add what the integrals' rates change with an increment. */
+static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
+    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
+        const int i = integral_elements[k][0], j = integral_elements[k][1];
+        integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * increment[j];
+    }
 }
 
 #else
@@ -72,6 +84,13 @@ static inline void solve_step(const Linearization *begin, double *solved) {
     substitute(SOLVED, begin->factors, begin->pivots, solved);
 }
 
+/* Add what the integrals' rates change with an increment. */
+static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
+    for (int j = 0; j < CONTROLLED; j++) {
+        for (int i = 0; i < INTEGRALS; i++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * increment[j];
+    }
+}
+
 #endif
 
 /* Solve for one stage; the right side becomes the increment. */
@@ -85,9 +104,7 @@ static inline int solve_stage(Instance *instance, const Linearization *begin, in
     }
     solve_step(begin, solved);
     for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
-    for (int i = 0; i < INTEGRALS; i++) {
-        for (int j = 0; j < CONTROLLED; j++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * right[j];
-        integrals[i] *= begin->share;
-    }
+    add_to_integrals(begin, right, integrals);
+    for (int i = 0; i < INTEGRALS; i++) integrals[i] *= begin->share;
     return 1;
 }

@@ -10,11 +10,10 @@ typedef struct {
     short count_above[SOLVED], count_below[SOLVED];
 } Elements;
 
-/* The row whose element in a column is to be the pivot; returns -1 where all are zero. Writes the rows below that have
- * some, of the rows as they are. */
-static int choose_pivot(const double *column, const double *scales, int k, short *rows, int *count) {
+/* The row whose element in a column is to be the pivot; -1 where all are zero. */
+static int choose_pivot(const double *column, const double *scales, int k) {
     double largest = 0.0;
-    int pivot = -1, found = 0;
+    int pivot = -1;
     for (int i = k; i < SOLVED; i++) {
         if (column[i] == 0.0) continue;
         const double size = fabs(column[i]) / scales[i];
@@ -22,78 +21,64 @@ static int choose_pivot(const double *column, const double *scales, int k, short
             largest = size;
             pivot = i;
         }
-        rows[found++] = (short)i;
     }
-    *count = found;
     return pivot >= 0 && fabs(column[k]) >= PIVOT_SHARE * largest * scales[k] ? k : pivot;
 }
 
+/* Exchange two rows of the columns from k on. */
 static void swap_rows(double *a, double *scales, int i, int k) {
     double kept = scales[i];
     scales[i] = scales[k];
     scales[k] = kept;
-    for (int j = 0; j < SOLVED; j++) {
+    for (int j = k; j < SOLVED; j++) {
         kept = a[i + SOLVED * j];
         a[i + SOLVED * j] = a[k + SOLVED * j];
         a[k + SOLVED * j] = kept;
     }
 }
 
-static void list_elements(const double *a, Elements *elements) {
-    for (int j = 0; j < SOLVED; j++) {
-        const double *column = a + SOLVED * j;
-        short above = 0, below = 0;
-        for (short i = 0; i < j; i++) {
-            if (column[i] != 0.0) elements->above[j][above++] = i;
-        }
-        for (short i = (short)(j + 1); i < SOLVED; i++) {
-            if (column[i] != 0.0) elements->below[j][below++] = i;
-        }
-        elements->count_above[j] = above;
-        elements->count_below[j] = below;
-    }
-}
-
-/* LU factors in place; rows are exchanged where pivots would be small. `scales` are magnitudes of the rows, which follow
- * them. Returns 0 where a pivot is zero. */
+/* LU factors in place; rows are exchanged where pivots would be small, those of columns that are done stay as they are.
+ * `scales` are magnitudes of the rows, which follow them. Returns 0 where a pivot is zero. */
 static int factorize_sparse(double *a, double *scales, int *pivots, Elements *elements) {
-    short rows[ROOM(SOLVED)];
+    for (int k = 0; k < SOLVED; k++) elements->count_above[k] = 0;
     for (int k = 0; k < SOLVED; k++) {
         double *const column = a + SOLVED * k;
-        int count;
-        const int pivot = choose_pivot(column, scales, k, rows, &count);
+        short *const rows = elements->below[k];
+        short found = 0;
+        const int pivot = choose_pivot(column, scales, k);
         if (pivot < 0) return 0;
         pivots[k] = pivot;
-        if (pivot != k) {
-            swap_rows(a, scales, pivot, k);
-            choose_pivot(column, scales, k, rows, &count);
+        if (pivot != k) swap_rows(a, scales, pivot, k);
+        for (int i = k + 1; i < SOLVED; i++) {
+            if (column[i] == 0.0) continue;
+            column[i] /= column[k];
+            rows[found++] = (short)i;
         }
-        const double inverse = 1.0 / column[k];
-        for (int m = 1; m < count; m++) column[rows[m]] *= inverse;
+        elements->count_below[k] = found;
         for (int j = k + 1; j < SOLVED; j++) {
-            const double factor = a[k + SOLVED * j];
+            double *const other = a + SOLVED * j;
+            const double factor = other[k];
             if (factor == 0.0) continue;
-            for (int m = 1; m < count; m++) a[rows[m] + SOLVED * j] -= column[rows[m]] * factor;
+            elements->above[j][elements->count_above[j]++] = (short)k;
+            for (int m = 0; m < found; m++) other[rows[m]] -= column[rows[m]] * factor;
         }
     }
-    list_elements(a, elements);
     return 1;
 }
 
 /* Solve with the factors; b becomes the solution. */
 static void substitute_sparse(const double *factors, const int *pivots, const Elements *elements, double *b) {
-    for (int k = 0; k < SOLVED; k++) {
-        const double kept = b[k];
-        b[k] = b[pivots[k]];
-        b[pivots[k]] = kept;
-    }
     for (int j = 0; j < SOLVED; j++) {
-        const double *column = factors + SOLVED * j;
-        for (int m = 0; m < elements->count_below[j]; m++) b[elements->below[j][m]] -= column[elements->below[j][m]] * b[j];
+        const double *const column = factors + SOLVED * j, kept = b[pivots[j]];
+        const short *const rows = elements->below[j];
+        b[pivots[j]] = b[j];
+        b[j] = kept;
+        for (int m = 0; m < elements->count_below[j]; m++) b[rows[m]] -= column[rows[m]] * kept;
     }
     for (int j = SOLVED - 1; j >= 0; j--) {
-        const double *column = factors + SOLVED * j;
-        b[j] /= column[j];
-        for (int m = 0; m < elements->count_above[j]; m++) b[elements->above[j][m]] -= column[elements->above[j][m]] * b[j];
+        const double *const column = factors + SOLVED * j, kept = b[j] / column[j];
+        const short *const rows = elements->above[j];
+        b[j] = kept;
+        for (int m = 0; m < elements->count_above[j]; m++) b[rows[m]] -= column[rows[m]] * kept;
     }
 }

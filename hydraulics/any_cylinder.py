@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from math import inf
 from typing import Annotated, ClassVar, NamedTuple, Self
 
@@ -18,7 +19,9 @@ from hydraulics.piston import cushion_pressure, end_stop_force, friction, presse
 from hydraulics.quantity import Quantity
 
 ROUND_OFF = 1e-6
-"""Share of its stroke by which a cylinder may begin beyond it."""
+"""Share of its stroke by which a cylinder without end stops may begin beyond it."""
+PRESSED_BY, PRESSED_IN = 1e8, 0.05
+"""Pressure in Pa on a piston that end stops may begin pressed in by, and the largest share of the stroke for that."""
 
 
 class Chamber(NamedTuple):
@@ -195,9 +198,12 @@ class AnyCylinder(Actuator, abstract=True):
         return now["stop_stiffness"] * (extended - retracted) * now["velocity"]
 
     def start_limits(self, now: Moment) -> Mapping[str, tuple[Array, Array, Array]]:
-        """Return that it begins within its stroke, but for round-off."""
+        """Return that it begins within its stroke, or pressing an end stop in as one that rests there does."""
         stroke, shortest = now["stroke"], now["retracted_length"]
-        slack = ROUND_OFF * stroke
+        push = PRESSED_BY * reduce(np.maximum, [each.area for each in self.chambers(now)])
+        stiffness = now["stop_stiffness"]
+        pressed = np.minimum(push, PRESSED_IN * stroke * stiffness) / np.where(stiffness > 0.0, stiffness, 1.0)
+        slack = np.maximum(pressed, ROUND_OFF * stroke)
         return {"length": (now["length"], shortest - slack, shortest + stroke + slack)}
 
     def pushed(self, now: Moment) -> Array:

@@ -32,6 +32,8 @@ from mbsfmu.variables import with_unit
 POSITION = "position"
 """What holds all coordinates of mechanisms."""
 Model = TypeVar("Model", bound=ModelData)
+_FURTHEST = 1e6
+"""In rad or m: where coordinates that are held are no further, round-off is of no account."""
 _FREE = 1e-6
 """In magnitudes: what moves less in every direction that is open is not open itself."""
 
@@ -64,6 +66,9 @@ class Equilibrium(Generic[Model]):
         what changes with time, stay as they are.
     drifts
         Whether a small motion about it goes on, for nothing brings it back or brakes it.
+    undecided
+        Whether the linear part has a motion neither grow nor fade that leads to no other position of rest; False with
+        a horizon, within which such a motion stands.
     sampled
         Names of the blocks that are sampled: what they answer to a motion is not in the eigenvalues.
     """
@@ -78,17 +83,18 @@ class Equilibrium(Generic[Model]):
     horizon: float | None
     eigenvalues: np.typing.NDArray[np.complex128]
     drifts: bool
+    undecided: bool
     sampled: tuple[str, ...]
 
     @property
     def stable(self) -> bool | None:
         """Whether no small motion about it grows within the horizon, as far as the linear part tells.
 
-        None where it is not known, for blocks are sampled or small motions drift.
+        None where it is not known, for blocks are sampled, small motions drift, or what is not linear decides.
         """
         slowest = GROWING if self.horizon is None else 1.0 / self.horizon
         grows = bool(np.max(self.eigenvalues.real, initial=-np.inf) > slowest)
-        return None if self.sampled or (self.drifts and not grows) else not grows
+        return None if self.sampled or ((self.drifts or self.undecided) and not grows) else not grows
 
     def __getitem__(self, name: str) -> float:
         """Return a value by `system.variable`.
@@ -123,6 +129,8 @@ class Equilibrium(Generic[Model]):
         growing = float(np.max(self.eigenvalues.real, initial=0.0))
         if self.sampled:
             return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
+        if self.stable is None and not self.drifts:
+            return "whether it is stable is not known: in its linear part a motion neither grows nor fades"
         if self.stable is None:
             return "whether it is stable is not known: nothing brings small motions back or brakes them; they drift"
         return "stable" if self.stable else f"unstable: a motion grows with {growing:.3g} 1/s"
@@ -208,6 +216,10 @@ class _Search(Generic[Model]):
             if not found:
                 raise InputError(f"there is no '{pattern}' to be held; {meant(pattern, references)}")
             for index in found:
+                if value is not None and index < len(coordinates) and abs(value) > _FURTHEST:
+                    where = with_unit(value, variables[index])
+                    limit = with_unit(_FURTHEST, variables[index])
+                    raise InputError(f"'{pattern}' is to be held at {where}; it must be within ±{limit}")
                 held[index] = Held(variables[index], index, float(present[index]) if value is None else float(value))
         return list(held.values())
 
@@ -245,6 +257,7 @@ class _Search(Generic[Model]):
             horizon=horizon,
             eigenvalues=about.eigenvalues,
             drifts=about.drifts,
+            undecided=about.undecided and horizon is None,
             sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.formulations.rest_begin import geometric, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_newton import PRIORITY, Rest, newton
 from mbsfmu.formulations.workspace import Floats
@@ -16,15 +17,20 @@ _LEAKS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 def contradiction(equations: RestEquations, guess: Floats) -> Rest:
     """Return the point at which to say what contradicts rest; the functions are there.
 
-    Loads come first: if no states carry them, what is missing at the point nearest to their balance is at fault. If
-    some do, it is the states that cannot stand still there, such as an integral part that creeps. Where all equations
-    count alike, the iteration ends between both, and a load is missing that follows from the fault.
+    What is held has to be where loops let it be. Then loads come first: if no states carry them, what is missing at the
+    point nearest to their balance is at fault. If some do, it is the states that cannot stand still there, such as an
+    integral part that creeps. Where all equations count alike, the iteration ends between both, and a load is missing
+    that follows from the fault.
 
     Parameters
     ----------
     equations, guess
         The equations, and the guess from which no way leads to rest.
     """
+    guess = posed(equations, guess)
+    pose = newton(equations, guess, 0, _BALANCED)
+    if np.any(np.abs(pose.residual) > pose.allowed, where=geometric(equations, guess)):
+        return pose
     loads = equations.without_rates()
     near = _nearest(loads, guess)
     if near.found:

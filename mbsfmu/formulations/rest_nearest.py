@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mbsfmu.formulations.rest_begin import fitted, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_motion import motion_to_its_end
 from mbsfmu.formulations.rest_newton import SETTLED, Rest, newton, turn
@@ -31,11 +32,23 @@ def nearest(equations: RestEquations, guess: Floats) -> Rest:
     is_open = bool(np.max(np.abs(direct.free[equations.unknowns("coordinates")]), initial=0.0) > SETTLED)
     if direct.found and not (unstable or is_open):
         return direct
-    settled = _settled(equations, guess, clamped=clamped)
-    better = settled.found or (not direct.found and settled.off < direct.off)
-    chosen = settled if better else direct
+    rest = _held_from(equations, guess) if clamped else _settled(equations, guess, clamped=False)
+    better = rest.found or (not direct.found and rest.off < direct.off)
+    chosen = rest if better else direct
     equations.load(chosen.unknowns)
     return chosen
+
+
+def _held_from(equations: RestEquations, guess: Floats) -> Rest:
+    """Return rest from where what is held is so, and what is asked for fits, or else from where states settle there.
+
+    Where none of this is rest, states settle at the guess as it is.
+    """
+    begin = fitted(equations, posed(equations, guess))
+    rest = newton(equations, begin)
+    if not rest.found:
+        rest = newton(equations, fitted(equations, motion_to_its_end(equations, begin, clamped=True)))
+    return rest if rest.found else _settled(equations, guess, clamped=True)
 
 
 def _settled(equations: RestEquations, guess: Floats, *, clamped: bool) -> Rest:

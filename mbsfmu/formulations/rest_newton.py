@@ -71,7 +71,7 @@ class Tangent:
         self.matrix = np.nan_to_num(equations.jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
         self._scales = equations.scales
         scaled = self.matrix * self._scales
-        self._weights = _weights(equations, scaled, priority)
+        self._weights = weights_of(equations, scaled, priority)
         left, values, self._right = np.linalg.svd(scaled * self._weights[:, None])
         rank = int(np.count_nonzero(values > RANK * np.max(values, initial=0.0)))
         self._left, self._values = left[:, :rank], values[:rank]
@@ -93,7 +93,7 @@ class Tangent:
         return np.asarray(self._right[self._rank :].T)
 
 
-def _weights(equations: RestEquations, scaled: Floats, priority: Mapping[str, float]) -> Floats:
+def weights_of(equations: RestEquations, scaled: Floats, priority: Mapping[str, float]) -> Floats:
     """Return factors by which equations become the same size; rows that are round-off do not count."""
     weights = np.zeros(len(scaled))
     for kind in KINDS:
@@ -140,7 +140,7 @@ def newton(
         if length < SETTLED:
             break
     equations.load(unknowns)
-    allowed = _allowed(equations, unknowns, tangent.matrix)
+    allowed = allowed_at(equations, unknowns, tangent.matrix)
     return Rest(unknowns, residual, allowed, tangent.free, tangent.conflict(residual))
 
 
@@ -166,7 +166,7 @@ def residual_at(equations: RestEquations, unknowns: Floats) -> Floats | None:
     return residual if np.isfinite(residual).all() else None
 
 
-def _allowed(equations: RestEquations, unknowns: Floats, matrix: Floats) -> Floats:
+def allowed_at(equations: RestEquations, unknowns: Floats, matrix: Floats) -> Floats:
     """Return by how much the equations may be off: a share of what is usual, and what round-off makes of them."""
     system = equations.functions.system
     load = equations.largest_load()

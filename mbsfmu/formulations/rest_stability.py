@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbsfmu.equations.linear import null_space
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.partition import RANK_TOLERANCE
+from mbsfmu.formulations.rest_beside import leads_to_rest
 from mbsfmu.formulations.rest_equations import RestEquations
 
 GROWING = 1e-6
@@ -29,10 +30,14 @@ class MotionAboutRest:
     drifts
         Whether a motion goes on at its own speed, for nothing brings it back or brakes it: a zero eigenvalue with fewer
         eigenvectors than its multiplicity. The linear part does not tell then whether it grows.
+    undecided
+        Whether there is a zero eigenvalue that leads along no line of other positions of rest, as where a spring gives
+        way with the cube of its length: what the linear part leaves out decides then.
     """
 
     eigenvalues: NDArray[np.complex128]
     drifts: bool
+    undecided: bool
 
 
 def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
@@ -71,8 +76,10 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     matrix[2 * count :, count : 2 * count] = driven[states] @ free / scales[:, None]
     matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
     found = np.linalg.eigvals(matrix).astype(np.complex128)
-    drifts = np.count_nonzero(np.abs(found) <= GROWING) > 1 and _is_defective(matrix)
-    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts))
+    zeros = np.count_nonzero(np.abs(found) <= GROWING)
+    drifts = zeros > 1 and _is_defective(matrix)
+    undecided = zeros > 0 and not leads_to_rest(equations)
+    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), undecided)
 
 
 def _is_defective(matrix: NDArray[np.float64]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mbsfmu.formulations.rest_begin import fitted
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_nearest import nearest
 from mbsfmu.formulations.rest_newton import Rest, newton
@@ -68,6 +69,7 @@ def less_and_less_leaking(equations: RestEquations, guess: Floats) -> Rest | Non
 def carried(equations: RestEquations, guess: Floats) -> Rest | None:
     """Return rest with what is held carried to its values from where the machine rests without being held."""
     equations.load(guess)
+    guess = fitted(equations, guess)
     free = nearest(RestEquations(equations.functions, (), ()), guess=_without_sought(equations, guess))
     if not free.found:
         return None

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.formulations.rest_equations import PARTS, RestEquations
-from mbsfmu.formulations.rest_newton import LARGEST_TURN, SETTLED, residual_at, turn, weights_of
+from mbsfmu.formulations.rest_newton import LARGEST_TURN, SETTLED, allowed_at, bend, residual_at, weights_of
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.variables import Variable
 
 _MOST_STEPS = 100
 _SMALLEST_SHARE = 1e-3
@@ -27,6 +28,52 @@ def posed(equations: RestEquations, guess: Floats) -> Floats:
     """
     rows = np.flatnonzero(geometric(equations, guess))
     return least_squares(equations, guess, rows, np.r_[equations.unknowns("coordinates")])
+
+
+def within_reach(equations: RestEquations, unknowns: Floats) -> bool:
+    """Tell whether loops close, and what is held of coordinates is so, next to unknowns; the functions are there then.
+
+    Parameters
+    ----------
+    equations, unknowns
+        The equations, and where the coordinates begin.
+    """
+    counts = geometric(equations, unknowns)
+    at = posed(equations, unknowns)
+    residual, allowed = equations.residual(), allowed_at(equations, at, equations.jacobian())
+    equations.load(unknowns)
+    return bool(np.all(np.abs(residual) <= allowed, where=counts))
+
+
+def beyond_limits(equations: RestEquations) -> list[tuple[Variable, float, float, float]]:
+    """Return which lengths, as of cylinders, are beyond their limits where the functions are: what, its value, limits.
+
+    Parameters
+    ----------
+    equations
+        The equations.
+    """
+    system, limits = equations.functions.system, equations.functions.start_limits()[0].reshape(-1, 3).tolist()
+    return [
+        (variable, value, low, high)
+        for variable, (value, low, high) in zip(system.limited, limits, strict=True)
+        if variable.unit == "m" and not low <= value <= high
+    ]
+
+
+def cannot_be_held(equations: RestEquations, at: Floats) -> bool:
+    """Tell whether what is held is where loops do not let it be, or where all of them together put a length too far.
+
+    Parameters
+    ----------
+    equations, at
+        The equations, and coordinates where what is held is so as far as can be; the functions are there then.
+    """
+    if not within_reach(equations, at):
+        return True
+    slopes = equations.jacobian()[geometric(equations, at)][:, equations.unknowns("coordinates")]
+    fixed = len(slopes) > 0 and np.linalg.matrix_rank(slopes, _RANK) == slopes.shape[1]
+    return bool(fixed and beyond_limits(equations))
 
 
 def geometric(equations: RestEquations, guess: Floats) -> NDArray[np.bool_]:
@@ -89,10 +136,10 @@ def least_squares(equations: RestEquations, begin: Floats, rows: NDArray[np.intp
             off = residual_at(equations, trial)
             left = np.inf if off is None else float(np.sum((weights * off[rows]) ** 2))
             # what is linear goes there at once, however far that is
-            near = share * turn(equations, step) <= LARGEST_TURN or left < _LINEAR * size
+            near = share * bend(equations, step) <= LARGEST_TURN or left < _LINEAR * size
             if near and size - left > 0.25 * share * gain:
                 break
-            share = 0.5 * share if near else min(0.5 * share, LARGEST_TURN / turn(equations, step))
+            share = 0.5 * share if near else min(0.5 * share, LARGEST_TURN / bend(equations, step))
         else:
             break
         unknowns, residual = trial, off

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.rest_begin import geometric, posed
+from mbsfmu.formulations.rest_begin import cannot_be_held, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_newton import PRIORITY, Rest, newton
 from mbsfmu.formulations.workspace import Floats
@@ -28,9 +28,8 @@ def contradiction(equations: RestEquations, guess: Floats) -> Rest:
         The equations, and the guess from which no way leads to rest.
     """
     guess = posed(equations, guess)
-    pose = newton(equations, guess, 0, _BALANCED)
-    if np.any(np.abs(pose.residual) > pose.allowed, where=geometric(equations, guess)):
-        return pose
+    if cannot_be_held(equations, guess):
+        return newton(equations, guess, 0, _BALANCED)
     loads = equations.without_rates()
     near = _nearest(loads, guess)
     if near.found:

@@ -24,6 +24,10 @@ STILL = 1e-8
 """Share of a state's magnitude, in 1/s, by which it may change at rest."""
 _READ = ("coordinates", "states", "discrete")
 """The parts that are readings, before the outputs."""
+_ASIDE = (-1.3, 0.7)
+"""In rad or m: by how much a coordinate is moved to see whether derivatives change with it."""
+_SAME = 1e-9
+"""Share of the largest derivative of an equation up to which derivatives are the same."""
 _SPREADS = (0.1, 1.0, 10.0, 100.0)
 """By how many magnitudes the guess is varied to see whether states can change."""
 
@@ -94,6 +98,7 @@ class RestEquations:
 
     def __init__(self, functions: SystemFunctions, held: Sequence[Held], sought: Sequence[Sought]) -> None:
         self.functions = functions
+        self._straight: dict[int, bool] = {}
         self.held, self.sought = tuple(held), tuple(sought)
         given, system = functions.expressions, functions.system
         still = {"accelerations": ca.SX.zeros(len(system.coordinates))}
@@ -272,6 +277,26 @@ class RestEquations:
         matrix = self._counted(self._jacobian()[0])
         matrix[:, [self.unknowns("states").start + index for index in self.left]] = 0.0
         return matrix
+
+    def is_straight(self, coordinate: int) -> bool:
+        """Tell whether no derivative of an equation changes with a coordinate, as that of a shaft that drives a drum.
+
+        Parameters
+        ----------
+        coordinate
+            Its index.
+        """
+        if coordinate not in self._straight:
+            coordinates, here = self.functions.coordinates, float(self.functions.coordinates[coordinate])
+            before = self._jacobian()[0].copy()
+            allowed = _SAME * np.max(np.abs(before), axis=1, initial=0.0)[:, None]
+            straight = True
+            for aside in _ASIDE:
+                coordinates[coordinate] = here + aside
+                straight = straight and bool(np.all(np.abs(self._jacobian()[0] - before) <= allowed))
+            coordinates[coordinate] = here
+            self._straight[coordinate] = straight
+        return self._straight[coordinate]
 
     def whole_jacobian(self) -> Floats:
         """Return the derivative of all equations, of −ẋ in the units of states over s, by the unknowns."""

@@ -8,7 +8,7 @@ from mbsfmu.equations.linear import null_space
 from mbsfmu.formulations.assembly import close_loops
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import RestEquations
-from mbsfmu.formulations.rest_newton import LARGEST_TURN, residual_at, turn
+from mbsfmu.formulations.rest_newton import LARGEST_TURN, bend, residual_at, turn
 from mbsfmu.formulations.workspace import Floats
 
 _MOST_MOVES = 600
@@ -46,7 +46,7 @@ def motion_to_its_end(equations: RestEquations, guess: Floats, longest: float = 
         time *= 2.0
         if time > longest:
             break
-    return unknowns
+    return _onto_loops(equations, unknowns) if clamped else unknowns
 
 
 def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: bool) -> Floats | None:
@@ -60,9 +60,9 @@ def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: boo
         if move.climbs:
             return None
         step = move.taken(residual + move.inertia @ (unknowns - begin))
-        unknowns = _onto_loops(equations, unknowns + step)
+        unknowns = unknowns + step if clamped else _onto_loops(equations, unknowns + step)
         far = np.max(np.abs((unknowns - begin)[states] / equations.scales[states]), initial=0.0)
-        if turn(equations, unknowns - begin) > LARGEST_TURN or far > _LARGEST_MOVE:
+        if bend(equations, unknowns - begin) > LARGEST_TURN or far > _LARGEST_MOVE:
             return None
         if (residual := residual_at(equations, unknowns)) is None:
             return None

@@ -25,7 +25,7 @@ SETTLED = 1e-10
 _MOST_STEPS = 60
 _SMALLEST_SHARE = 1e-4
 LARGEST_TURN = 0.3
-"""In rad or m: no coordinate moves further in a step."""
+"""In rad or m: no coordinate that derivatives change with moves further in a step."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def newton(
     for _ in range(steps):
         step = tangent.solve(residual)
         length = _length(step)
-        share = min(1.0, LARGEST_TURN / max(turn(equations, step), LARGEST_TURN))
+        share = min(1.0, LARGEST_TURN / max(bend(equations, step), LARGEST_TURN))
         while share > _SMALLEST_SHARE:
             trial = unknowns + share * step * equations.scales
             off = residual_at(equations, trial)
@@ -153,6 +153,15 @@ def _length(step: Floats) -> float:
 def turn(equations: RestEquations, step: Floats) -> float:
     """Return the largest change of a coordinate in a step of the unknowns, in rad or m."""
     return float(np.max(np.abs(step[equations.unknowns("coordinates")]), initial=0.0))
+
+
+def bend(equations: RestEquations, step: Floats) -> float:
+    """Return the same of the coordinates that derivatives change with."""
+    moves = np.abs(step[equations.unknowns("coordinates")])
+    for index in np.argsort(-moves):
+        if moves[index] <= LARGEST_TURN or not equations.is_straight(int(index)):
+            return float(moves[index])
+    return 0.0
 
 
 def residual_at(equations: RestEquations, unknowns: Floats) -> Floats | None:

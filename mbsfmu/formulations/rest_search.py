@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mbsfmu.formulations.rest_begin import cannot_be_held, posed
 from mbsfmu.formulations.rest_contradiction import contradiction
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_motion import motion_to_its_end
@@ -27,6 +28,9 @@ def search(equations: RestEquations, horizon: float | None = None) -> Rest:
         where nothing may move.
     """
     guess = equations.present()
+    if equations.held and cannot_be_held(equations, posed(equations, guess)):
+        return contradiction(equations, guess)
+    equations.load(guess)
     if horizon is None:
         direct = nearest(equations, guess)
     else:

@@ -89,7 +89,8 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
     """
     from scipy.linalg import matrix_balance  # noqa: PLC0415 - runs that ask for no equilibrium start without SciPy
 
-    balanced = np.asarray(matrix_balance(matrix, permute=False)[0], dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # SciPy makes integers of scales, as of permutations that are not asked for
+        balanced = np.asarray(matrix_balance(matrix, permute=False)[0], dtype=np.float64)
     right = null_space(balanced, RANK_TOLERANCE)
     left = null_space(balanced.T, RANK_TOLERANCE)
     if not right.shape[1] or right.shape != left.shape:

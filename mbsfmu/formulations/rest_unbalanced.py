@@ -8,7 +8,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns
 from mbsfmu.formulations.partition import RANK_TOLERANCE
-from mbsfmu.formulations.rest_begin import geometric
+from mbsfmu.formulations.rest_begin import beyond_limits, within_reach
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_newton import Rest
 from mbsfmu.formulations.workspace import Floats
@@ -27,8 +27,7 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
     references
         Variables as `system.variable`, by their names.
     """
-    open_ones = np.abs(rest.residual) > rest.allowed
-    reached = not np.any(open_ones, where=geometric(equations, rest.unknowns))
+    reached = within_reach(equations, rest.unknowns)
     ways = (_lengths, _loads, _rates, _gaps) if reached else (_gaps,)
     told = next((sentences for way in ways if (sentences := way(equations, rest, references))), [])[:_MOST]
     idle = [references[name] for name in _idle(equations)]
@@ -41,11 +40,9 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
 
 def _lengths(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:  # noqa: ARG001
     """Say which length, as that of a cylinder, is beyond its limits where something is held."""
-    limits = equations.functions.start_limits()[0].reshape(-1, 3).tolist()
     return [
         f"{variable.name} is {value:.6g} m, which must be between {low:g} and {high:g} m"
-        for variable, (value, low, high) in zip(equations.functions.system.limited, limits, strict=True)
-        if equations.held and variable.unit == "m" and not low <= value <= high
+        for variable, value, low, high in (beyond_limits(equations) if equations.held else ())
     ]
 
 

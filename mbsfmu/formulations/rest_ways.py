@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mbsfmu.formulations.rest_begin import fitted
+from mbsfmu.formulations.rest_begin import fitted, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_nearest import nearest
 from mbsfmu.formulations.rest_newton import Rest, newton
@@ -18,7 +18,7 @@ _MOST_LEAKS = 40
 _FIRST_WAY, _SHORTEST_WAY, _LONGER, _SHORTER = 0.1, 1e-4, 1.7, 0.35
 """Shares of the way of what is held: the first, the shortest, and factors after steps that succeed and fail."""
 _MOST_STEPS = 25
-"""Of Newton's iteration, at a point of a way."""
+"""Of Newton's iteration, at a point of a way and from another guess."""
 _GUESSES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
 """By how many magnitudes what is asked for is moved either way, from its guess and from zero."""
 
@@ -67,9 +67,19 @@ def less_and_less_leaking(equations: RestEquations, guess: Floats) -> Rest | Non
 
 
 def carried(equations: RestEquations, guess: Floats) -> Rest | None:
-    """Return rest with what is held carried to its values from where the machine rests without being held."""
-    equations.load(guess)
-    guess = fitted(equations, guess)
+    """Return rest with what is held carried to its values from where the machine rests without being held.
+
+    It rests so with what is asked for as it fits where the machine is, or with the guess of it.
+    """
+    for begin in (fitted(equations, posed(equations, guess)), fitted(equations, guess), guess):
+        equations.load(begin)
+        rest = _carried_from(equations, begin)
+        if rest is not None and rest.found:
+            return rest
+    return None
+
+
+def _carried_from(equations: RestEquations, guess: Floats) -> Rest | None:
     free = nearest(RestEquations(equations.functions, (), ()), guess=_without_sought(equations, guess))
     if not free.found:
         return None
@@ -102,7 +112,7 @@ def from_other_guesses(equations: RestEquations, guess: Floats) -> Rest | None:
             for way in (size, -size):
                 moved = guess.copy()
                 moved[asked] = begin + way * equations.scales[asked]
-                rest = newton(equations, moved)
+                rest = newton(equations, moved, _MOST_STEPS)
                 if rest.found:
                     return rest
     return None

@@ -23,12 +23,15 @@ from mbsfmu import (
     Actuator,
     Beam,
     CoupledModel,
+    Gear,
     InputError,
     JointDrive,
     JointSpringDamper,
+    JointStop,
     Mechanism,
     PidController,
     Prismatic,
+    RackAndPinion,
     Revolute,
     RigidBody,
     SimulationError,
@@ -181,6 +184,106 @@ def test_what_cannot_be_held_itself_is_at_fault(angle: float, sentence: str) -> 
     """Not a load that is missing where the search gives up: arms of 2.4 m, a cylinder of 1.7 m at most."""
     with pytest.raises((InputError, SimulationError), match=sentence):
         scissor_lift(radians(25.0)).equilibrium({"machine.arm.angle": angle}, ["pid.setpoint"])
+
+
+# -- others -------------------------------------------------------------------------------------------------
+
+
+def winch(height: float, limit: float, **start: float) -> CoupledModel:
+    """A motor on a gear of 20, a drum of 0.3 m, 1.5 t on its rope, a controller of the height."""
+    size = (4.0, 4.0, 4.0)
+    machine = Mechanism(
+        ground={"o": (0.0, 0.0, 0.0), "well": (1.0, 0.0, 0.0)},
+        bodies=(
+            RigidBody(name="rotor", mass=5.0, inertia=(0.05, 0.05, 0.05)),
+            RigidBody(name="drum", mass=80.0, inertia=size),
+            RigidBody(name="load", mass=1500.0, inertia=size),
+        ),
+        joints=(
+            Revolute(name="shaft", parent="ground.o", child="rotor.origin", angle=20.0 * height / 0.3),
+            Revolute(name="axle", parent="ground.o", child="drum.origin", angle=height / 0.3),
+            Prismatic(
+                name="guide", parent="ground.well", child="load.origin", axis=(0.0, 1.0, 0.0), displacement=height
+            ),
+        ),
+        constraints=(
+            Gear(name="gear", driving="shaft", driven="axle", ratio=20.0),
+            RackAndPinion(name="rope", pinion="axle", rack="guide", radius=0.3),
+        ),
+        forces=(
+            JointDrive(name="motor", joint="shaft"),
+            JointSpringDamper(name="bearing", joint="axle", damping=30.0),
+        ),
+    )
+    pid = PidController(
+        proportional=600.0,
+        integral=300.0,
+        derivative=30.0,
+        minimum=-limit,
+        maximum=limit,
+        measured_unit="m",
+        command_unit="N.m",
+    )
+    connections = [("machine.load.displacement", "pid.measured"), ("pid.command", "machine.motor.torque")]
+    return CoupledModel(name="winch", systems={"machine": machine, "pid": pid}, connections=connections, start=start)
+
+
+@pytest.mark.parametrize("height", [0.0, -5.0])
+def test_shafts_that_have_many_turns_to_make(height: float) -> None:
+    """Up to 467 rad of the motor, on which no lever depends: m g r / i holds; with less a load is missing."""
+    torque = 1500.0 * GRAVITY * 0.3 / 20.0
+    held = winch(height, 400.0).equilibrium({"machine.load.displacement": 2.0}, ["pid.setpoint"])
+    assert held["pid.setpoint"] == pytest.approx(2.0, rel=1e-9)
+    given = winch(height, 400.0, **{"pid.setpoint": 2.0}).equilibrium()
+    assert given["machine.load.displacement"] == pytest.approx(2.0, rel=1e-9)
+    assert (held["pid.command"], given["pid.command"]) == pytest.approx((torque, torque), rel=1e-8)
+    assert given.stable
+
+
+def test_drive_that_is_too_weak_is_at_fault() -> None:
+    """What is missing is the rest of the torque, though the controller would be at its limit from any guess."""
+    missing = 1500.0 * GRAVITY * 0.3 / 20.0 - 150.0
+    with pytest.raises(SimulationError, match=rf"{missing:.2f} N\.m are missing at machine\.rotor\.angle"):
+        winch(0.0, 150.0).equilibrium({"machine.load.displacement": 2.0}, ["pid.setpoint"])
+
+
+def toggle(angle: float, **start: float) -> CoupledModel:
+    """Two links of 0.3 m that press a pad on a stop at 0.59 m."""
+    machine = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(
+            Beam(name="one", length=0.3, mass=2.0),
+            Beam(name="two", length=0.3, mass=2.0),
+            RigidBody(name="pad", mass=1.0, inertia=(0.1, 0.1, 0.1)),
+        ),
+        joints=(
+            Revolute(name="pin", parent="ground.O", child="one.start", angle=angle),
+            Revolute(name="knee", parent="one.end", child="two.start", angle=-2.0 * angle),
+            Prismatic(name="rail", parent="ground.O", child="pad.origin", displacement=0.6 * cos(angle)),
+            Revolute(name="foot", parent="pad.origin", child="two.end", cut=True),
+        ),
+        forces=(
+            JointStop(name="work", joint="rail", upper=0.59, stiffness=2e6, damping=0.5),
+            JointDrive(name="hand", joint="pin"),
+            JointSpringDamper(name="rub", joint="pin", damping=2.0),
+        ),
+    )
+    return CoupledModel(name="toggle", systems={"machine": machine}, start=start)
+
+
+def hand(angle: float) -> float:
+    """Return the torque that holds the toggle, by virtual work of weights and stop."""
+    push = 2e6 * max(0.6 * cos(angle) - 0.59, 0.0)
+    return 2.0 * 2.0 * GRAVITY * 0.15 * cos(angle) - push * 0.6 * sin(angle)
+
+
+@pytest.mark.parametrize("start", [0.7, 0.14])
+def test_toggle_clamp_on_a_stop(start: float) -> None:
+    """A stop that the guess does not touch; with the torque given, the links come to rest on it."""
+    held = toggle(start).equilibrium({"machine.one.angle": 0.12}, ["machine.hand.torque"])
+    assert held["machine.hand.torque"] == pytest.approx(hand(0.12), rel=1e-9)
+    given = toggle(start, **{"machine.hand.torque": -100.0}).equilibrium()
+    assert hand(given["machine.one.angle"]) == pytest.approx(-100.0, rel=1e-7)
 
 
 # -- stability that the linear part leaves open -------------------------------------------------------------

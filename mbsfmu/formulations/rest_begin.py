@@ -137,7 +137,7 @@ def least_squares(equations: RestEquations, begin: Floats, rows: NDArray[np.intp
             left = np.inf if off is None else float(np.sum((weights * off[rows]) ** 2))
             # what is linear goes there at once, however far that is
             near = share * bend(equations, step) <= LARGEST_TURN or left < _LINEAR * size
-            if near and size - left > 0.25 * share * gain:
+            if off is not None and near and size - left > 0.25 * share * gain:
                 break
             share = 0.5 * share if near else min(0.5 * share, LARGEST_TURN / bend(equations, step))
         else:

@@ -79,7 +79,7 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     zeros = np.count_nonzero(np.abs(found) <= GROWING)
     drifts = zeros > 1 and _is_defective(matrix)
     undecided = zeros > 0 and not leads_to_rest(equations)
-    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), undecided)
+    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
 
 
 def _is_defective(matrix: NDArray[np.float64]) -> bool:

@@ -41,6 +41,7 @@ from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.formulations.closure_motion import along_coordinates, filled, joint_jacobian
 from mbsfmu.formulations.constrained_bodies import ConstrainedBodies
+from mbsfmu.formulations.corrections import Corrections
 from mbsfmu.formulations.joint_reactions import constraint_reactions
 from mbsfmu.formulations.joint_subspaces import across, impulse
 from mbsfmu.formulations.kept import Kept
@@ -119,7 +120,6 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
         self.constraints, self.constraint_units = self.constraint_variables()
         self.references, self.steep = len(parts.masses), self.turning.steep
-        self.correction_count = self.bodies.count
 
     # -- the start ------------------------------------------------------------------------------------------
 
@@ -283,13 +283,10 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         unbalanced = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
         return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
 
-    def correction_numbers(self, instant: Instant, penalty: float) -> Array:
-        """Return the matrices of the assembly of all joints."""
-        return self.bodies.numbers(self._placed(instant), instant.parameters, penalty)
-
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by divide and conquer."""
-        return self.bodies.correction(numbers, violation)
+    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
+        """Return what finds Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by an assembly of all joints."""
+        placed = self.motion(instant).placed
+        return self.bodies.corrections(placed, instant.parameters, penalty, sequential=loops.sequential)
 
     # -- outputs --------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.corrections import Corrections
 from mbsfmu.formulations.system import Instant, LoopsInUse, System
 
 Capable = TypeVar("Capable", bound=System)
@@ -176,20 +177,18 @@ class ConstraintCorrections(System):
         """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
 
     @abstractmethod
-    def correction_numbers(self, instant: Instant, penalty: float) -> Array:
-        """Return the matrices, which depend on positions only, that `correction` needs, shape (correction_count,).
+    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
+        """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of all constraints.
 
         Parameters
         ----------
         instant
             Its coordinates, references and parameters are used.
+        loops
+            Tells whether joints are eliminated one after the other.
         penalty
             Penalty factor α as a multiple of the mean mass of the bodies in kg.
         """
-
-    @abstractmethod
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), shapes (n,) and (m,)."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ class RankWatch:
     joints
         Name of the joint that each loop equation belongs to.
     scales
-        By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n).
+        By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n); none
+        where nothing is watched.
     lengths
         By which coordinates are divided so that they are, shape (n,).
     """
@@ -76,7 +77,7 @@ class RankWatch:
         self._rank = rank
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
         self.lengths = functions.coordinate_lengths(arm)
-        self.scales = functions.element_scales(arm)
+        self.scales = functions.element_scales(arm) if rank else np.zeros((0, 0))
         self.told = False
         self.forget()
 

@@ -12,6 +12,7 @@ matrices depend on positions only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.joint_measurement import measure
 from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.sections import sections
 from mbsfmu.formulations.articulation import (
     about,
     acted_on,
@@ -29,9 +31,11 @@ from mbsfmu.formulations.articulation import (
     inverse_inertias,
     relating_wrenches,
 )
-from mbsfmu.formulations.binary_tree import BinaryTree, Link
+from mbsfmu.formulations.binary_tree import GROUND, BinaryTree, Link
+from mbsfmu.formulations.corrections import Corrections
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, Factors
 from mbsfmu.formulations.joint_subspaces import dual_axes
+from mbsfmu.formulations.sequential import Hung, SequentialAssembly, SequentialFactors
 
 
 class ConstrainedBodies:
@@ -52,12 +56,6 @@ class ConstrainedBodies:
     relations
         What holds between these coordinates, one equation each, behind those of the joints.
 
-    Attributes
-    ----------
-    tree
-        The plan of the assembly.
-    count
-        How many numbers the matrices come to.
     """
 
     def __init__(
@@ -81,11 +79,33 @@ class ConstrainedBodies:
         self._kinematics, self._relations = kinematics, relations
         links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
         self._links = links
-        self.tree = BinaryTree(len(masses), links, ground_first=True)
-        self.count = 9 * len(masses) + Factors.count(self.tree, len(masses))
 
-    def numbers(self, placed: Frames, parameters: Array, penalty: float) -> Array:
-        """Return what the problem's matrices come to where the bodies are, shape (numbers,).
+    @cached_property
+    def tree(self) -> BinaryTree:
+        """The plan of the balanced assembly."""
+        return BinaryTree(len(self._masses), self._links, ground_first=True)
+
+    @cached_property
+    def _hung(self) -> list[Hung] | None:
+        """The bodies by the joints that they hang on, where these are all; None where there are others."""
+        by_body = {link.ends[-1]: link for link in self._links}
+        bodies = [
+            Hung(by_body[body].ends[0], by_body[body].rows) if body in by_body else Hung(GROUND, ())
+            for body in range(len(self._masses))
+        ]
+        rows = [row for link in self._links for row in link.rows]
+        is_tree = all(hung.parent < body for body, hung in enumerate(bodies)) and not self._relations
+        return bodies if is_tree and rows == [row for hung in bodies for row in hung.rows] else None
+
+    @cached_property
+    def _one_by_one(self) -> SequentialAssembly:
+        hung = self._hung or []
+        return SequentialAssembly(hung, sections([each.parent for each in hung], 1))
+
+    def corrections(
+        self, placed: Frames, parameters: Array, penalty: float, *, sequential: bool = False
+    ) -> BodyCorrections:
+        """Return the problem where the bodies are.
 
         Parameters
         ----------
@@ -95,30 +115,19 @@ class ConstrainedBodies:
             Parameters of the mechanism.
         penalty
             α as a multiple of the bodies' mean mass in kg.
+        sequential
+            Whether joints are eliminated one after the other where they make a tree.
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
         total = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
         softness = len(self._masses) / (penalty * total)
-        factors = DivideAndConquer(self.tree).factorize(inverse, self._equations(placed, parameters), softness)
-        turns = [dual for joint in self._floating for dual in dual_axes(placed, joint).values()]
-        return np.concatenate([*turns, factors.numbers()])
+        assembly = self._one_by_one if sequential and self._hung is not None else DivideAndConquer(self.tree)
+        factors = assembly.factorize(inverse, self._equations(placed, parameters), softness)
+        return BodyCorrections(self._turns(placed), factors)
 
-    def correction(self, numbers: Array, violation: Array) -> tuple[Array, Array]:
-        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,).
-
-        Parameters
-        ----------
-        numbers
-            The matrices.
-        violation
-            Φ, Φ̇ or Φ̈, shape (rows,).
-        """
-        bodies = len(self._masses)
-        turns, rest = np.split(numbers, [9 * bodies])
-        factors = Factors.from_numbers(self.tree, bodies, rest)
-        moved, pushing = factors.solve(np.zeros((bodies, 6)), violation)
-        # M ΔV = −Dᵀ Δλ
-        return in_coordinates(turns.reshape(bodies, 3, 3), moved), -pushing
+    def _turns(self, placed: Frames) -> Array:
+        """Return what the products with the angular velocities are the Cardan angles' rates, shape (bodies, 3, 3)."""
+        return np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
 
     def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
         """Return q̈ of bodies that no constraint holds, less that of q̈ = 0; shape (6 bodies,).
@@ -131,8 +140,7 @@ class ConstrainedBodies:
             What acts on each body, inertial forces at q̈ = 0 included, about its centre of mass; each of shape (6,).
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
-        turns = np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
-        return in_coordinates(turns, (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
+        return in_coordinates(self._turns(placed), (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
 
     def constrained(self, placed: Frames, parameters: Array, multipliers: Array) -> list[Array]:
         """Return Dᵀ λ: what multipliers exert on each body about its centre of mass, each of shape (6,).
@@ -165,6 +173,38 @@ class ConstrainedBodies:
                 wrenches = relating_wrenches(self._kinematics, frames, relation, parameters)
                 acting.append([about(centres, body, wrench) for body, wrench in wrenches.items()])
         return Equations(by_ends(acting))
+
+
+class BodyCorrections(Corrections):
+    """The problem where the bodies are.
+
+    Parameters
+    ----------
+    turns
+        For each body, what the products with its angular velocity are its Cardan angles' rates; shape (bodies, 3, 3).
+    factors
+        What the assembly of the joints has left.
+    """
+
+    def __init__(self, turns: Array, factors: Factors | SequentialFactors) -> None:
+        self._turns = turns
+        self._factors = factors
+
+    def numbers(self) -> Array:
+        """Return what the matrices come to, shape (numbers,)."""
+        return np.concatenate([self._turns.ravel(), self._factors.numbers()])
+
+    def with_numbers(self, numbers: Array) -> BodyCorrections:
+        """Return the same problem with other matrices."""
+        count = 9 * len(self._turns)
+        turns = numbers[:count].reshape(len(self._turns), 3, 3)
+        return BodyCorrections(turns, self._factors.with_numbers(numbers[count:]))
+
+    def solve(self, violation: Array) -> tuple[Array, Array]:
+        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,), for Φ (or Φ̇, Φ̈)."""
+        moved, pushing = self._factors.solve(np.zeros((len(self._turns), 6)), violation)
+        # M ΔV = −Dᵀ Δλ
+        return in_coordinates(self._turns, moved), -pushing
 
 
 def in_coordinates(turns: Array, moved: Array) -> Array:

@@ -29,6 +29,7 @@ from mbsfmu.formulations.capabilities import (
     StartPlacement,
     capable,
 )
+from mbsfmu.formulations.corrections import JoinedCorrections
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.feedback import check_feedback
 from mbsfmu.formulations.joined import as_given, cut, joined, two_of_nothing
@@ -125,7 +126,6 @@ class CoupledSystem(
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.references = sum(part.references for part in self.parts)
-        self.correction_count = sum(getattr(part, "correction_count", 0) for part in self.parts)
         offsets = [(part, self._offset("parameters", index)) for index, part in enumerate(self.parts)]
         self.orderings = tuple((at + less, at + more) for part, at in offsets for less, more in part.orderings)
         offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]
@@ -340,13 +340,16 @@ class CoupledSystem(
     constrained_residual = joined(
         ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
     )
-    correction_numbers = joined(ConstraintCorrections.correction_numbers, "instant", "same", concerns="coordinates")
-    correction = joined(
-        ConstraintCorrections.correction,
-        *("correction_count", "constraints"),
-        concerns="coordinates",
-        otherwise=two_of_nothing,
-    )
+
+    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
+        """Return the corrections of all parts that have coordinates: no constraint is between parts."""
+        shares = zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
+        own = [
+            (capable(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
+            for part, now, closed in shares
+            if part.coordinates
+        ]
+        return JoinedCorrections(*zip(*own, strict=True)) if own else JoinedCorrections((), ())
 
     def closure_jacobian(self, instant: Instant) -> Array:
         """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import casadi as ca
 
+from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
@@ -17,7 +17,7 @@ from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
 
 
-class DcaOptions(FirstOrderOptions):
+class DcaOptions(CodeOptions):
     """Options of `dca`."""
 
     stabilisation: Annotated[

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import casadi as ca
 import numpy as np
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
+from mbsfmu.formulations.corrections import FEW_BODIES, PENALTY
+from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
@@ -22,7 +25,8 @@ from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty import MOST_STIFFENING, REDUNDANT_STIFFENING, AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
-from mbsfmu.formulations.projection import PENALTY, Projection
+from mbsfmu.formulations.projection import Projection
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -33,7 +37,7 @@ STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
 
 
-class DcaAlmOptions(FormulationOptions):
+class DcaAlmOptions(CodeOptions):
     """Options of `dca-alm`."""
 
     projections: Annotated[
@@ -50,14 +54,25 @@ class DcaAlmOptions(FormulationOptions):
         ),
     ] = None
     penalty: Annotated[
-        float,
+        float | None,
         Number(
-            "factor α as a multiple of the bodies' mean mass in kg",
+            f"factor α as a multiple of the bodies' mean mass in kg, {PENALTY:g} by default, more for more than "
+            f"{FEW_BODIES} bodies",
             bounds=POSITIVE,
             called="penalty factor",
             lacking="which has none",
         ),
-    ] = PENALTY
+    ] = None
+
+    @property
+    def sequential(self) -> bool:
+        """Whether joints are eliminated one after the other, as one thread does by default: there are no sections."""
+        return self.unit_threads == 1 if self.assembly is None else super().sequential
+
+    @property
+    def sections(self) -> int:
+        """One: threads share the levels of the balanced assembly."""
+        return 1
 
     def check(self) -> None:
         """Refuse a stabilisation of what is projected."""
@@ -95,6 +110,8 @@ class DcaAlm(Formulation):
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=not options.projections)
+        options.check_use(functions)
+        self.threads = options.unit_threads
         self.projects = options.projections
         self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0)
         self.iterations = self.projection.iterations
@@ -113,10 +130,15 @@ class DcaAlm(Formulation):
         return LoopEquations(tuple(range(every)), every if options.projections else every - redundant, (1.0,) * every)
 
     @cached_property
-    def flow_rates(self) -> TracedFunction:
+    def flow_rates(self) -> AnyFunction:
         """ẋ and the rates of the integrals, one vector."""
-        given = self.functions.expressions
-        return self.functions.traced("flow_rates", [ca.vertcat(given.rates, given.integral_rates)])
+
+        def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
+            if isinstance(given, RecordedSystem):
+                return [np.concatenate([given.rates, given.integral_rates])]
+            return [ca.vertcat(given.rates, given.integral_rates)]
+
+        return self.functions.defined("flow_rates", made)
 
     @cached_property
     def step_penalty(self) -> TracedFunction:
@@ -168,17 +190,16 @@ class DcaAlm(Formulation):
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
         projection, equations = self.projection, self.equations
-        own = (projection.factorize, projection.correction, projection.free_motion, self.flow_rates)
-        own = (*own, projection.felt_values) if self.functions.system.felt else own
-        implicit = (equations.residual, equations.landing, equations.tangent, self.step_penalty)
-        steps = implicit if kind is StepKind.IMPLICIT else ()
+        steps: tuple[AnyFunction, ...] = ()
+        if kind is StepKind.IMPLICIT:
+            steps = (equations.residual, equations.landing, equations.tangent, self.step_penalty)
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),
             own_motion=True,
             choices={"PROJECTIONS": int(self.projects)},
-            correction_numbers=projection.size,
-            in_steps=(*own, *projection.violations.values(), *steps),
+            correction_numbers=projection.calls.size,
+            in_steps=(*projection.in_steps, self.flow_rates, *steps),
         )
 
     def explicit_form(self, state: State) -> ProjectedForm:

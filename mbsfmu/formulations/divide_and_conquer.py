@@ -16,14 +16,13 @@ Matrices come first (`factorize`), vectors after them (`Factors.solve`), as ofte
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.binary_tree import BinaryTree, Group, Indices, Level
+from mbsfmu.formulations.corrections import in_a_row, rebuilt
 from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
 
 
@@ -144,53 +143,26 @@ class Factors:
 
     def numbers(self) -> Array:
         """Return all that the matrices left, one after the other; shape (numbers,)."""
-        return np.concatenate([self._inverse.ravel(), *(part.ravel() for part in self._parts())])
+        return np.concatenate(list(in_a_row([self._inverse, self._matrices])))
 
-    def _parts(self) -> Iterator[Array]:
-        for level in self._history:
-            for group in level:
-                for one in group:
-                    yield from (one.wrench, one.response, one.weight, *one.effects)
+    def with_numbers(self, numbers: Array) -> Factors:
+        """Return factors with other numbers, as `numbers` gives them."""
+        inverse, matrices = rebuilt([self._inverse, self._matrices], numbers)
+        history = [
+            [
+                [
+                    Eliminated(one.rows, wrench, response, weight, tuple(effects))
+                    for one, (wrench, response, weight, effects) in zip(group, own, strict=True)
+                ]
+                for group, own in zip(level, of_level, strict=True)
+            ]
+            for level, of_level in zip(self._history, matrices, strict=True)
+        ]
+        return Factors(self._tree, inverse, history)
 
-    @staticmethod
-    def count(tree: BinaryTree, bodies: int) -> int:
-        """Return how many numbers `numbers` gives."""
-        count = 36 * bodies
-        for group in (group for level in tree.levels for group in level.groups):
-            widths = 6 * _handles(group) + 6 * len(group.kept) + 1
-            for order, rows in enumerate(_equations(group)):
-                count += (widths + order) * len(rows)
-        return count
-
-    @classmethod
-    def from_numbers(cls, tree: BinaryTree, bodies: int, numbers: Array) -> Factors:
-        """Return the factors that `numbers` were taken from."""
-        taken = 0
-
-        def take(*shape: int) -> Array:
-            nonlocal taken
-            begin, taken = taken, taken + math.prod(shape)
-            return numbers[begin:taken].reshape(shape)
-
-        inverse = take(bodies, 6, 6)
-        history: History = []
-        for level in tree.levels:
-            history.append([])
-            for group in level.groups:
-                size, left = 6 * _handles(group), 6 * len(group.kept)
-                history[-1].append(
-                    [
-                        Eliminated(
-                            rows,
-                            take(len(rows), size),
-                            take(len(rows), left),
-                            take(len(rows)),
-                            tuple(take(len(rows)) for _ in range(order)),
-                        )
-                        for order, rows in enumerate(_equations(group))
-                    ]
-                )
-        return cls(tree, inverse, history)
+    @property
+    def _matrices(self) -> list[list[list[Found]]]:
+        return [[_numbers(group) for group in level] for level in self._history]
 
 
 def _assemble(
@@ -243,11 +215,6 @@ def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array])
     for count, positions in level.carried.items():
         made.setdefault(count, []).append(pools[count][positions])
     return {count: np.concatenate(pieces) for count, pieces in made.items()}
-
-
-def _equations(group: Group) -> list[Indices]:
-    """Return the rows of the equations that a group eliminates, in order, each of shape (members,)."""
-    return [rows for elimination in group.eliminations for rows in elimination.rows.T]
 
 
 def _handles(group: Group) -> int:

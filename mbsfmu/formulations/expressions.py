@@ -26,6 +26,7 @@ from mbsfmu.formulations.capabilities import (
     StartPlacement,
     capable,
 )
+from mbsfmu.formulations.corrections import Corrections
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.solved_loops import SolvedLoops
 from mbsfmu.formulations.system import MOTION, SIZES, LoopsInUse, System
@@ -354,15 +355,9 @@ class SystemExpressions:
         system = capable(self.system, ConstraintCorrections)
         return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers)))
 
-    def correction_numbers(self, penalty: float) -> ca.SX:
-        """Return the matrices that `correction` needs, constants among them."""
-        return expression(capable(self.system, ConstraintCorrections).correction_numbers(self._instant, penalty))
-
-    def correction(self, numbers: ca.SX, violation: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return Δz and Δλ that take a violation away."""
-        system = capable(self.system, ConstraintCorrections)
-        increments, multipliers = system.correction(symbolic_array(numbers), symbolic_array(violation))
-        return expression(increments), expression(multipliers)
+    def corrections(self, penalty: float) -> Corrections:
+        """Return what finds Δz and Δλ that take a violation away, arrays of symbols all."""
+        return capable(self.system, ConstraintCorrections).corrections(self._instant, self._loops, penalty)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
         """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""

@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.expressions import SystemExpressions
-from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.first_order_steps import FirstOrderForm, FirstOrderProblem
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
@@ -64,7 +64,7 @@ class FirstOrder(Formulation):
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
     ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=True)
-        assert isinstance(options, FirstOrderOptions)
+        assert isinstance(options, CodeOptions)
         options.check_use(functions)
         self.threads = options.unit_threads
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))

@@ -406,15 +406,29 @@ class SystemFunctions(Workspace):
         return self.add_part("start_coordinates", count)[0], self.add_part("start_velocities", count)[0]
 
     @cached_property
-    def start_references(self) -> TracedFunction:
+    def start_references(self) -> AnyFunction:
         """Nothing but what it writes: references that suit the part `start_coordinates`."""
         given, (coordinates, _) = self.expressions, self._start_parts
+        if self.in_loops:
+            return self.recorded(
+                "start_references",
+                lambda given, own: [given.start_references(own["start_coordinates"])],
+                ["start_coordinates"],
+                into=["references"],
+            )
         return self.kept("start_references", lambda: [given.start_references(coordinates)], into=["references"])
 
     @cached_property
-    def placement(self) -> TracedFunction:
+    def placement(self) -> AnyFunction:
         """Nothing but what it writes: z and ż from the parts `start_coordinates` and `start_velocities`."""
         given, parts = self.expressions, self._start_parts
+        if self.in_loops:
+            return self.recorded(
+                "placement",
+                lambda given, own: list(given.placed(*own.values())),
+                ["start_coordinates", "start_velocities"],
+                into=["coordinates", "velocities"],
+            )
         return self.kept("placement", lambda: given.placed(*parts), into=["coordinates", "velocities"])
 
     def place(self, coordinates: Floats, velocities: Floats) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Self
 import casadi as ca
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.first_order_options import FirstOrderOptions
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
@@ -28,7 +28,7 @@ GROWN_BETWEEN_EVENTS = 1e4
 """The same where somebody else integrates, whose solver has to start anew as well."""
 
 
-class HdcaOptions(FirstOrderOptions):
+class HdcaOptions(CodeOptions):
     """Options of `hdca`."""
 
     stabilisation: Annotated[

@@ -28,6 +28,10 @@ from mbsfmu.formulations.workspace import Floats
 logger = logging.getLogger(__name__)
 
 
+MOST_WATCHED = 256
+"""Constraint equations in absolute coordinates beyond which nobody looks for change points in code in loops."""
+
+
 @dataclass(frozen=True)
 class Start:
     """Where a system starts.
@@ -181,6 +185,17 @@ class Initialization:
         if not functions.rows:
             return 0
         return len(functions.coordinates) - len(self.functions.coordinates) + self.loops.rank
+
+    def watched_equations(self, functions: SystemFunctions) -> int:
+        """Return how many of them are independent as long as a mechanism comes to no change point; 0 for no watch.
+
+        The joints of a tree never lose rank. Where all joints are constraints and many, looking would take longer than
+        moving: matrices of them all are dense.
+        """
+        rows = len(functions.rows)
+        if not self.loops.rank or (functions.in_loops and functions.system is not self.system and rows > MOST_WATCHED):
+            return 0
+        return self.independent_equations(functions)
 
     def run(self, parameters: Floats, inputs: Floats | None = None) -> Start:
         """Return the start for a set of parameters.

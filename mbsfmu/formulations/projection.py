@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.corrections import suitable_penalty
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount
-from mbsfmu.formulations.system import MOTION
-from mbsfmu.formulations.workspace import Floats, TracedFunction
-
-PENALTY = 1e6
-"""Penalty factor α as a multiple of the bodies' mean mass in kg; the paper's for its bodies of 1 kg."""
+from mbsfmu.formulations.projection_functions import ProjectionFunctions
+from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 
 MOST_ITERATIONS = 10
 """Iterations at each level; where a configuration is singular, the motion found until then is taken."""
@@ -50,76 +47,34 @@ class Projection:
     functions
         Functions of a system in absolute coordinates, all its constraints in use; they get the parts that follow.
     penalty
-        α as a multiple of the mean mass.
+        α as a multiple of the mean mass; what suits the number of coordinates by default.
     stabilisation
         Rate a in 1/s of Φ̈ + 2 a Φ̇ + a² Φ = 0: the paper's Ω, its μ being 1. With projections 0.
 
     Attributes
     ----------
-    size
-        How many numbers the matrices come to, constants apart.
+    calls
+        What it calls.
     iterations
         Counts by level: `position`, `velocity`, `acceleration`; without positions inside steps.
     """
 
-    def __init__(self, functions: SystemFunctions, penalty: float = PENALTY, stabilisation: float = 0.0) -> None:
+    def __init__(self, functions: SystemFunctions, penalty: float | None = None, stabilisation: float = 0.0) -> None:
         self._functions = functions
-        self._stabilisation = stabilisation
         self.iterations = {level: IterationCount() for level in TOLERANCES}
-        given = functions.expressions
-        matrices, jacobian = given.correction_numbers(penalty), given.closure_jacobian
-        numbers = ca.vertcat(matrices, jacobian.nz[:])
-        varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
-        self._varying = numbers[varying]
-        self._symbols, _ = functions.add_part("correction_numbers", len(varying))
-        self.size = len(varying)
-        known = ca.SX(numbers)
-        known[varying] = self._symbols
-        self._numbers = known[: matrices.numel()]
-        self._jacobian = ca.SX(jacobian.sparsity(), known[matrices.numel() :])
-        self._violation, _ = functions.add_part("violation", len(functions.rows))
-        self._turning, _ = functions.add_part("turning", len(functions.rows))
-
-    @cached_property
-    def factorize(self) -> TracedFunction:
-        """Nothing but what it writes: the matrices at the positions."""
-        return self._functions.traced("factorize_constraints", [self._varying], into=["correction_numbers"])
-
-    @cached_property
-    def correction(self) -> TracedFunction:
-        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
-        return self._functions.traced("correction", list(self._functions.expressions.correction(*self._right)))
+        if penalty is None:
+            penalty = suitable_penalty(len(functions.coordinates))
+        self.calls = ProjectionFunctions.of(functions, penalty, stabilisation)
 
     @property
-    def _right(self) -> tuple[ca.SX, ca.SX]:
-        return self._numbers, self._violation
+    def in_steps(self) -> tuple[AnyFunction, ...]:
+        """All that it calls."""
+        own = self.calls.factorize, self.calls.correction, self.calls.free_motion, *self.calls.violations.values()
+        return (*own, self.felt_values) if self._functions.system.felt else own
 
-    @cached_property
-    def free_motion(self) -> TracedFunction:
-        """Nothing but what it writes: q̈ without constraints, and Φ̈ without q̈; an iteration begins with them."""
-        given, a = self._functions.expressions, self._stabilisation
-        place, motion = (given.symbol_by_part[part] for part in MOTION[:2])
-        # Along the motion, twice: half as long as by derivatives of all elements of Φ_q, none of which is needed here.
-        rate = ca.jtimes(given.closure, place, motion)
-        turning = ca.jtimes(rate, place, motion) + given.drift_rates
-        stabilised = turning + 2.0 * a * (rate + given.drifts) + a**2 * given.closure
-        results = [given.free_accelerations, stabilised]
-        return self._functions.traced("free_motion", results, into=["accelerations", "turning"])
-
-    @cached_property
-    def violations(self) -> dict[str, TracedFunction]:
-        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈; these are linear with the matrices."""
-        given, jacobian = self._functions.expressions, self._jacobian
-        moving, turned = (given.symbol_by_part[part] for part in MOTION[1:])
-        values = {
-            "position": given.closure,
-            "velocity": ca.mtimes(jacobian, moving) + given.drifts,
-            "acceleration": ca.mtimes(jacobian, turned) + self._turning,
-        }
-        return {
-            level: self._functions.traced(f"{level}_violation", [value], into=["violation"])
-            for level, value in values.items()
-        }
+    def factorize(self) -> None:
+        """Set the matrices at the positions."""
+        self.calls.factorize()
 
     def project(self) -> None:
         """Move positions and velocities onto the constraints; leave the matrices of where they are then.
@@ -158,7 +113,7 @@ class Projection:
         self._accelerate()
 
     def _accelerate(self, *, inside: bool = False) -> None:
-        self.free_motion()
+        self.calls.free_motion()
         self._functions.multipliers[:] = 0.0
         self._iterate("acceleration", self._functions.accelerations, inside=inside)
 
@@ -192,14 +147,14 @@ class Projection:
         tolerance = INSIDE if inside else TOLERANCES[level]
         if not len(functions.rows):
             return 0
-        violation = self.violations[level]
+        violation = self.calls.violations[level]
         iterations, before, size, limit = 0, np.inf, np.inf, 0.0
         while size > limit and iterations < MOST_ITERATIONS:
             if level == "acceleration" and size > STAGNATION * before:
                 break
             before = size
             violation()
-            increments, multipliers = self.correction()
+            increments, multipliers = self.calls.correction()
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers

@@ -18,14 +18,17 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
+    ConstraintCorrections,
     ConstraintMotion,
     InertiaTensors,
     JointReactions,
     MovingReferences,
     SampledUpdates,
     StartLimits,
+    StartPlacement,
     capable,
 )
+from mbsfmu.formulations.corrections import Corrections, suitable_penalty
 from mbsfmu.formulations.system import MOTION, Instant, LoopsInUse, System
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ZERO, Recorder
@@ -33,6 +36,10 @@ from mbsfmu.programs.recording import ZERO, Recorder
 LARGE = 64
 """Coordinates beyond which code is in loops unless something else is chosen: straight-line code is about three times as
 fast, but it takes longer to trace and to compile the larger the system is."""
+
+
+CORRECTIONS = 4
+"""How often accelerations under constraints are corrected where derivatives are taken of them."""
 
 
 class Code(StrEnum):
@@ -61,16 +68,14 @@ def is_in_loops(system: System, code: Code | None) -> bool:
         return False
     lacking = _lacking(system)
     if code is Code.LOOPS and lacking:
-        raise InputError(f"code in loops is for mechanisms in joint coordinates; {system.name} {lacking}")
-    return not lacking and (code is Code.LOOPS or len(system.coordinates) > LARGE)
+        raise InputError(f"code in loops is for mechanisms; {system.name} {lacking}")
+    return not lacking and (code is Code.LOOPS or len(system.start_system.coordinates) > LARGE)
 
 
 def _lacking(system: System) -> str:
     """Return why the code of a system cannot be in loops; nothing where it can."""
     if not system.coordinates:
         return "has no bodies that move"
-    if system.start_system is not system:
-        return "is described in absolute coordinates"
     if system.guesses or system.felt:
         return "has a loop of connections that is solved at every instant"
     return ""
@@ -107,9 +112,32 @@ class RecordedSystem:
     def forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ."""
         if stabilisation not in self._dynamics:
-            system = capable(self.system, ArticulatedDynamics)
-            self._dynamics[stabilisation] = system.forward_dynamics(self.instant, self.loops, stabilisation)
+            self._dynamics[stabilisation] = self._forward_dynamics(stabilisation)
         return self._dynamics[stabilisation]
+
+    def _forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
+        if self.system.start_system is self.system:
+            system = capable(self.system, ArticulatedDynamics)
+            return system.forward_dynamics(self.instant, self.loops, stabilisation)
+        penalty = suitable_penalty(len(self.system.coordinates))
+        corrections, turning = self.corrections(penalty), self.turning(stabilisation)
+        accelerations, multipliers = self.free_accelerations, np.zeros(len(self.loops.rows))
+        for _ in range(CORRECTIONS):
+            moved, pushing = corrections.solve(self.along(self.closure, accelerations) + turning)
+            accelerations, multipliers = accelerations + moved, multipliers + pushing
+        return accelerations, multipliers
+
+    def along(self, values: Array, direction: Array) -> Array:
+        """Return how values change as the coordinates do."""
+        return cast("Array", self.changes([values], [(self.instant.coordinates, direction)])[0])
+
+    def turning(self, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ without z̈, of the constraints in use."""
+        rate = self.along(self.closure, self.instant.velocities)
+        found = self.along(rate, self.instant.velocities) + self.drift_rates
+        if not stabilisation:
+            return found
+        return found + 2.0 * stabilisation * (rate + self.drifts) + stabilisation**2 * self.closure
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta."""
@@ -145,6 +173,23 @@ class RecordedSystem:
         coordinates = self.instant.coordinates
         assert isinstance(coordinates, RecordedArray)
         return coordinates.recorder
+
+    @property
+    def free_accelerations(self) -> Array:
+        """z̈ without constraint forces."""
+        return capable(self.system, ConstraintCorrections).free_accelerations(self.instant)
+
+    def corrections(self, penalty: float) -> Corrections:
+        """Return what finds Δz and Δλ that take a violation away."""
+        return capable(self.system, ConstraintCorrections).corrections(self.instant, self.loops, penalty)
+
+    def start_references(self, coordinates: Array) -> Array:
+        """Return the references that suit coordinates of the start system."""
+        return capable(self.system, MovingReferences).start_references(coordinates)
+
+    def placed(self, coordinates: Array, velocities: Array) -> tuple[Array, Array]:
+        """Return z and ż from coordinates and velocities of the start system."""
+        return capable(self.system, StartPlacement).place(coordinates, velocities, self.instant)
 
     @property
     def residual(self) -> Array:
@@ -242,6 +287,11 @@ class RecordedSystem:
     def drifts(self) -> Array:
         """Φ_t of the constraints in use."""
         return self.all_drifts[list(self.loops.rows)]
+
+    @property
+    def drift_rates(self) -> Array:
+        """Φ_tt of the constraints in use."""
+        return self.all_drift_rates[list(self.loops.rows)]
 
     @property
     def _constrained(self) -> ConstraintMotion:

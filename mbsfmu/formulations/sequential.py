@@ -17,6 +17,7 @@ import numpy as np
 from mbsfmu.equations.rotation import Array
 from mbsfmu.equations.sections import JOINED, Piece
 from mbsfmu.formulations.binary_tree import GROUND
+from mbsfmu.formulations.corrections import in_a_row, rebuilt
 from mbsfmu.formulations.divide_and_conquer import Equations
 from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
 from mbsfmu.kernels import in_section
@@ -179,8 +180,9 @@ class SequentialAssembly:
         self._bodies = bodies
         self._steps = _steps(bodies, pieces)
 
-    def factorize(self, inverse: Array, equations: Equations) -> SequentialFactors:
+    def factorize(self, inverse: Array, equations: Equations, softness: Array | None = None) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
+        soft = None if softness is None else np.stack([softness])
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
         history: list[list[Found]] = []
         for step in self._steps:
@@ -190,7 +192,7 @@ class SequentialAssembly:
                     [left[part] for part in step.parts],
                     [[equations.wrenches[end][[row]] for end in range(2)] for row in rows],
                     [None] * len(rows),
-                    None,
+                    soft,
                     ends=(step.ends,) * len(rows),
                     closes_loop=(False,) * len(rows),
                     kept=step.kept,
@@ -216,6 +218,14 @@ class SequentialFactors:
         self._steps = steps
         self._inverse = inverse
         self._history = history
+
+    def numbers(self) -> Array:
+        """Return all that the matrices left, one after the other; shape (numbers,)."""
+        return np.concatenate(list(in_a_row([self._inverse, self._history])))
+
+    def with_numbers(self, numbers: Array) -> SequentialFactors:
+        """Return factors with other numbers, as `numbers` gives them."""
+        return SequentialFactors(self._bodies, self._steps, *rebuilt([self._inverse, self._history], numbers))
 
     def solve(self, free: Array, bias: Array) -> tuple[Array, Array]:
         """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,); arguments as for `Factors`."""

@@ -181,8 +181,6 @@ class System(ABC):
         Names of the inputs that are driven by what depends on accelerations, and count at once.
     steep
         Indices of the coordinates for which a reference must be moved before they get large.
-    correction_count
-        How many numbers are kept for corrections of constraints.
     """
 
     name: str
@@ -207,7 +205,6 @@ class System(ABC):
     guesses: tuple[Variable, ...] = ()
     felt: tuple[str, ...] = ()
     steep: tuple[int, ...] = ()
-    correction_count: int = 0
 
     @abstractmethod
     def residual(self, instant: Instant) -> Array:

@@ -28,7 +28,7 @@ _BY_TIME = {
 }
 """The derivatives of parts by time."""
 
-RARE = ("start_change", "variation")
+RARE = ("start_change", "variation", "placement_variation")
 """Functions in loops that are called for derivatives of the start alone: compilers need not make them fast."""
 
 
@@ -43,14 +43,17 @@ def derivatives(functions: SystemFunctions) -> Iterable[TracedFunction]:
         rates += ca.jtimes(given.outputs, functions.symbol(part), functions.symbol(rate))
     yield functions.traced("output_rates", [rates])
     yield variation(functions)
-    if functions.system.start_system is not functions.system:
+    if is_placed(functions):
         yield _placement_variation(functions)
+
+
+_MOVED = tuple(f"d_{part}" for part in ("coordinates", "velocities", "states", "parameters", "inputs"))
+"""Directions of what the start depends on."""
 
 
 def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
     """Return those of code in loops: changes of everything along directions of inputs, of the start, and by time."""
-    for part in _VARIED:
-        functions.add_part(f"d_{part}", functions.symbol(part).numel())
+    _add_directions(functions)
 
     def direct(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
         accelerations, _ = given.forward_dynamics(0.0)
@@ -58,22 +61,13 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
         outputs = given.at(accelerations=accelerations).outputs
         return given.changes([accelerations, outputs], along)[::-1]
 
-    def along_start(given: RecordedSystem, beside: dict[str, Any]) -> list[tuple[Any, Any]]:
-        return [(getattr(given.instant, part.removeprefix("d_")), direction) for part, direction in beside.items()]
-
     def start(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
-        along = along_start(given, beside)
+        along = _along_start(given, beside)
         (integrals,) = given.changes([given.initial_integrals], along)
         along.append((given.instant.integrals, integrals))
         accelerations, _ = given.forward_dynamics(0.0)
         outputs = given.at(accelerations=accelerations).outputs
         return [*given.changes([outputs, accelerations], along), integrals]
-
-    def varied(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
-        closing = [given.all_closure, given.all_closure_rate] if functions.system.constraints else [np.zeros(0)] * 2
-        empty = [np.zeros(0)] * 4  # accelerations, and what is found with them, are those of `start_change`
-        values = [*closing, *empty, *given.start.values()]
-        return given.changes(values, along_start(given, beside))
 
     def by_time(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
         rates = {rate: beside.get(rate, getattr(given.instant, rate, None)) for rate in _BY_TIME.values()}
@@ -81,16 +75,56 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
         return given.changes([given.outputs], along)
 
     yield functions.recorded("direct_change", direct, ["d_inputs"], into=["d_accelerations"])
-    moved = [f"d_{part}" for part in ("coordinates", "velocities", "states", "parameters", "inputs")]
-    yield functions.recorded("start_change", start, moved, into=["d_accelerations", "d_integrals"])
-    yield functions.recorded("variation", varied, moved)
+    yield functions.recorded("start_change", start, _MOVED, into=["d_accelerations", "d_integrals"])
+    yield _recorded_placement(functions) if is_placed(functions) else recorded_variation(functions)
     yield functions.recorded("output_rates", by_time, ["rates", "integral_rates", "input_rates"])
+
+
+def is_placed(functions: SystemFunctions) -> bool:
+    """Tell whether the start is given in other coordinates."""
+    return functions.system.start_system is not functions.system
+
+
+def _add_directions(functions: SystemFunctions) -> None:
+    for part in _VARIED:
+        functions.add_part(f"d_{part}", functions.symbol(part).numel())
+
+
+def _along_start(given: RecordedSystem, beside: dict[str, Any]) -> list[tuple[Any, Any]]:
+    return [(getattr(given.instant, part.removeprefix("d_")), direction) for part, direction in beside.items()]
+
+
+def recorded_variation(functions: SystemFunctions) -> RecordedFunction:
+    """Return what `variation` gives, in loops; nothing that accelerations belong to, which `start_change` has."""
+    _add_directions(functions)
+
+    def varied(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        closing = [given.all_closure, given.all_closure_rate] if functions.system.constraints else [np.zeros(0)] * 2
+        values = [*closing, *[np.zeros(0)] * 4, *given.start.values()]
+        return given.changes(values, _along_start(given, beside))
+
+    return functions.recorded("variation", varied, _MOVED)
+
+
+def _recorded_placement(functions: SystemFunctions) -> RecordedFunction:
+    """Return what `_placement_variation` gives, in loops."""
+    for part in ("d_start_coordinates", "d_start_velocities"):
+        functions.add_part(part, functions.symbol(part.removeprefix("d_")).numel())
+    given_by = ("start_coordinates", "start_velocities")
+    beside_it = (*given_by, "d_start_coordinates", "d_start_velocities", "d_parameters")
+
+    def placed(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+        along = [(own[part], own[f"d_{part}"]) for part in given_by]
+        along.append((given.instant.parameters, own["d_parameters"]))
+        return given.changes(given.placed(*(own[part] for part in given_by)), along)
+
+    return functions.recorded("placement_variation", placed, beside_it)
 
 
 def variation(functions: SystemFunctions) -> TracedFunction:
     """Trace how everything that initialization solves changes along directions of the instant's parts."""
     given, system = functions.expressions, functions.system
-    placed = system.start_system is not system
+    placed = is_placed(functions)
     directions = {part: functions.add_part(f"d_{part}", given.symbol_by_part[part].numel())[0] for part in _VARIED}
 
     def along(value: ca.SX) -> ca.SX:

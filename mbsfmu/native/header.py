@@ -90,7 +90,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "START_COORDINATES": len(initialization.functions.coordinates),
         "CONSTRAINTS": len(functions.rows),
         "RANK": functions.rank,
-        "INDEPENDENT": initialization.independent_equations(functions),
+        "INDEPENDENT": initialization.watched_equations(functions),
         "ALL_CONSTRAINTS": len(system.constraints),
         "VIOLATIONS": len(VIOLATIONS) if system.constraints else 0,
         "PLAY": len(system.constraints) - functions.rank if functions.reactions_open else 0,
@@ -141,11 +141,16 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
     everything += [part.functions for part in initialization.balanced_parts]
     coordinates = max(len(each.coordinates) for each in everything)
     constraints = max(len(each.system.constraints) for each in everything)
-    work = constraints * coordinates + coordinates**2 + 4 * coordinates + 2 * constraints
+    sides = [(len(each.system.constraints), len(each.coordinates)) for each in everything[1:]]  # see assembly.c
+    matrix = max(rows * columns for rows, columns in sides)
+    work = max(rows * columns + columns**2 + 4 * columns + 2 * rows for rows, columns in sides if rows) if matrix else 0
+    watched = initialization.watched_equations(simulation.functions) > 0
+    of_watch = 4 * len(simulation.functions.rows) * len(simulation.functions.coordinates)  # see change_points.c
     return {
         "MOST_COORDINATES": coordinates,
         "MOST_CONSTRAINTS": constraints,
-        "LOOP_MATRICES": 5 * constraints * coordinates + work if constraints else 0,  # see assembly.c
+        "DENSE_MATRIX": matrix,
+        "LOOP_MATRICES": max(5 * matrix + work, of_watch if watched else 0),
         "MOST_INPUTS": max(len(each.inputs) for each in everything),
         "MOST_OUTPUTS": max(len(each.system.outputs) for each in everything),
         "MOST_INTEGRALS": max(len(each.integrals) for each in everything),

@@ -14,7 +14,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.stage_pattern import FULL, elimination_order, stage_pattern
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
-from mbsfmu.native.derivative_code import RARE, changes, derivatives, variation
+from mbsfmu.native.derivative_code import RARE, changes, derivatives, recorded_variation, variation
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.native.program_code import program_code
@@ -28,6 +28,12 @@ from mbsfmu.simulation.variables import NEXT_EVENT, STEP, THREADS, UNCONVERGED, 
 from mbsfmu.variables import Exchange, Variability, Variable
 
 _PART = "part_"
+_NO_JACOBIAN = """/* Nothing asks for it. */
+static void closure(const Parts *parts, double *violation, double *jacobian) {
+    (void)parts;
+    (void)violation;
+    (void)jacobian;
+}"""
 
 
 class ModelCode:
@@ -86,7 +92,14 @@ class ModelCode:
         threads = self._simulation.formulation.threads > 1
         functions = [self._code(each, helpers, shared=threads) for each in self._step_functions()]
         shares = ['#include "shares.h"'] * threads
+        if not self._asks_for_jacobian:
+            functions.append(_NO_JACOBIAN)
         return self._file('#include "model.h"', *shares, *sorted(helpers.values()), *functions, *self._step_tables())
+
+    @property
+    def _asks_for_jacobian(self) -> bool:
+        """Whether anything takes Φ_z as a matrix, which is as dense as the constraints are many."""
+        return not (self._changes and self._placed) or bool(self._sizes["INDEPENDENT"])
 
     def flow(self) -> str:
         """Write what the equations for somebody else's solver need."""
@@ -136,7 +149,9 @@ class ModelCode:
             yield history.carried
         if history.layout.size:
             yield history.jumped
-        yield from (functions.closure, functions.integral_rates, functions.outputs)
+        if self._asks_for_jacobian:
+            yield functions.closure
+        yield from (functions.integral_rates, functions.outputs)
         if functions.rows and not self._needs.closes_loops:
             yield functions.gap
         if len(functions.guesses):
@@ -212,7 +227,9 @@ class ModelCode:
 
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
         """Write what is needed to put a system together."""
-        for function in (functions.start, functions.all_closure, functions.equilibrium, variation(functions)):
+        varied = recorded_variation if self._changes and functions.in_loops else variation
+        at_rest = () if self._changes else (functions.equilibrium,)
+        for function in (functions.start, functions.all_closure, *at_rest, varied(functions)):
             yield self._code(function, helpers, prefix)
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
@@ -294,7 +311,7 @@ class ModelCode:
             for each in self._system.samplings
         )
         yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
-        if simulation.functions.rows:
+        if self._sizes["INDEPENDENT"]:
             watch = simulation.rank_watch
             yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
             yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"

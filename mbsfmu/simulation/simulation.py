@@ -117,7 +117,7 @@ class Simulation:
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
-        rank = initialization.independent_equations(self.functions)
+        rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm)
         self.course = Course(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()

@@ -14,6 +14,7 @@ from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.projection import Projection
+from mbsfmu.formulations.projection_functions import TracedProjection
 from mbsfmu.formulations.system import starts
 from mbsfmu.model import Mechanism, RigidBody
 from mbsfmu.parts import Revolute
@@ -108,7 +109,7 @@ def test_correction_is_the_dense_solution(name: str, penalty: float) -> None:
     projection.factorize()
     violation = functions._memory["violation"]
     violation[:] = random.normal(size=len(violation))
-    increments, multipliers = (part.copy() for part in projection.correction())
+    increments, multipliers = (part.copy() for part in projection.calls.correction())
     mass = functions.equilibrium()[0]
     jacobian = functions.closure()[1]
     masses = [functions.parameters[i] for i, v in enumerate(functions.system.parameters) if v.name.endswith(".mass")]
@@ -180,8 +181,8 @@ def test_doubled_hinges_share_the_load() -> None:
 def test_numbers_leave_out_constants() -> None:
     """A planar mechanism's wrenches along the axes are constants: these are not computed anew."""
     functions = SystemFunctions(AbsoluteSystem(mbsfmu.models.built_in("five-bar").systems["mechanism"]))
-    numbers = functions.expressions.correction_numbers(1e6)
-    projection = Projection(functions)
-    assert numbers.numel() == functions.system.correction_count
-    assert projection._varying.numel() < 0.8 * numbers.numel()
-    assert not any(isinstance(each, ca.SX) and each.is_constant() for each in ca.vertsplit(projection._varying))
+    numbers = functions.expressions.corrections(1e6).numbers()
+    calls = Projection(functions).calls
+    assert isinstance(calls, TracedProjection)
+    assert calls.size == calls._varying.numel() < 0.8 * numbers.size
+    assert not any(isinstance(each, ca.SX) and each.is_constant() for each in ca.vertsplit(calls._varying))

@@ -12,7 +12,6 @@ from spatial import in_motion, random_tree
 
 import mbsfmu
 from mbsfmu import Beam, InputError, Mechanism, Revolute
-from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.recorded_system import LARGE, Code
@@ -138,8 +137,10 @@ def test_a_formulation_without_code_in_loops_says_so() -> None:
 
 
 def test_a_system_that_has_none_says_so() -> None:
-    with pytest.raises(InputError, match="joint coordinates; mechanism is described in absolute coordinates"):
-        SystemFunctions(AbsoluteSystem(mechanism_of(mbsfmu.models.pendulum(2))), code=Code.LOOPS)
+    block = mbsfmu.parts.Integrator()
+    model = mbsfmu.CoupledModel(name="alone", systems={"block": block})
+    with pytest.raises(InputError, match="code in loops is for mechanisms; alone has no bodies that move"):
+        model.simulation(formulation="dca", solver="rk45", code="loops")
 
 
 def test_parameters_are_read_when_it_runs() -> None:

@@ -10,6 +10,7 @@ from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.formulations.system import LoopsInUse, System, starts
+from mbsfmu.tracing import expression, symbolic_array
 
 MODELS = ("four-bar", "quick-return", "pendulum-3", "double-pentagon")
 
@@ -72,10 +73,11 @@ def test_corrections_agree_to_round_off() -> None:
     given, instant = functions.expressions, functions.numeric_instant()
     symbol, violation = functions.add_part("given_violation", len(functions.rows))
     violation[:] = np.random.default_rng(3).normal(size=violation.shape)
-    expressions = [given.free_accelerations, *given.correction(given.correction_numbers(1e6), symbol)]
-    traced = functions.traced("corrections", expressions)()
-    numbers = system.correction_numbers(instant, 1e6)
-    direct = [system.free_accelerations(instant), *system.correction(numbers, violation)]
+    found = given.corrections(1e6).solve(symbolic_array(symbol))
+    traced = functions.traced("corrections", [given.free_accelerations, *map(expression, found)])()
+    corrections = system.corrections(instant, LoopsInUse(functions.rows), 1e6)
+    corrections = corrections.with_numbers(corrections.numbers())
+    direct = [system.free_accelerations(instant), *corrections.solve(violation)]
     for ours, expected in zip(traced, direct, strict=True):
         np.testing.assert_allclose(ours, expected.astype(float), rtol=0.0, atol=1e-9 * np.max(np.abs(expected)))
 

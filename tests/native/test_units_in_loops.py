@@ -37,13 +37,14 @@ def pushed_chain() -> CoupledModel:
     return CoupledModel(name="pushed-chain", systems={"mechanism": pushed})
 
 
-@pytest.fixture(scope="module", params=["dca", "hdca"])
+@pytest.fixture(scope="module", params=["dca", "hdca", "dca-alm"])
 def units(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Code, Importer]:
-    """The same model in both forms."""
+    """The same model in both forms; in absolute coordinates beside straight code in those of joints."""
     folder = tmp_path_factory.mktemp(request.param)
-    options = {"formulation": request.param, "solver": "rk45", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
+    options = {"solver": "rk45", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
 
     def unit(code: Code) -> Importer:
+        options["formulation"] = "dca" if code is Code.STRAIGHT and request.param == "dca-alm" else request.param
         path = mbsfmu.export(pushed_chain(), folder / code, layout="monolithic", code=code, **options)[0]
         return Importer(Path(path), folder / f"{code}-unpacked")
 

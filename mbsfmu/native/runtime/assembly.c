@@ -3,7 +3,6 @@
 #define MOST_SIDE MOST(MOST_COORDINATES, MOST_CONSTRAINTS)
 
 /* Large matrices stand in the argument `dense`, which has a place for each of those that are needed at once. */
-#define DENSE_MATRIX (MOST_CONSTRAINTS * MOST_COORDINATES)
 typedef enum { OF_CLOSURE, OF_NEXT, OF_COLUMNS, OF_FACTORS, OF_VARIED, OF_WORK } Dense;
 
 static inline double *dense_matrix(const Parts *parts, Dense place) { return parts->dense + DENSE_MATRIX * place; }

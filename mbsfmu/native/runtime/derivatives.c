@@ -90,7 +90,7 @@ static int change_start(
     COPY(parts->d_parameters, d_parameters, PARAMETERS);
     COPY(parts->d_inputs, d_inputs, INPUTS);
     for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;
-    vary_start(&whole, parts);
+    if (!vary_placed(instance)) return 0;
     load(instance);
     start_change(parts, outputs);
 #else

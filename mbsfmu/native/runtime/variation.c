@@ -76,6 +76,29 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
     return rank;
 }
 
+/* Directions of z, z' and x at the start, from the direction of the parameters. */
+static int vary_placed(Instance *instance) {
+#if PLACED
+    const Parts *running = &instance->parts;
+    Parts parts = instance->parts;
+    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)];
+    if (!assemble(instance, &whole, &parts)) return 0;
+    COPY(running->start_coordinates, parts.coordinates, START_COORDINATES);
+    COPY(running->start_velocities, parts.velocities, START_COORDINATES);
+    vary_start(&whole, &parts);
+    COPY(running->d_start_coordinates, parts.d_coordinates, START_COORDINATES);
+    COPY(running->d_start_velocities, parts.d_velocities, START_COORDINATES);
+    load(instance);
+    placement_variation(running, coordinates, velocities);
+    COPY(running->d_coordinates, coordinates, COORDINATES);
+    COPY(running->d_velocities, velocities, COORDINATES);
+    for (int j = 0; j < COORDINATES; j++) running->d_accelerations[j] = 0.0;
+#else
+    vary_start(&whole, &instance->parts);
+#endif
+    return 1;
+}
+
 #if !CHANGES
 
 /* Directions of the calculated parameters of a part, and of what other parts take of them. */
@@ -144,29 +167,6 @@ static void vary_here(const Parts *parts, Variation *found) {
         parts, found->closure, found->rate, found->acceleration, found->balance, found->outputs, found->integrals,
         found->coordinates, found->velocities, found->states
     );
-}
-
-/* Directions of z, z' and x at the start, from the direction of the parameters. */
-static int vary_placed(Instance *instance) {
-#if PLACED
-    const Parts *running = &instance->parts;
-    Parts parts = instance->parts;
-    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)];
-    if (!assemble(instance, &whole, &parts)) return 0;
-    COPY(running->start_coordinates, parts.coordinates, START_COORDINATES);
-    COPY(running->start_velocities, parts.velocities, START_COORDINATES);
-    vary_start(&whole, &parts);
-    COPY(running->d_start_coordinates, parts.d_coordinates, START_COORDINATES);
-    COPY(running->d_start_velocities, parts.d_velocities, START_COORDINATES);
-    load(instance);
-    placement_variation(running, coordinates, velocities);
-    COPY(running->d_coordinates, coordinates, COORDINATES);
-    COPY(running->d_velocities, velocities, COORDINATES);
-    for (int j = 0; j < COORDINATES; j++) running->d_accelerations[j] = 0.0;
-#else
-    vary_start(&whole, &instance->parts);
-#endif
-    return 1;
 }
 
 /* Directions of everything at the start; they stand in the arguments afterwards, those of outputs in `found`. */

@@ -1,4 +1,4 @@
-"""Options of formulations of first order: the form of their code, and who makes it."""
+"""Options of formulations that have code in loops: its form, and who makes it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Assembly(StrEnum):
     SEQUENTIAL = "sequential"
 
 
-class FirstOrderOptions(FormulationOptions):
-    """Options of formulations of first order."""
+class CodeOptions(FormulationOptions):
+    """Options of formulations that have code in loops."""
 
     code: Annotated[
         Code | None,
@@ -89,5 +89,7 @@ class FirstOrderOptions(FormulationOptions):
             return
         if not functions.in_loops:
             raise InputError(f"the assembly can be chosen for code in loops alone, and that of {name} is straight")
-        if self.assembly == Assembly.SEQUENTIAL and len(functions.rows):
+        start = functions.system.start_system
+        closing = functions.rows if start is functions.system else start.constraints
+        if self.assembly == Assembly.SEQUENTIAL and len(closing):
             raise InputError(f"the assembly can be sequential for trees alone; {name} has loops")

@@ -1,0 +1,193 @@
+"""What the iterations of projections call, in straight code or in loops [Malczyk2012, sects. 2 and 3]."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.formulations.corrections import Corrections
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.system import MOTION
+from mbsfmu.formulations.workspace import AnyFunction
+from mbsfmu.programs.recorded_array import RecordedArray
+from mbsfmu.tracing import expression, symbolic_array
+
+
+class ProjectionFunctions(ABC):
+    """Functions of the matrices that corrections are found with, which are kept between them.
+
+    Parameters
+    ----------
+    functions
+        Functions of a system in absolute coordinates, all its constraints in use; they get the parts that follow.
+    penalty
+        α as a multiple of the mean mass.
+    stabilisation
+        Rate a in 1/s of Φ̈ + 2 a Φ̇ + a² Φ = 0.
+
+    Attributes
+    ----------
+    size
+        How many numbers the matrices come to, constants apart.
+    """
+
+    size: int
+
+    def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
+        self._functions = functions
+        self._penalty = penalty
+        self._stabilisation = stabilisation
+        for part in ("violation", "turning"):
+            functions.add_part(part, len(functions.rows))
+
+    @staticmethod
+    def of(functions: SystemFunctions, penalty: float, stabilisation: float) -> ProjectionFunctions:
+        """Return them in the form of the other functions."""
+        form = RecordedProjection if functions.in_loops else TracedProjection
+        return form(functions, penalty, stabilisation)
+
+    @cached_property
+    @abstractmethod
+    def factorize(self) -> AnyFunction:
+        """Nothing but what it writes: the matrices at the positions."""
+
+    @cached_property
+    @abstractmethod
+    def correction(self) -> AnyFunction:
+        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
+
+    @cached_property
+    @abstractmethod
+    def free_motion(self) -> AnyFunction:
+        """Nothing but what it writes: q̈ without constraints, and Φ̈ without q̈; an iteration begins with them."""
+
+    @cached_property
+    @abstractmethod
+    def violations(self) -> Mapping[str, AnyFunction]:
+        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈, where the matrices were set."""
+
+
+class TracedProjection(ProjectionFunctions):
+    """The functions in straight code; Φ_q is kept with the matrices."""
+
+    def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
+        super().__init__(functions, penalty, stabilisation)
+        given = functions.expressions
+        self._corrections: Corrections = given.corrections(penalty)
+        matrices, jacobian = expression(self._corrections.numbers()), given.closure_jacobian
+        numbers = ca.vertcat(matrices, jacobian.nz[:])
+        varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
+        self._varying = numbers[varying]
+        symbols, _ = functions.add_part("correction_numbers", len(varying))
+        self.size = len(varying)
+        known = ca.SX(numbers)
+        known[varying] = symbols
+        self._numbers = known[: matrices.numel()]
+        self._jacobian = ca.SX(jacobian.sparsity(), known[matrices.numel() :])
+
+    @cached_property
+    def factorize(self) -> AnyFunction:
+        """The matrices."""
+        return self._functions.traced("factorize_constraints", [self._varying], into=["correction_numbers"])
+
+    @cached_property
+    def correction(self) -> AnyFunction:
+        """Δq and Δλ."""
+        known = self._corrections.with_numbers(symbolic_array(self._numbers))
+        found = known.solve(symbolic_array(self._functions.symbol("violation")))
+        return self._functions.traced("correction", [expression(each) for each in found])
+
+    @cached_property
+    def free_motion(self) -> AnyFunction:
+        """q̈ without constraints, and Φ̈ without q̈."""
+        given, a = self._functions.expressions, self._stabilisation
+        place, motion = (given.symbol_by_part[part] for part in MOTION[:2])
+        # Along the motion, twice: half as long as by derivatives of all elements of Φ_q, none of which is needed here.
+        rate = ca.jtimes(given.closure, place, motion)
+        turning = ca.jtimes(rate, place, motion) + given.drift_rates
+        stabilised = turning + 2.0 * a * (rate + given.drifts) + a**2 * given.closure
+        results = [given.free_accelerations, stabilised]
+        return self._functions.traced("free_motion", results, into=["accelerations", "turning"])
+
+    @cached_property
+    def violations(self) -> Mapping[str, AnyFunction]:
+        """Φ, Φ̇ and Φ̈; these are linear with the matrices."""
+        given, jacobian = self._functions.expressions, self._jacobian
+        moving, turned = (given.symbol_by_part[part] for part in MOTION[1:])
+        values = {
+            "position": given.closure,
+            "velocity": ca.mtimes(jacobian, moving) + given.drifts,
+            "acceleration": ca.mtimes(jacobian, turned) + self._functions.symbol("turning"),
+        }
+        return {
+            level: self._functions.traced(f"{level}_violation", [value], into=["violation"])
+            for level, value in values.items()
+        }
+
+
+class RecordedProjection(ProjectionFunctions):
+    """The functions in loops; Φ_q q̇ and Φ_q q̈ are changes of Φ along the motion, as Φ_q as a whole is dense."""
+
+    def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
+        super().__init__(functions, penalty, stabilisation)
+        self._factorize = functions.recorded("factorize_constraints", self._factors, into=["correction_numbers"])
+
+    def _factors(self, given: RecordedSystem, _: dict[str, Any]) -> list[Any]:
+        """Return each of the numbers once; where it stands among them all is kept, and so are constants."""
+        self._corrections: Corrections = given.corrections(self._penalty)
+        numbers = self._corrections.numbers()
+        assert isinstance(numbers, RecordedArray)
+        varying, self._order = np.unique(numbers.places, return_inverse=True)
+        self._constants = int(np.count_nonzero(varying < 0))
+        self._places = varying
+        self.size = len(varying) - self._constants
+        self._functions.add_part("correction_numbers", self.size)
+        return [RecordedArray(numbers.recorder, varying[self._constants :])]
+
+    @cached_property
+    def factorize(self) -> AnyFunction:
+        """The matrices."""
+        return self._factorize
+
+    @cached_property
+    def correction(self) -> AnyFunction:
+        """Δq and Δλ."""
+
+        def made(_: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            kept = own["correction_numbers"]
+            places = np.concatenate([self._places[: self._constants], kept.places])
+            numbers: Any = RecordedArray(kept.recorder, places[self._order])
+            return list(self._corrections.with_numbers(numbers).solve(own["violation"]))
+
+        return self._functions.recorded("correction", made, ["correction_numbers", "violation"])
+
+    @cached_property
+    def free_motion(self) -> AnyFunction:
+        """q̈ without constraints, and Φ̈ without q̈."""
+
+        def made(given: RecordedSystem) -> list[Any]:
+            return [given.free_accelerations, given.turning(self._stabilisation)]
+
+        return self._functions.defined("free_motion", made, into=["accelerations", "turning"])
+
+    @cached_property
+    def violations(self) -> Mapping[str, AnyFunction]:
+        """Φ, Φ̇ and Φ̈."""
+
+        def velocity(given: RecordedSystem, _: dict[str, Any]) -> list[Any]:
+            return [given.along(given.closure, given.instant.velocities) + given.drifts]
+
+        def acceleration(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            return [given.along(given.closure, given.instant.accelerations) + own["turning"]]
+
+        values = {"position": lambda given, _: [given.closure], "velocity": velocity, "acceleration": acceleration}
+        return {
+            level: self._functions.recorded(f"{level}_violation", made, ["turning"], into=["violation"])
+            for level, made in values.items()
+        }

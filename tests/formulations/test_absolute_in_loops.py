@@ -1,0 +1,140 @@
+"""Absolute coordinates in loops: what is recorded is what is traced, at a cost that grows as the mechanism."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from driven_crank import driven_crank
+from spatial import random_tree
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError, Mechanism
+from mbsfmu.formulations.absolute_system import AbsoluteSystem
+from mbsfmu.formulations.code_options import Assembly
+from mbsfmu.formulations.dca_alm import DcaAlm
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.projection import Projection
+from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.system import starts
+from mbsfmu.formulations.workspace import Floats, RecordedFunction
+
+TREE = "tree"
+TOLERANCE = {"bennett": 1e-8, "driven-crank": 1e-6}
+"""What redundant equations share, or contradict each other by, follows to round-off times the penalty factor."""
+
+
+def mechanism_of(name: str) -> Mechanism:
+    if name == TREE:
+        return random_tree(1, bodies=6)
+    model = driven_crank() if name == "driven-crank" else mbsfmu.models.built_in(name)
+    (mechanism,) = model.systems.values()
+    assert isinstance(mechanism, Mechanism)
+    return mechanism
+
+
+def started(mechanism: Mechanism, code: Code, *, sequential: bool = False) -> SystemFunctions:
+    """Functions in absolute coordinates, where all bodies are off the constraints and move in any way.
+
+    Redundant constraints contradict each other there, which the penalty factor multiplies: the crank is on them.
+    """
+    system = AbsoluteSystem(mechanism)
+    functions = SystemFunctions(system, code=code, sequential=sequential)
+    start = Initialization(MechanismSystem(mechanism)).run(starts(system.parameters))
+    functions.parameters[:], functions.inputs[:] = start.parameters, starts(system.inputs)
+    functions.place(start.coordinates, start.velocities)
+    functions.write("integrals", np.zeros(len(system.integrals)))
+    random = np.random.default_rng(4)
+    off = 0.0 if mechanism.constraints else 0.01
+    for part, size in (("coordinates", off), ("velocities", 0.01)):
+        functions.values(part)[:] += size * random.normal(size=functions.coordinates.shape)
+    return functions
+
+
+def found(functions: SystemFunctions, stabilisation: float) -> dict[str, Floats]:
+    """What the iterations call, and where they lead."""
+    projection = Projection(functions, stabilisation=stabilisation)
+    calls, result = projection.calls, {}
+    projection.factorize()
+    for level, violation in calls.violations.items():
+        functions.write("turning", np.arange(float(len(functions.rows))))
+        violation()
+        result[f"{level} violation"] = functions.values("violation").copy()
+        for index, each in enumerate(calls.correction()):
+            result[f"{level} correction {index}"] = each.copy()
+    calls.free_motion()
+    result |= {"free": functions.accelerations.copy(), "turning": functions.values("turning").copy()}
+    projection.project()
+    projection.accelerate()
+    for part in ("coordinates", "velocities", "accelerations", "multipliers"):
+        result[part] = functions.values(part).copy()
+    return result | {"outputs": functions.outputs()[0].copy(), "reactions": functions.reactions()[0].copy()}
+
+
+@pytest.mark.parametrize("name", [TREE, "ladder-2", "bennett", "driven-crank"])
+def test_recorded_functions_are_the_traced_ones(name: str) -> None:
+    mechanism = mechanism_of(name)
+    expected = found(started(mechanism, Code.STRAIGHT), 2.0)
+    for sequential in (False, True) if name == TREE else (False,):
+        functions = started(mechanism, Code.LOOPS, sequential=sequential)
+        for key, own in found(functions, 2.0).items():
+            scale = np.max(np.abs(expected[key]), initial=1.0)
+            tolerance = 1e-10 if key in ("coordinates", "velocities") else TOLERANCE.get(name, 1e-9)
+            np.testing.assert_allclose(own, expected[key], rtol=0, atol=tolerance * scale, err_msg=key)
+        assert isinstance(functions.placement, RecordedFunction)
+
+
+def simulated(model: CoupledModel, **options: Any) -> dict[str, Floats]:
+    given: dict[str, Any] = {"formulation": "dca-alm", "solver": "rk45", "relative_tolerance": 1e-8, **options}
+    result = model.simulation(**given).run(stop=0.2, output_step=0.05)
+    return {name: result[name] for name in result}
+
+
+@pytest.mark.parametrize(("name", "projections"), [("pendulum-3", False), ("ladder-2", True)])
+def test_runs_are_those_of_straight_code(name: str, projections: bool) -> None:
+    model = mbsfmu.models.built_in(name)
+    straight, loops = (simulated(model, code=code, projections=projections, compiled=False) for code in Code)
+    for each in straight:
+        scale = 1.0 + np.max(np.abs(straight[each]))
+        np.testing.assert_allclose(loops[each], straight[each], rtol=0, atol=1e-10 * scale, err_msg=each)
+
+
+def test_a_large_chain_moves_as_in_joint_coordinates() -> None:
+    """Chosen by size, compiled: positions of 65 links against those of joint coordinates, which no joint can open."""
+    model = mbsfmu.models.pendulum(65)
+    options: dict[str, Any] = {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-10}
+    simulation = model.simulation(formulation="dca-alm", solver="rk45", **options)
+    assert simulation.functions.in_loops
+    result = simulation.run(stop=0.2, output_step=0.05)
+    expected = simulated(model, formulation="dca", compiled=False, **options)
+    for name, values in expected.items():
+        if name.endswith((".position", ".angle", ".angular_velocity", ".force.x", ".angular_acceleration")):
+            np.testing.assert_allclose(result[name], values, rtol=0, atol=1e-6 * (1.0 + np.max(np.abs(values))))
+    assert np.max(result["constraint.position"]) < 1e-12
+    assert np.max(result["constraint.velocity"]) < 1e-12
+    assert np.max(np.abs(result["energy.drift"])) < 1e-6 * np.ptp(result["energy.potential"])
+    assert simulation.statistics.iterations["acceleration"].most <= 6
+
+
+def test_cost_grows_as_the_number_of_bodies() -> None:
+    for family, assembly in (("pendulum", Assembly.SEQUENTIAL), ("pendulum", Assembly.BALANCED), ("ladder", None)):
+        costs = []
+        for size in (16, 32) if family == "pendulum" else (8, 16):
+            model = mbsfmu.models.built_in(f"{family}-{size}")
+            options: dict[str, Any] = {"code": Code.LOOPS, "assembly": assembly, "compiled": False}
+            formulation = model.simulation(formulation="dca-alm", solver="rk45", **options).formulation
+            assert isinstance(formulation, DcaAlm)
+            calls = formulation.projection.in_steps
+            costs.append(np.array([each.operations / size for each in (*calls, formulation.flow_rates)]))
+        growth = [np.max(later / former) for former, later in pairwise(costs)]
+        assert growth[-1] < (1.05 if assembly is Assembly.SEQUENTIAL else 1.2), (family, assembly, growth)
+
+
+@pytest.mark.parametrize("option", [{"assembly": "sequential"}, {"unit_threads": 2}])
+def test_what_is_for_loops_alone_says_so(option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="code in loops alone, and that of pendulum-2 is straight"):
+        simulated(mbsfmu.models.pendulum(2), **option)

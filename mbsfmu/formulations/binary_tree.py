@@ -9,6 +9,7 @@ soft, so that none is singular for what was dealt with before, they come first, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -149,24 +150,49 @@ class BinaryTree:
         return after
 
     def _pairs(self, live: list[_Subassembly]) -> list[tuple[_Subassembly, _Subassembly | None]]:
-        """Match neighbours, the outermost first; return no pair when none are left."""
-        owner = {body: index for index, each in enumerate(live) for body in each.bodies}
-        neighbours: dict[int, list[int]] = {index: [] for index in range(len(live))}
-        for number in sorted(self._waiting):
-            ends = self._links[number].ends
-            if GROUND not in ends:
-                for one, other in permutations((owner[body] for body in ends), 2):
-                    neighbours[one].append(other)
+        """Match neighbours, the outermost first; return no pair when none are left.
+
+        Each is joined with the neighbour with which it leaves the fewest handles, and the fewest joints that lead out of
+        them; of those alike, with the innermost. Where one of the two would leave fewer handles with another neighbour,
+        both wait: what closes loops is joined across them, not along their branches, whose handles all were to be
+        carried on until then.
+        """
+        left = self._left(live)
+        fewest = {index: min(each.values(), default=(0, 0))[0] for index, each in left.items()}
         taken: set[int] = set()
         pairs: list[tuple[_Subassembly, _Subassembly | None]] = []
-        for index in sorted(range(len(live)), key=lambda each: -live[each].depth):
-            free = [each for each in neighbours[index] if each not in taken and each != index]
+        for index in sorted(left, key=lambda each: -live[each].depth):
+            free = [each for each in left[index] if each not in taken]
             if index in taken or not free:
                 continue
-            inner = min(free, key=lambda each: live[each].depth)
-            taken |= {index, inner}
-            pairs.append((live[inner], live[index]))
+            inner = min(free, key=lambda each: (left[index][each], live[each].depth))
+            if left[index][inner][0] == fewest[index] == fewest[inner]:
+                taken |= {index, inner}
+                pairs.append((live[inner], live[index]))
         return pairs
+
+    def _left(self, live: list[_Subassembly]) -> dict[int, dict[int, tuple[int, int]]]:
+        """Return, by subassembly and neighbour, how many handles are left where both are joined, and joints out of them."""
+        owner = {body: index for index, each in enumerate(live) for body in each.bodies}
+        between: dict[tuple[int, int], list[int]] = {}
+        for number in sorted(self._waiting):
+            if GROUND not in self._links[number].ends:
+                owners = {owner[body]: None for body in self._links[number].ends}
+                for pair in permutations(owners, 2):
+                    between.setdefault(pair, []).append(number)
+        leading = [sum(len(self._waiting_at[body]) for body in each.handles) for each in live]
+        left: dict[int, dict[int, tuple[int, int]]] = {index: {} for index in range(len(live))}
+        for (one, other), numbers in between.items():
+            bodies = [
+                body
+                for number in numbers
+                for body in set(self._links[number].ends)
+                if {owner[end] for end in self._links[number].ends} == {one, other}
+            ]
+            done = sum(len(self._waiting_at[body]) == count for body, count in Counter(bodies).items())
+            handles = len(live[one].handles) + len(live[other].handles) - done
+            left[one][other] = handles, leading[one] + leading[other] - len(bodies)
+        return left
 
     def _level(
         self, live: list[_Subassembly], pairs: list[tuple[_Subassembly, _Subassembly | None]]

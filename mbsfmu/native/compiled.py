@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library, has_compiler, kept_library
@@ -17,6 +18,8 @@ from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def compile_in_process(simulation: Simulation, key: object) -> None:
@@ -42,6 +45,8 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         if runner is None and not has_compiler():
             return
         if runner is None:
+            system = simulation.functions.system
+            _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
             sources = {**(sources or step_sources(simulation)), **identity_source(name)}
             library = compile_library(sources, LOOP, None, key=name, portable=False)
             runner = CompiledRunner(library, simulation, name)

@@ -94,6 +94,43 @@ def test_chain_is_halved_in_batches() -> None:
     assert joined == [8, 4, 2, 1, 1]
 
 
+def net(rungs: int) -> tuple[int, list[Link]]:
+    """Two hanging strings of bodies, and rungs that hang on one of them and are pinned to the other."""
+    ends = []
+    for number in range(rungs):
+        one, other, rung = (3 * number + each for each in range(3))
+        ends += [(one - 3, one), (other - 3, other), (one, rung)] if number else [(-1, one), (-1, other), (one, rung)]
+    ends += [(3 * number + 2, 3 * number + 1) for number in range(rungs)]
+    return 3 * rungs, [Link(pair, (row,)) for row, pair in enumerate(ends)]
+
+
+def most_handles(tree: BinaryTree) -> int:
+    return max(sum(count for count, _ in group.parts) for level in tree.levels for group in level.groups)
+
+
+@pytest.mark.parametrize("rungs", [8, 42, 200])
+def test_strings_are_joined_across_their_rungs(rungs: int) -> None:
+    """What is cut out of a net hangs on it by two bodies above and two below, however large it is."""
+    tree = BinaryTree(*net(rungs))
+    assert most_handles(tree) <= 8
+    kinds = {
+        (tuple(count for count, _ in group.parts), group.kept, tuple(each.ends for each in group.eliminations))
+        for level in tree.levels
+        for group in level.groups
+    }
+    assert len(kinds) <= 13
+    assert tree.joined <= log2(3 * rungs) + 3
+    assert set(replay(*net(rungs))) == {1}
+
+
+def test_branches_are_joined_from_their_tips() -> None:
+    """Of a tree whose bodies have two branches each: what is joined hangs on few bodies, in 2 log₂ n levels at most."""
+    bodies = 255
+    tree = BinaryTree(bodies, [Link(((body - 1) // 2 if body else GROUND, body), (body,)) for body in range(bodies)])
+    assert most_handles(tree) <= 5
+    assert tree.joined <= 2 * log2(bodies + 1)
+
+
 @settings(max_examples=150, deadline=None)
 @given(graphs(), st.booleans())
 def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]], ground_first: bool) -> None:

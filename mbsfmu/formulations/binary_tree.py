@@ -152,10 +152,10 @@ class BinaryTree:
     def _pairs(self, live: list[_Subassembly]) -> list[tuple[_Subassembly, _Subassembly | None]]:
         """Match neighbours, the outermost first; return no pair when none are left.
 
-        Each is joined with the neighbour with which it leaves the fewest handles, and the fewest joints that lead out of
-        them; of those alike, with the innermost. Where one of the two would leave fewer handles with another neighbour,
-        both wait: what closes loops is joined across them, not along their branches, whose handles all were to be
-        carried on until then.
+        Each is joined with the neighbour with which it leaves the fewest handles, and the fewest joints that lead out
+        of them; of those alike, with the innermost. Where one of the two would leave fewer handles with another
+        neighbour, both wait: what closes loops is joined across them, not along their branches, whose handles all
+        were to be carried on until then.
         """
         left = self._left(live)
         fewest = {index: min(each.values(), default=(0, 0))[0] for index, each in left.items()}
@@ -172,7 +172,7 @@ class BinaryTree:
         return pairs
 
     def _left(self, live: list[_Subassembly]) -> dict[int, dict[int, tuple[int, int]]]:
-        """Return, by subassembly and neighbour, how many handles are left where both are joined, and joints out of them."""
+        """Return, by subassembly and neighbour, how many handles both leave once joined, and joints out of them."""
         owner = {body: index for index, each in enumerate(live) for body in each.bodies}
         between: dict[tuple[int, int], list[int]] = {}
         for number in sorted(self._waiting):

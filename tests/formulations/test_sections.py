@@ -98,15 +98,16 @@ def in_turn(program: Program, phase: Phase) -> list[int]:
     return [sum(costs[begin:end]) for begin, end in pairwise(ends)]
 
 
-@pytest.mark.parametrize(("count", "most"), [(2, 0.54), (3, 0.43), (8, 0.25)])
+@pytest.mark.parametrize(("count", "most"), [(2, 0.56), (8, 0.28)])
 def test_little_is_left_one_after_the_other(count: int, most: float) -> None:
-    program = accelerations(functions(512, count)).program
+    program = accelerations(functions(200, count)).program
     longest = sum(max(in_turn(program, phase)) for phase in layout(program).phases)
-    assert longest < most * accelerations(functions(512, 1)).operations
+    assert longest < most * program.operations
 
 
 def motion(own: SystemFunctions) -> list[Floats]:
     random = np.random.default_rng(3)
+    own.parameters[:] = [variable.start for variable in own.system.parameters]
     for part in (own.coordinates, own.velocities, own.accelerations, own.momenta):
         part[:] = random.normal(size=part.shape)
     found = ("residual", "initial_momenta", "momentum_rates", "outputs", "reactions")
@@ -116,5 +117,6 @@ def motion(own: SystemFunctions) -> list[Floats]:
 
 
 def test_sections_change_nothing_but_round_off() -> None:
-    for one, other in zip(motion(functions(40, 1)), motion(functions(40, 5)), strict=True):
+    for one, other in zip(motion(functions(40, 1)), motion(functions(40, 6)), strict=True):
+        assert one.any()
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11 * np.max(np.abs(one), initial=1.0))

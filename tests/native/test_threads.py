@@ -24,7 +24,7 @@ from mbsfmu import InputError
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.kernels import kernel
+from mbsfmu.kernels import in_section, kernel
 from mbsfmu.native.program_code import program_code
 from mbsfmu.programs.layout import layout
 from mbsfmu.programs.program import Program, program_of
@@ -89,11 +89,42 @@ def wide(x: Any) -> Any:
     return np.stack([_mixed(one, other, one) for one, other in zip(chain, value[::-1], strict=True)])
 
 
+def in_chains(x: Any) -> Any:
+    """Three chains, each a section, which take what the ends of all of them have come to."""
+    ends: list[Any] = []
+    chains: list[list[Any]] = []
+    for section in range(3):
+        with in_section(x, section):
+            chain = [x[0]]
+            for each in x[section::3]:
+                chain.append(_mixed(chain[-1], each, x[1]))
+        chains.append(chain[1:])
+        ends.append(chain[-1])
+    with in_section(x, -1):
+        joined = _mixed(*ends)
+    found: list[Any] = []
+    for section, chain in enumerate(chains):
+        with in_section(x, section):
+            last = joined
+            for each in reversed(chain):
+                last = _mixed(last, each, joined)
+                found.append(last)
+    return np.stack(found)
+
+
+FUNCTIONS = {"batches": wide, "sections": in_chains}
+
+
+@pytest.fixture(scope="module", params=FUNCTIONS)
+def function(request: pytest.FixtureRequest) -> Any:
+    return FUNCTIONS[request.param]
+
+
 @pytest.fixture(scope="module")
-def recorded() -> Program:
-    recorder = Recorder()
+def recorded(function: Any) -> Program:
+    recorder = Recorder(sections=3)
     x = recorder.new(SIZE)
-    return program_of("recorded", recorder, {"x": x}, [wide(x)])
+    return program_of("recorded", recorder, {"x": x}, [function(x)])
 
 
 @pytest.fixture(scope="module")
@@ -131,28 +162,30 @@ def shared(sources: dict[str, str], recorded: Program) -> Iterator[Shared]:
     function.leave()
 
 
-def test_phases_are_shared_where_calls_are_independent(recorded: Program) -> None:
-    phases = layout(recorded).phases
-    assert sum(phase.shared for phase in phases) >= 3
-    made: dict[int, int] = {}
+def test_phases_are_shared_where_calls_are_independent(recorded: Program, function: Any) -> None:
     found = layout(recorded)
+    assert sum(phase.shared for phase in found.phases) >= (3 if function is wide else 2)
+    made: dict[int, tuple[int, int]] = {}
     for number, phase in enumerate(found.phases):
-        for stretch in phase.stretches:
+        own = np.repeat(np.arange(len(phase.sections)), phase.sections).tolist() or [0] * len(phase.stretches)
+        for stretch, section in zip(phase.stretches, own, strict=True):
             for each in stretch.calls:
                 fields, results = found.fields[each.kernel], recorded.kernels[each.kernel].results
                 for repetition in range(stretch.count):
                     at = each.begin + repetition * each.distance
                     bases = [*at[1:], *each.listed[repetition], 0]
                     taken = [bases[k] + o for k, o in zip(fields.field, fields.offset, strict=True)]
-                    assert all(made.get(int(place), -1) < number + (not phase.shared) for place in taken)
-                    made |= dict.fromkeys(range(int(at[0]), int(at[0]) + results), number)
+                    makers = [made.get(int(place), (-1, 0)) for place in taken]
+                    in_turn = not phase.shared or len(phase.sections) > 1
+                    assert all(maker[0] < number or (in_turn and maker == (number, section)) for maker in makers)
+                    made |= dict.fromkeys(range(int(at[0]), int(at[0]) + results), (number, section))
 
 
 @pytest.mark.parametrize("threads", [2, 3, 64])
-def test_results_are_those_of_one_thread_to_the_last_bit(shared: Shared, threads: int) -> None:
+def test_results_are_those_of_one_thread_to_the_last_bit(shared: Shared, function: Any, threads: int) -> None:
     x = np.random.default_rng(threads).normal(size=SIZE)
     alone = shared(x, 1)
-    np.testing.assert_allclose(alone, wide(x), rtol=1e-10)
+    np.testing.assert_allclose(alone, function(x), rtol=1e-10)
     for _ in range(20):
         assert shared(x, threads).tobytes() == alone.tobytes()
 

@@ -49,6 +49,7 @@ def started(mechanism: Mechanism, code: Code, *, sequential: bool = False) -> Sy
     functions.place(start.coordinates, start.velocities)
     functions.write("integrals", np.zeros(len(system.integrals)))
     random = np.random.default_rng(4)
+    functions.inputs[1:] = np.arange(1.0, len(system.inputs))  # of what is driven its rate, and the rate of this
     off = 0.0 if mechanism.constraints else 0.01
     for part, size in (("coordinates", off), ("velocities", 0.01)):
         functions.values(part)[:] += size * random.normal(size=functions.coordinates.shape)

@@ -98,32 +98,45 @@ AS_LONG = 1e-9
 """Lengths that differ by less than this share are the same: what is chosen must not be a matter of round-off."""
 
 
-def pivot_columns(matrix: Floats) -> tuple[Floats, NDArray[np.intp]]:
+NEGLIGIBLE = 1e-20
+"""Components of a unit vector below this change no sum by as much as round-off."""
+
+
+def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
     """Return the lengths by which columns stand out of the span of those before, and the columns in that order.
 
-    Each time the longest is taken, of several that are as long the first.
+    Each time the longest is taken, of several that are as long the first. A column only changes where it has something
+    in common with the one that is taken: where rows have few elements, so is the work.
 
     Parameters
     ----------
     matrix
         Shape (m, n).
+    most
+        How many columns to find; min(m, n) by default, which is the most there are.
 
     Returns
     -------
     tuple
-        Lengths, not increasing, shape (min(m, n),), and column indices of the same shape.
+        Lengths, not increasing, shape (most,), and column indices of the same shape.
     """
-    rest = matrix.copy()
-    count = min(matrix.shape)
+    rest = matrix[matrix.any(axis=1)]
+    count = min(*matrix.shape, matrix.shape[1] if most is None else most)
     lengths, order = np.zeros(count), np.zeros(count, dtype=np.intp)
     left = np.ones(matrix.shape[1], dtype=bool)
+    squares = np.einsum("ij,ij->j", rest, rest)
     for step in range(count):
-        sizes = np.where(left, np.sqrt(np.einsum("ij,ij->j", rest, rest)), -1.0)
+        sizes = np.where(left, np.sqrt(squares), -1.0)
         column = int(np.argmax(sizes >= (1.0 - AS_LONG) * np.max(sizes)))
         lengths[step], order[step], left[column] = sizes[column], column, False
         if sizes[column] > 0.0:
             direction = rest[:, column] / sizes[column]
-            rest -= np.outer(direction, direction @ rest)
+            rest[:, column] = 0.0
+            rows = np.flatnonzero(np.abs(direction) > NEGLIGIBLE)
+            shares = direction[rows] @ rest[rows]
+            touched = np.flatnonzero(shares)
+            rest[np.ix_(rows, touched)] -= np.outer(direction[rows], shares[touched])
+            squares[touched] = np.einsum("ij,ij->j", rest[:, touched], rest[:, touched])
     return lengths, order
 
 

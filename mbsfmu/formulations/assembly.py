@@ -7,6 +7,7 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.equations.independent_rows import independent_rows
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import SystemFunctions
@@ -26,9 +27,6 @@ SMALLEST_SHARE = 1e-3
 """… and ends the search where this share of it makes nothing better."""
 MOST_ITERATIONS = 100
 """Gauss–Newton steps after which the violation counts as one that stays."""
-_FEW_ROWS = 64
-_WELL_CONDITIONED = 1e-8
-"""Of more rows than these few, where the eigenvalues of A Aᵀ differ by less, no singular values are found."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
@@ -91,14 +89,14 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
 
 def _dependent(jacobian: Floats, given: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return which columns follow from the others, ascending: given ones only where it must be."""
-    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, 1.0))[1][: _rank(jacobian)])
+    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, 1.0), _rank(jacobian))[1])
 
 
 def _rank(jacobian: Floats) -> int:
     rows = jacobian[jacobian.any(axis=1)]
     if not rows.size:
         return 0
-    return len(rows) if _is_well_conditioned(rows) else int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
+    return len(rows) if independent_rows(rows) else int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
 
 
 def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -130,18 +128,9 @@ def _least_squares(matrix: Floats, right: Floats) -> Floats:
     """Return the shortest solution; equations without coefficients, as across a plane, only take time."""
     rows = matrix.any(axis=1)
     matrix, right = matrix[rows], right[rows]
-    if not _is_well_conditioned(matrix):
-        return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
-    solution = matrix.T @ np.linalg.solve(matrix @ matrix.T, right)
-    return np.asarray(solution + matrix.T @ np.linalg.solve(matrix @ matrix.T, right - matrix @ solution))
-
-
-def _is_well_conditioned(matrix: Floats) -> bool:
-    """Tell whether rows are many, and independent beyond doubt."""
-    if not _FEW_ROWS < len(matrix) <= matrix.shape[1]:
-        return False
-    least, *_, most = np.linalg.eigvalsh(matrix @ matrix.T)
-    return bool(least > _WELL_CONDITIONED * most)
+    if (factors := independent_rows(matrix)) is not None:
+        return factors.shortest(right)
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 
 def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats, Floats]:

@@ -135,9 +135,9 @@ class RankWatch:
     def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
         """Return a minor by pivoting, and the share by which the last equation stands out."""
         jacobian, rank = self._jacobian(coordinates), self._rank
-        lengths, columns = pivot_columns(jacobian)
-        rows = pivot_columns(jacobian[:, columns[:rank]].T)[1]
-        minor = Minor(rows[:rank], columns[:rank], 0.0, 0.0)
+        lengths, columns = pivot_columns(jacobian, rank)
+        rows = pivot_columns(jacobian[:, columns].T, rank)[1]
+        minor = Minor(rows, columns, 0.0, 0.0)
         return Minor(minor.rows, minor.columns, *self._minor_at(coordinates, minor)), lengths[rank - 1] / lengths[0]
 
     def _minor_at(self, coordinates: Floats, minor: Minor) -> tuple[float, float]:

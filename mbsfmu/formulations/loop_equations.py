@@ -51,11 +51,11 @@ def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Fl
     NDArray
         Ones and zeros, shape (m,); `active` itself where it stays.
     """
-    best, order = pivot_columns(jacobian.T)
+    best, order = pivot_columns(jacobian.T, rank)
     if active is not None:
-        used, _ = pivot_columns(jacobian[active == 1.0].T)
+        used, _ = pivot_columns(jacobian[active == 1.0].T, rank)
         if used[rank - 1] >= WORSE * best[rank - 1]:
             return active
     chosen = np.zeros(len(jacobian))
-    chosen[order[:rank]] = 1.0
+    chosen[order] = 1.0
     return chosen

@@ -92,10 +92,10 @@ def choose(jacobian: Floats, rank: int) -> Partition:
     columns = jacobian.shape[1]
     if not rank:
         return Partition.of(list(range(columns)), columns)
-    pivots, order = pivot_columns(jacobian)
+    pivots, order = pivot_columns(jacobian, rank)
     if not pivots[rank - 1] > RANK_TOLERANCE * pivots[0]:
         raise SimulationError(
             "the configuration is singular: the loop equations lose rank there, and double-step cannot "
             "part dependent from independent coordinates; take dca, hdca or dca-alm"
         )
-    return Partition.of([index for index in range(columns) if index not in order[:rank]], columns)
+    return Partition.of([index for index in range(columns) if index not in order], columns)

@@ -169,6 +169,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "factors": ("FACTORS",),
     # dense matrices of loop equations
     "dense": ("LOOP_MATRICES",),
+    "scratch": ("SCRATCH",),
     # right sides of steps in loops
     "right": ("UNKNOWNS",),
     "right_of_integrals": ("INTEGRALS",),

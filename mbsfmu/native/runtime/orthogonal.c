@@ -67,11 +67,6 @@ static inline void solve_tall(
     }
 }
 
-/* Number of doubles and ints that `least_squares` and `null_space` need at most. */
-#define SQUARES_WORK(rows, columns) \
-    ((rows) * (columns) + (columns) * (columns) + 4 * (columns) + 2 * (rows))
-#define SQUARES_ORDERS(rows, columns) ((rows) + 2 * (columns))
-
 /* The shortest x with the least |a x - b|, by complete orthogonal decomposition. */
 static inline void least_squares(
     int rows, int columns, const double *a, const double *b, double *x, double tolerance, double *work, int *orders

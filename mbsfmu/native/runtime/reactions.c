@@ -4,11 +4,10 @@
 
 /* Take away what redundant joints hold against each other: r - A N mu with Phi_z^T N = 0 and the shortest rest. */
 static void shorten_reactions(const Parts *parts, double *values) {
-    double play[REACTIONS * ALL_CONSTRAINTS], jacobian[ALL_CONSTRAINTS * ROOM(COORDINATES)];
-    double turned[ROOM(COORDINATES) * ALL_CONSTRAINTS], idle[ALL_CONSTRAINTS * ALL_CONSTRAINTS];
-    double work[SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS)];
+    double *play = scratch_of_reactions(parts), *jacobian = play + REACTIONS * ALL_CONSTRAINTS;
+    double *turned = jacobian + ALL_CONSTRAINTS * COORDINATES, *idle = turned + COORDINATES * ALL_CONSTRAINTS;
+    double *held = idle + ALL_CONSTRAINTS * ALL_CONSTRAINTS, *work = held + REACTIONS * PLAY, solution[PLAY];
     int orders[SQUARES_ORDERS(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS)];
-    double held[REACTIONS * PLAY], solution[PLAY];
     reaction_play(parts, play, jacobian);
     for (int i = 0; i < ALL_CONSTRAINTS; i++) {
         for (int j = 0; j < COORDINATES; j++) turned[j + COORDINATES * i] = jacobian[i + ALL_CONSTRAINTS * j];

@@ -64,6 +64,8 @@ typedef struct {
     struct Team **team;             /* … and what they know of it */
 } Parts;
 
+#include "scratch.h"
+
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */
 typedef struct {
     int coordinates, states, inputs, constraints;

@@ -1,10 +1,11 @@
 /* The equations of motion with multipliers, solved at an instant. */
 
+#if SOLVES_SADDLE
+
 /* Replace multipliers by the shortest of all that have the same effect. */
 static void shorten(const Parts *parts, double *multipliers) {
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    double turned[ROOM(COORDINATES * CONSTRAINTS)], effect[ROOM(COORDINATES)];
-    double work[ROOM(SQUARES_WORK(COORDINATES, CONSTRAINTS))];
+    double violation[ROOM(CONSTRAINTS)], effect[ROOM(COORDINATES)];
+    double *jacobian = scratch_of_multipliers(parts), *turned = jacobian + OF_PHI_Z, *work = turned + OF_PHI_Z;
     int orders[ROOM(SQUARES_ORDERS(COORDINATES, CONSTRAINTS))];
     closure(parts, violation, jacobian);
     for (int j = 0; j < COORDINATES; j++) {
@@ -19,9 +20,10 @@ static void shorten(const Parts *parts, double *multipliers) {
 
 #if LEAVES_OUT
 
-/* Leave out equations that nearly follow from others at a change point, where multipliers grow without bound. */
-static void leave_out(const double *jacobian, double *active) {
-    double turned[COORDINATES * CONSTRAINTS], scales[CONSTRAINTS];
+/* Leave out equations that nearly follow from others at a change point, where multipliers grow without bound; `turned`
+ * is room for all. */
+static void leave_out(const double *jacobian, double *turned, double *active) {
+    double scales[CONSTRAINTS];
     int order[CONSTRAINTS];
     for (int j = 0; j < COORDINATES; j++) {
         for (int i = 0; i < CONSTRAINTS; i++) {
@@ -38,15 +40,15 @@ static void leave_out(const double *jacobian, double *active) {
 #endif
 
 static void solve_saddle(const Parts *parts, const double *mass, double *load) {
-    double matrix[ROOM(SADDLE * SADDLE)], kept[ROOM(SADDLE * SADDLE)];
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    double active[ROOM(CONSTRAINTS)];
+    double *matrix = scratch_of_saddle(parts), *kept = matrix + SADDLE * SADDLE, *work = kept + SADDLE * SADDLE;
+    double *jacobian = work + SQUARES_WORK(SADDLE, SADDLE);
+    double violation[ROOM(CONSTRAINTS)], active[ROOM(CONSTRAINTS)];
     int pivots[ROOM(SADDLE)];
     closure(parts, violation, jacobian);
     for (int i = 0; i < CONSTRAINTS; i++) active[i] = 1.0;
     choose_rows(parts, active, 1);
 #if LEAVES_OUT
-    leave_out(jacobian, active);
+    leave_out(jacobian, jacobian + OF_PHI_Z, active);
 #endif
     for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
     for (int j = 0; j < COORDINATES; j++) COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);
@@ -66,7 +68,7 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     if (!ABSOLUTE && factorize(SADDLE, matrix, pivots)) {
         substitute(SADDLE, matrix, pivots, load);
     } else {
-        double work[ROOM(SQUARES_WORK(SADDLE, SADDLE))], right[ROOM(SADDLE)];
+        double right[ROOM(SADDLE)];
         int orders[ROOM(SQUARES_ORDERS(SADDLE, SADDLE))];
         COPY(right, load, SADDLE);
         const double tolerance = ABSOLUTE ? RANK_TOLERANCE : 1e-15 * ROOM(SADDLE);
@@ -74,3 +76,5 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     }
     if (REDUNDANT) shorten(parts, load + COORDINATES);
 }
+
+#endif

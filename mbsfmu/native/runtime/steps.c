@@ -37,7 +37,9 @@ const StepFunctions step_functions = {
     inputs_at,
     run_on,
     next_event,
+#if SOLVES_SADDLE
     solve_saddle,
+#endif
     closure,
     integral_rates,
 #if RATES_BY_ACCELERATIONS

@@ -4,8 +4,6 @@
 
 #include "instance.h"
 
-#define SADDLE (COORDINATES + CONSTRAINTS)
-
 typedef struct {
     /* Advance over an interval without jumps of inputs; returns 0 with a reason. Nothing jumps before the horizon either, up
      * to which the last step may go where values inside it are known. */
@@ -16,9 +14,11 @@ typedef struct {
     void (*run_on)(const State *, double passed, double *values);
     /* The next time inside (begin, end) at which a followed signal jumps or bends; `otherwise` where there is none. */
     double (*next_event)(const Instance *, double begin, double end, double otherwise);
+#if SOLVES_SADDLE
     /* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
      * shortest solution where that is singular. `load` has the turn behind it. */
     void (*solve_saddle)(const Parts *, const double *mass, double *load);
+#endif
     /* Traced functions that are not for steps alone. */
     void (*closure)(const Parts *, double *violation, double *jacobian);
     void (*integral_rates)(const Parts *, double *rates);

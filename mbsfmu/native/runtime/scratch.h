@@ -1,0 +1,30 @@
+/* Where dense matrices of loop equations are worked on: in the instance, as stacks of threads are short. Each function has
+ * a place of its own, since some call others. */
+#ifndef MBSFMU_SCRATCH_H
+#define MBSFMU_SCRATCH_H
+
+#define SADDLE (COORDINATES + CONSTRAINTS)
+#define OF_PHI_Z (CONSTRAINTS * COORDINATES)
+
+/* Number of doubles and ints that `least_squares` and `null_space` need at most. */
+#define SQUARES_WORK(rows, columns) ((rows) * (columns) + (columns) * (columns) + 4 * (columns) + 2 * (rows))
+#define SQUARES_ORDERS(rows, columns) ((rows) + 2 * (columns))
+
+/* Equations with multipliers are solved at an instant where a formulation has no motion of its own, and for derivatives. */
+#define SOLVES_SADDLE (!OWN_MOTION || !CHANGES)
+
+#define SCRATCH_OF_ROWS (RANK < CONSTRAINTS ? 2 * OF_PHI_Z : 0)
+#define SCRATCH_OF_MULTIPLIERS \
+    (RANK < CONSTRAINTS ? 2 * OF_PHI_Z + SQUARES_WORK(COORDINATES, CONSTRAINTS) : 0)
+#define SCRATCH_OF_SADDLE (SOLVES_SADDLE ? 2 * SADDLE * SADDLE + 2 * OF_PHI_Z + SQUARES_WORK(SADDLE, SADDLE) : 0)
+#define SCRATCH_OF_REACTIONS \
+    (PLAY > 0 ? (REACTIONS + 2 * COORDINATES + ALL_CONSTRAINTS) * ALL_CONSTRAINTS + REACTIONS * PLAY \
+         + SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS) : 0)
+#define SCRATCH (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS)
+
+static inline double *scratch_of_rows(const Parts *parts) { return parts->scratch; }
+static inline double *scratch_of_multipliers(const Parts *parts) { return parts->scratch + SCRATCH_OF_ROWS; }
+static inline double *scratch_of_saddle(const Parts *parts) { return scratch_of_multipliers(parts) + SCRATCH_OF_MULTIPLIERS; }
+static inline double *scratch_of_reactions(const Parts *parts) { return scratch_of_saddle(parts) + SCRATCH_OF_SADDLE; }
+
+#endif

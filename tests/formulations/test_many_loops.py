@@ -1,0 +1,69 @@
+"""Algebra of the start of mechanisms with many loops, which only touch their neighbours: as dense algebra has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from mbsfmu.equations.independent_rows import independent_rows
+from mbsfmu.equations.linear import Floats, pivot_columns
+from mbsfmu.formulations.assembly import close_loops, onto_velocity_constraints
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.system import starts
+from mbsfmu.model import Mechanism
+from mbsfmu.models import ladder
+
+LOOPS = 90
+
+
+def banded(overlap: int) -> Floats:
+    """Two equations of each loop in its own unknowns and some of the next loop's, and rows of zeros between."""
+    random = np.random.default_rng(8)
+    matrix = np.zeros((3 * LOOPS, 3 * LOOPS + overlap))
+    for loop in range(LOOPS):
+        matrix[3 * loop : 3 * loop + 2, 3 * loop : 3 * loop + 3 + overlap] = random.normal(size=(2, 3 + overlap))
+    return matrix
+
+
+@pytest.mark.parametrize("overlap", [1, 4])
+def test_pivots_are_those_of_dense_factors(overlap: int) -> None:
+    matrix, rank = banded(overlap), 2 * LOOPS
+    lengths, order = pivot_columns(matrix, rank)
+    triangle, expected = scipy.linalg.qr(matrix, mode="r", pivoting=True)
+    np.testing.assert_array_equal(order, expected[:rank])
+    np.testing.assert_allclose(lengths, np.abs(np.diagonal(triangle))[:rank], rtol=1e-10)
+    assert np.max(pivot_columns(matrix)[0][rank:]) < 1e-12
+
+
+def test_shortest_solutions_are_those_of_dense_algebra() -> None:
+    matrix = banded(2)
+    rows = matrix[matrix.any(axis=1)]
+    right = np.random.default_rng(9).normal(size=len(rows))
+    factors = independent_rows(rows)
+    assert factors is not None
+    np.testing.assert_allclose(factors.shortest(right), np.linalg.lstsq(rows, right)[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-6])
+def test_rows_that_nearly_follow_from_others_are_left_to_dense_algebra(apart: float) -> None:
+    matrix = banded(2)
+    rows = matrix[matrix.any(axis=1)]
+    rows[40] = rows[41] + rows[43] + apart * rows[40]
+    assert independent_rows(rows) is None
+
+
+def test_a_long_ladder_is_closed_with_what_is_given_kept() -> None:
+    mechanism = ladder(LOOPS).systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    functions = SystemFunctions(MechanismSystem(mechanism))
+    functions.parameters[:] = starts(functions.system.parameters)
+    open_by = 0.02 * np.random.default_rng(2).normal(size=len(functions.coordinates))
+    coordinates = close_loops(functions, functions.start()[0] + open_by)
+    functions.coordinates[:] = coordinates
+    gap, jacobian, _ = functions.all_closure()
+    assert np.max(np.abs(gap)) < 1e-9
+    rates = onto_velocity_constraints(functions, coordinates, np.where(np.arange(len(open_by)) == 0, 0.3, 0.0))
+    np.testing.assert_allclose(jacobian @ rates, 0.0, atol=1e-12)
+    assert rates[0] == 0.3

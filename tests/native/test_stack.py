@@ -1,0 +1,45 @@
+"""Dense matrices of loop equations are not on the stack, which is short in threads: hosts would end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+
+RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
+SIZES = {
+    "COORDINATES": 400, "CONSTRAINTS": 600, "ALL_CONSTRAINTS": 600, "RANK": 399, "PLAY": 201, "REACTIONS": 3000,
+    "OWN_MOTION": 0, "CHANGES": 0, "ABSOLUTE": 0, "LEAVES_OUT": 1, "CLOSES_LOOPS": 1,
+}  # fmt: skip
+NUMBERS = {"AS_LONG": 1e-9, "WORSE": 0.3, "RANK_TOLERANCE": 1e-8, "NEAR_CHANGE": 1e-3}
+SURROUNDINGS = """
+#include <math.h>
+#include <string.h>
+#define FLAT inline
+#define ROOM(size) ((size) > 0 ? (size) : 1)
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+typedef struct { double *scratch; } Parts;
+typedef struct Instance Instance;
+extern const double element_scales[CONSTRAINTS * COORDINATES];
+static inline double larger(double a, double b) { return a > b ? a : b; }
+void closure(const Parts *, double *, double *);
+void reaction_play(const Parts *, double *, double *);
+"""
+FILES = ("scratch.h", "linear.c", "orthogonal.c", "rows.c", "saddle.c", "reactions.c")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_matrices_of_many_loops_are_not_on_the_stack(tmp_path: Path) -> None:
+    defined = "\n".join(f"#define {name} {value}" for name, value in {**SIZES, **NUMBERS}.items())
+    included = "\n".join(f'#include "{RUNTIME / name}"' for name in FILES)
+    used = "solve_saddle(parts, numbers, numbers); shorten_reactions(parts, numbers); choose_rows(parts, numbers, 0);"
+    called = f"void call(const Parts *parts, double *numbers) {{ {used} }}"
+    (tmp_path / "all.c").write_text("\n".join([defined, SURROUNDINGS, included, called]))
+    call = ("gcc", "-std=c99", "-O0", "-Wframe-larger-than=65536", "-Werror", "-c", "all.c")
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from mbsfmu.parts import Revolute
 MOST_LINKS = 10_000
 """Of a pendulum: more take minutes and gigabytes to put together."""
 MOST_LOOPS = 2_000
-"""Of a ladder: the start is put together by dense matrices."""
+"""Of a ladder: the matrices that its start is put together by take gigabytes beyond."""
 LEANING = 0.3
 """Angle in rad by which the rails of a ladder lean at the start."""
 

@@ -23,8 +23,8 @@ from mbsfmu.models import ladder
 from mbsfmu.native.program_code import program_code
 
 PINOCCHIO, MUJOCO, EXUDYN, LOOPS, STRAIGHT = "Pinocchio", "MuJoCo", "Exudyn", "loops", "straight"
-STRAIGHT_UP_TO = 4 if QUICK else 16
-"""Bodies up to which straight code is measured too: beyond, compilers take long."""
+STRAIGHT_UP_TO, PLANAR_UP_TO = (4, 4) if QUICK else (16, 64)
+"""Bodies up to which straight code is measured too, of planar chains more: beyond, compilers take long."""
 MOST = {PINOCCHIO: 512, MUJOCO: 512, EXUDYN: 256}
 """Coordinates up to which engines are measured: Pinocchio's memory grows as the cube, times of the others do."""
 STRAIGHT_LADDERS_UP_TO = 8
@@ -100,7 +100,7 @@ def measured_tree(machine: Machine, libraries: Libraries) -> Row:
     model = machine.model()
     flow, told = _made(model)
     engines = libraries.engines(reached(machine, flow))
-    straight = len(machine.parents) <= STRAIGHT_UP_TO
+    straight = len(machine.parents) <= (PLANAR_UP_TO if set(machine.joints) == {0} else STRAIGHT_UP_TO)
     return _measured(len(machine.parents), flow, told, engines, straight=straight)
 
 

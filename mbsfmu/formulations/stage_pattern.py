@@ -11,6 +11,8 @@ from mbsfmu.formulations.workspace import TracedFunction
 Pattern = NDArray[np.bool_]
 FULL = 0.25
 """Share of the elements of a matrix from which on its factors take no less when zeros are passed over."""
+PIVOT_SHARE = 0.1
+"""Share of the largest element of a column, of rows by their scales, that is enough for a pivot on the diagonal."""
 
 
 def nonzero(sparsity: ca.Sparsity) -> Pattern:

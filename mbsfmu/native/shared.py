@@ -21,6 +21,7 @@ from mbsfmu.formulations import (
     partition,
     prescribed,
     projection,
+    stage_pattern,
 )
 from mbsfmu.formulations.state import ARRAYS
 from mbsfmu.formulations.step_history import BEGUN
@@ -98,6 +99,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "STANDING": (rosenbrock, "STANDING"),
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
     "UNSOLVED": (rosenbrock, "UNSOLVED"),
+    "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
     "MOST_AHEAD": (ahead, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),

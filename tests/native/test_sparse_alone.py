@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.formulations.stage_pattern import elimination_order, stage_pattern
+from mbsfmu.formulations.stage_pattern import PIVOT_SHARE, elimination_order, stage_pattern
 from mbsfmu.formulations.workspace import Floats
 
 SIZE = 30
@@ -24,7 +24,8 @@ def solve(tmp_path_factory: pytest.TempPathFactory) -> Solve:
     library = tmp_path_factory.mktemp("sparse") / "sparse.so"
     runtime = Path(mbsfmu.__file__).parent / "native" / "runtime"
     source = Path(__file__).parent / "sparse_alone.c"
-    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-DSOLVED={SIZE}", f"-I{runtime}"]
+    defined = [f"-DSOLVED={SIZE}", f"-DPIVOT_SHARE={PIVOT_SHARE}"]
+    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", *defined, f"-I{runtime}"]
     subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True)
     function = ctypes.CDLL(str(library)).solve
 

@@ -1,9 +1,6 @@
 /* Linear systems most of whose elements are zero. Matrices are stored whole, as in linear.c, with rows and columns in an
  * order in which elimination keeps zeros; these are passed over. */
 
-/* Share of the largest element of a column, of rows by their scales, that is enough for a pivot on the diagonal. */
-#define PIVOT_SHARE 0.1
-
 /* Where the factors of a matrix of n rows have elements: of each column the rows above the diagonal and those below. */
 typedef struct {
     short above[SOLVED][ROOM(SOLVED)], below[SOLVED][ROOM(SOLVED)];

@@ -116,6 +116,8 @@ static void follow_rank(Instance *instance) {
     Watch *watch = &instance->watch;
     double time = state->time;
     int lost = 0, row = 0;
+    watch->seen_time = state->time;
+    COPY(watch->seen, state->coordinates, COORDINATES);
     if (watch->told || is_near(watch, state)) return;
     COPY(parts->references, state->references, REFERENCES);
     if (!still_serves(watch, parts, state, &lost, &time, &row)) {

@@ -149,8 +149,8 @@ static int go_on(Instance *instance, Recording *recording, double halt) {
 static int is_watched(const Instance *instance) {
     const State *state = &instance->state;
     const Watch *watch = &instance->watch;
-    return watch->follows && watch->time == state->time
-        && memcmp(watch->coordinates, state->coordinates, sizeof(double) * COORDINATES) == 0
+    return watch->follows && watch->seen_time == state->time
+        && memcmp(watch->seen, state->coordinates, sizeof(double) * COORDINATES) == 0
         && memcmp(watch->references, state->references, sizeof(double) * REFERENCES) == 0;
 }
 

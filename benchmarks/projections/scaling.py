@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
-from mbsfmu.formulations.system import Instant, starts
+from mbsfmu.formulations.system import NO_LOOPS, Instant, starts
 from mbsfmu.models import pendulum
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
@@ -59,11 +59,11 @@ def main() -> None:
     for size in SIZES:
         system = AbsoluteSystem(pendulum(size).systems["mechanism"])
         instant = instant_of(system)
-        numbers = system.correction_numbers(instant, 1e6)
+        corrections = system.corrections(instant, NO_LOOPS, 1e6)
         violation = np.random.default_rng(1).normal(size=len(system.constraints))
         rounds = max(3, 256 // size)
-        matrices.append(least(lambda: system.correction_numbers(instant, 1e6), rounds))  # noqa: B023
-        iterations.append(least(lambda: system.correction(numbers, violation), rounds))  # noqa: B023
+        matrices.append(least(lambda: system.corrections(instant, NO_LOOPS, 1e6), rounds))  # noqa: B023
+        iterations.append(least(lambda: corrections.solve(violation), rounds))  # noqa: B023
         levels = system.bodies.tree.joined
         print(
             f"| {size} | {levels} | {math.ceil(math.log2(size))} | {matrices[-1] * 1e3:.1f}"

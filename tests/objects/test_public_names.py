@@ -83,7 +83,9 @@ USED_INSIDE = {
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "Instant", "LinearMap"),
     *(
         "Instance",
+        "JoinedCorrections",
         "LoopSolution",
+        "LoopsInUse",
         "Option",
         "Origin",
         "PartFile",

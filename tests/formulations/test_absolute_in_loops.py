@@ -124,7 +124,7 @@ def test_cost_grows_as_the_number_of_bodies() -> None:
     """What bodies add to a mechanism that has some already: at its ends they cost less than amid it."""
     for family, assembly in (("pendulum", Assembly.SEQUENTIAL), ("pendulum", Assembly.BALANCED), ("ladder", None)):
         costs = []
-        for size in (8, 16, 32):
+        for size in (4, 8, 16):
             model = mbsfmu.models.built_in(f"{family}-{size}")
             options: dict[str, Any] = {"code": Code.LOOPS, "assembly": assembly, "compiled": False}
             formulation = model.simulation(formulation="dca-alm", solver="rk45", **options).formulation
@@ -132,7 +132,7 @@ def test_cost_grows_as_the_number_of_bodies() -> None:
             calls = formulation.projection.in_steps
             costs.append(np.array([each.operations for each in (*calls, formulation.flow_rates)]))
         growth = np.max((costs[2] - costs[1]) / (2 * (costs[1] - costs[0])))
-        assert growth < (1.01 if assembly is Assembly.SEQUENTIAL else 1.1), (family, assembly, growth)
+        assert growth < (1.01 if assembly is Assembly.SEQUENTIAL else 1.2), (family, assembly, growth)
 
 
 @pytest.mark.parametrize("option", [{"assembly": "sequential"}, {"unit_threads": 2}])

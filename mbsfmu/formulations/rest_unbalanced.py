@@ -38,6 +38,27 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
     return "; ".join(told)
 
 
+def other_guesses(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
+    """Return what may help where a search has merely failed: guesses of what is asked for and has an effect.
+
+    Nothing is to be said of them where what is held is at fault: where loops are open there, or a length is too far.
+
+    Parameters
+    ----------
+    equations, rest, references
+        As for `unbalanced`.
+    """
+    idle = _idle(equations)
+    names = [references[each.variable.name] for each in equations.sought if each.variable.name not in idle]
+    held_at_fault = not within_reach(equations, rest.unknowns) or _lengths(equations, rest, references)
+    if not names or held_at_fault:
+        return ""
+    return (
+        ". This does not show that there is none, nor that what is missing there is the cause: "
+        f"guesses may lead to one, as by find={{'{names[0]}': …}} or --find {names[0]}=…"
+    )
+
+
 def _lengths(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:  # noqa: ARG001
     """Say which length, as that of a cylinder, is beyond its limits where something is held."""
     return [

@@ -339,6 +339,19 @@ def test_leakage_is_at_fault_where_nothing_feeds_it() -> None:
         model.equilibrium("position")
 
 
+@pytest.mark.parametrize(("limit", "angle", "find"), [(20.0, 0.3, ["c0.setpoint"]), (100.0, 0.3, [])])
+def test_another_guess_is_suggested_where_there_is_something_to_guess(
+    limit: float, angle: float, find: list[str]
+) -> None:
+    """Nothing claims that there is no rest; with nothing to be found there is no guess to give."""
+    model = controlled(chain([-0.8], [1.0], [10.0]), [pid(limit)])
+    with pytest.raises(SimulationError, match="no equilibrium is found from this guess; at the nearest") as told:
+        model.equilibrium({"machine.b0.angle": angle}, find)
+    suggested = "does not show that there is none" in str(told.value)
+    assert suggested is bool(find)
+    assert ("find={'c0.setpoint': …} or --find c0.setpoint=…" in str(told.value)) is bool(find)
+
+
 # -- saturations that leak ----------------------------------------------------------------------------------
 
 

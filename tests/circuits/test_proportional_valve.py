@@ -157,7 +157,7 @@ _PAPER = Bench(
 # -- spool --------------------------------------------------------------------------------------------------
 
 
-def stepped(**fields: Any) -> Any:
+def stepped(last: float = -3.0, **fields: Any) -> Any:
     circuit = volumes(
         PressureSource(name="pump", node="P", pressure=1e7),
         valve(two_way(), "supply a", **fields),
@@ -167,7 +167,7 @@ def stepped(**fields: Any) -> Any:
     model = CoupledModel(
         name="spool",
         systems={"circuit": circuit},
-        signals={"circuit.valve.command": StepSignal(times=(0.0, 0.01, 0.05), values=(0.0, 0.6, -3.0))},
+        signals={"circuit.valve.command": StepSignal(times=(0.0, 0.01, 0.05), values=(0.0, 0.6, last))},
     )
     return model.simulation(solver="radau", relative_tolerance=1e-9, absolute_tolerance=1e-9).run(0.1)
 
@@ -194,11 +194,12 @@ def test_spool_of_second_order_swings_as_in_closed_form() -> None:
     assert spool.max() > 0.7
 
 
-def test_spool_without_dynamics_is_where_the_command_is() -> None:
-    result = stepped()
+@pytest.mark.parametrize("end", [-1.0, 1.0])
+def test_spool_without_dynamics_is_where_the_command_is(end: float) -> None:
+    result = stepped(3.0 * end)
     time, spool = result.time, result["valve.spool"]
     np.testing.assert_array_equal(spool[(time > 0.01) & (time < 0.05)], 0.6)
-    np.testing.assert_array_equal(spool[time > 0.05], -1.0)
+    np.testing.assert_array_equal(spool[time > 0.05], end)
 
 
 # -- compensation -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
-from mbsfmu.equations.sections import GROUND, JOINED, Piece, sections
+from mbsfmu.equations.sections import GROUND, JOINED, sections
 from mbsfmu.kernels import in_section, kernel, sections_wanted
 from mbsfmu.model.present import BodyPoint
 from mbsfmu.model.topology import Topology, TreeJoint
 
+Carried = TypeVar("Carried")
 _PLACES, _VELOCITIES, _ACCELERATIONS = range(3)
 """Stages of what is found from the ground outwards."""
 
@@ -146,22 +147,13 @@ class Kinematics:
             Parameters of the mechanism.
         """
         given = coordinates, references, parameters
-        placed: dict[int, _Placed] = {}
-        for piece in self._pieces(coordinates):
-            base = None if piece.parent == GROUND else placed[piece.parent]
-            with in_section(coordinates, piece.section, _PLACES):
-                relative: dict[int, _Placed] = {}
-                for body in piece.bodies:
-                    inner = relative.get(self.joints[body].parent, None if piece.apart else base)
-                    relative[body] = self._place(body, inner, *given)
-            if base is None or not piece.apart:
-                placed |= relative
-                continue
-            if piece.end is not None:
-                with in_section(coordinates, JOINED):
-                    _carried(base[0], base[1], *relative[piece.end])
-            with in_section(coordinates, piece.section, _PLACES):
-                placed |= {body: _carried(base[0], base[1], *each) for body, each in relative.items()}
+        placed = self._outwards(
+            lambda body, inner: self._place(body, inner, *given),
+            lambda base, each: _carried(base[0], base[1], *each),
+            (np.eye(3), np.zeros(3), [], []),
+            coordinates,
+            _PLACES,
+        )
         frames = Frames([], [], {}, {})
         for body, joint in enumerate(self.joints):
             rotation, origin, axes, points = placed[body]
@@ -172,14 +164,11 @@ class Kinematics:
                 frames.joint_point[element.coordinate] = point
         return frames
 
-    def _place(
-        self, body: int, inner: _Placed | None, coordinates: Array, references: Array, parameters: Array
-    ) -> _Placed:
-        """Place a body behind another, None for the ground."""
+    def _place(self, body: int, inner: _Placed, coordinates: Array, references: Array, parameters: Array) -> _Placed:
+        """Place a body behind another, or the ground."""
         joint = self.joints[body]
         return _placed(
-            np.eye(3) if inner is None else inner[0],
-            np.zeros(3) if inner is None else inner[1],
+            *inner[:2],
             [joint.inner.of(parameters), joint.outer.of(parameters)],
             None if joint.reference is None else reference_of(references, joint.reference),
             joint.orientation,
@@ -189,38 +178,50 @@ class Kinematics:
             slides=tuple(element.slides for element in joint.elements),
         )
 
-    def _pieces(self, recorded: Array) -> tuple[Piece, ...]:
-        return sections(self._parents, sections_wanted(recorded))
-
-    def _summed(self, add: Callable[[int, Array], Array], recorded: Array, stage: int) -> list[Array]:
-        """Return what is summed up from the ground outwards, of each body, shape (6,).
+    def _outwards(
+        self,
+        add: Callable[[int, Carried], Carried],
+        join: Callable[[Carried, Carried], Carried],
+        ground: Carried,
+        recorded: Array,
+        stage: int,
+    ) -> list[Carried]:
+        """Return what is found from the ground outwards, of each body.
 
         Parameters
         ----------
         add
             Adds a body's own to what the one has that it hangs on.
+        join
+            Adds what a body has relative to another one to what that has.
+        ground
+            What the ground has.
         recorded
             What they follow from, which tells in how many sections they are wanted.
         stage
             Which of the recursions it is.
         """
-        sums: dict[int, Array] = {}
-        for piece in self._pieces(recorded):
-            base = np.zeros(6) if piece.parent == GROUND else sums[piece.parent]
+        found: dict[int, Carried] = {}
+        for piece in sections(self._parents, sections_wanted(recorded)):
+            base = ground if piece.parent == GROUND else found[piece.parent]
+            begin = ground if piece.apart else base
             with in_section(recorded, piece.section, stage):
-                relative: dict[int, Array] = {}
+                relative: dict[int, Carried] = {}
                 for body in piece.bodies:
-                    inner = relative.get(self.joints[body].parent, np.zeros(6) if piece.apart else base)
-                    relative[body] = add(body, inner)
+                    relative[body] = add(body, relative.get(self.joints[body].parent, begin))
             if not piece.apart:
-                sums |= relative
+                found |= relative
                 continue
             if piece.end is not None:
                 with in_section(recorded, JOINED):
-                    _sum(base, relative[piece.end])
+                    join(base, relative[piece.end])
             with in_section(recorded, piece.section, stage):
-                sums |= {body: _sum(base, each) for body, each in relative.items()}
-        return [sums[body] for body in range(len(self.joints))]
+                found |= {body: join(base, each) for body, each in relative.items()}
+        return [found[body] for body in range(len(self.joints))]
+
+    def _summed(self, add: Callable[[int, Array], Array], recorded: Array, stage: int) -> list[Array]:
+        """Return what is summed up from the ground outwards, of each body, shape (6,)."""
+        return self._outwards(add, _sum, np.zeros(6), recorded, stage)
 
     def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""

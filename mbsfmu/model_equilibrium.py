@@ -22,7 +22,7 @@ from mbsfmu.formulations.rest_newton import Rest
 from mbsfmu.formulations.rest_search import search
 from mbsfmu.formulations.rest_stability import GROWING, motion_about_rest
 from mbsfmu.formulations.rest_start import start_values
-from mbsfmu.formulations.rest_unbalanced import other_guesses, unbalanced
+from mbsfmu.formulations.rest_unbalanced import unbalanced
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.coupled import ModelData
@@ -230,8 +230,7 @@ class _Search(Generic[Model]):
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
             told = unbalanced(equations, rest, self._references)
-            hint = other_guesses(equations, rest, self._references)
-            raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}{hint}")
+            raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]
         variables = reading_variables(functions)

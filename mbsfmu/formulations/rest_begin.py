@@ -124,7 +124,7 @@ def least_squares(equations: RestEquations, begin: Floats, rows: NDArray[np.intp
     if residual is None or not len(rows) or not len(columns):
         return begin
     for _ in range(_MOST_STEPS):
-        scaled = np.nan_to_num(equations.jacobian(), nan=0.0, posinf=0.0, neginf=0.0) * equations.scales
+        scaled = equations.finite_jacobian() * equations.scales
         weights = weights_of(equations, scaled, {})[rows]
         matrix, weighted = scaled[np.ix_(rows, columns)] * weights[:, None], weights * residual[rows]
         step = np.zeros(len(unknowns))

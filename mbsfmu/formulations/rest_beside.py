@@ -31,7 +31,7 @@ def leads_to_rest(equations: RestEquations) -> bool:
     here, states = equations.present(), equations.unknowns("states")
     columns = np.delete(np.arange(states.stop), [states.start + index for index in equations.left])
     rows = np.arange(equations.rows("rates").stop)
-    scaled = np.nan_to_num(equations.jacobian(), nan=0.0, posinf=0.0, neginf=0.0) * equations.scales
+    scaled = equations.finite_jacobian() * equations.scales
     weights = weights_of(equations, scaled, {})[rows]
     free = null_space(scaled[np.ix_(rows, columns)] * weights[:, None], RANK)
     moves = np.zeros((free.shape[1] + 1, len(here)))

@@ -278,6 +278,10 @@ class RestEquations:
         matrix[:, [self.unknowns("states").start + index for index in self.left]] = 0.0
         return matrix
 
+    def finite_jacobian(self) -> Floats:
+        """Return `jacobian` with zeros where it is not finite."""
+        return np.nan_to_num(self.jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+
     def is_straight(self, coordinate: int) -> bool:
         """Tell whether no derivative of an equation changes with a coordinate, as that of a shaft that drives a drum.
 

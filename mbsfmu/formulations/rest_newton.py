@@ -68,7 +68,7 @@ class Tangent:
 
     def __init__(self, equations: RestEquations, priority: Mapping[str, float] = PRIORITY) -> None:
         # along what has no finite slope, as a root at zero or what is beyond all numbers, no step goes
-        self.matrix = np.nan_to_num(equations.jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+        self.matrix = equations.finite_jacobian()
         self._scales = equations.scales
         scaled = self.matrix * self._scales
         self._weights = weights_of(equations, scaled, priority)

@@ -20,6 +20,9 @@ _MOST = 3
 def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
     """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
 
+    Where a search has merely failed, guesses of what is asked for and has an effect may help. Nothing is said of them
+    where what is held is at fault: where loops are open there, or a length is too far.
+
     Parameters
     ----------
     equations, rest
@@ -28,38 +31,28 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
         Variables as `system.variable`, by their names.
     """
     reached = within_reach(equations, rest.unknowns)
-    ways = (_lengths, _loads, _rates, _gaps) if reached else (_gaps,)
-    told = next((sentences for way in ways if (sentences := way(equations, rest, references))), [])[:_MOST]
-    idle = [references[name] for name in _idle(equations)]
+    lengths = _lengths(equations) if reached else []
+    ways = (_loads, _rates, _gaps) if reached else (_gaps,)
+    told = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
+    told = told[:_MOST]
+    without_effect = _idle(equations)
+    idle = [references[name] for name in without_effect]
     if idle:
         told.append(
             f"{' and '.join(idle)} has no effect there" if len(idle) == 1 else f"{', '.join(idle)} have no effect there"
         )
-    return "; ".join(told)
+    names = [references[each.variable.name] for each in equations.sought if each.variable.name not in without_effect]
+    return "; ".join(told) + (_other_guesses(names[0]) if names and reached and not lengths else "")
 
 
-def other_guesses(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
-    """Return what may help where a search has merely failed: guesses of what is asked for and has an effect.
-
-    Nothing is to be said of them where what is held is at fault: where loops are open there, or a length is too far.
-
-    Parameters
-    ----------
-    equations, rest, references
-        As for `unbalanced`.
-    """
-    idle = _idle(equations)
-    names = [references[each.variable.name] for each in equations.sought if each.variable.name not in idle]
-    held_at_fault = not within_reach(equations, rest.unknowns) or _lengths(equations, rest, references)
-    if not names or held_at_fault:
-        return ""
+def _other_guesses(name: str) -> str:
     return (
         ". This does not show that there is none, nor that what is missing there is the cause: "
-        f"guesses may lead to one, as by find={{'{names[0]}': …}} or --find {names[0]}=…"
+        f"guesses may lead to one, as by find={{'{name}': …}} or --find {name}=…"
     )
 
 
-def _lengths(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:  # noqa: ARG001
+def _lengths(equations: RestEquations) -> list[str]:
     """Say which length, as that of a cylinder, is beyond its limits where something is held."""
     return [
         f"{variable.name} is {value:.6g} m, which must be between {low:g} and {high:g} m"

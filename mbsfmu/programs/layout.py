@@ -28,8 +28,6 @@ _LONG = 8
 """… and calls in each of them on the average, below which it is seen whether fields are better listed …"""
 _SHORTER = 3
 """… which they are if they are not shorter by this factor otherwise."""
-_SHARED = 8000
-"""Operations, some microseconds, that threads share; less is done sooner by one of them."""
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,10 @@ class Recorder:
         other sections, which wait for these, can begin meanwhile.
         """
         before, self._section = self._section, (section, stage)
-        yield
-        self._section = before
+        try:
+            yield
+        finally:
+            self._section = before
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
         """Record a call of a function, and return its answer.

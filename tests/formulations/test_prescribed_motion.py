@@ -49,7 +49,7 @@ def test_crank_at_a_constant_speed(formulation: str) -> None:
     assert drifts[0] / drifts[1] == pytest.approx(4.0, rel=0.15)
 
 
-@pytest.mark.parametrize("formulation", ["dca", "dca-alm", "double-step"])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_loads_are_those_of_inverse_dynamics(formulation: str) -> None:
     """A tree in space all of whose joints are told how to move, against the recursive Newton-Euler algorithm."""
     mechanism = coupled_tree(*(PrescribedMotion(name=f"drive_{index}", joint=f"joint_{index}") for index in range(4)))

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
-from valves import COUNTERBALANCE, REDUCED, lift, orifice, rated, volumes
+from valves import ANTI_CAVITATION, COUNTERBALANCE, REDUCED, lift, orifice, rated, volumes
 
 from hydraulics import (
+    CheckValve,
     Circuit,
     Component,
     CounterbalanceValve,
@@ -23,6 +24,7 @@ from hydraulics import (
     PressureSource,
     ProportionalValve,
     ReducingValve,
+    ReliefValve,
     Tank,
     Throttle,
     Volume,
@@ -111,9 +113,25 @@ SUPPLY, TANK, MODULUS, LINE, VALVE, VALVE_DROP, LAG = 2e7, 1e5, 1.5e9, 5e-4, 8e-
 LENGTH = 2.3
 COMMANDS = LinearSignal(times=(0.0, 0.5, 0.6, 2.0, 2.2), values=(0.0, 0.0, -0.5, -0.5, 0.0))
 """Holds, lowers, holds."""
+SETTING, OVERRIDE, RELIEF_LAG = 1.2e7, 3e6, 5e-3
+GUARDS = (
+    ReliefValve(
+        name="relief",
+        inlet="A",
+        outlet="T",
+        rated_flow=1e-3,
+        setting=SETTING,
+        override=OVERRIDE,
+        time_constant=RELIEF_LAG,
+    ),
+    CheckValve(name="make_up", inlet="T", outlet="B", **ANTI_CAVITATION),
+)
+"""What limits the pressure of the load where it is stopped, and keeps oil behind the piston."""
 
 
-def crane(counterbalance: Component | None, signal: LinearSignal = COMMANDS) -> CoupledModel:
+def crane(
+    counterbalance: Component | None, signal: LinearSignal = COMMANDS, guards: tuple[Component, ...] = ()
+) -> CoupledModel:
     """A load on an upright cylinder, with a counterbalance valve at its piston's side."""
     held = "A" if counterbalance is None else "V"
     wide = {"outlet_share": 3.0}
@@ -134,6 +152,7 @@ def crane(counterbalance: Component | None, signal: LinearSignal = COMMANDS) -> 
                 rated_drop=VALVE_DROP,
                 time_constant=LAG,
             ),
+            *guards,
             *(() if counterbalance is None else (counterbalance, Volume(name="hose_v", node="V", volume=LINE))),
             Volume(name="hose_a", node="A", volume=LINE),
             Volume(name="hose_b", node="B", volume=LINE),
@@ -178,11 +197,11 @@ def holding(**fields: Any) -> CounterbalanceValve:
 
 
 def by_scipy(times: np.ndarray, lag: float) -> dict[str, np.ndarray]:
-    """Length, velocity, pressures and openings of the crane from equations written anew."""
+    """Length, velocity, pressures and openings of the crane with its guards, from equations written anew."""
     edge, wide = rated(VALVE, VALVE_DROP, 2e5), rated(1e-3, 2e6)
 
     def rates(time: float, state: np.ndarray) -> list[float]:
-        length, velocity, p_a, p_b, p_v, opened, spool = state
+        length, velocity, p_a, p_b, p_v, opened, spool, relieved = state
         command = np.interp(time, COMMANDS.times, COMMANDS.values)
         up, down = max(spool - 0.02, 0.0) / 0.98, max(-spool - 0.02, 0.0) / 0.98
         from_v = orifice(3.0 * edge * max((0.1 - spool) / 1.1, 0.0), p_v - TANK, 2e5)
@@ -191,33 +210,47 @@ def by_scipy(times: np.ndarray, lag: float) -> dict[str, np.ndarray]:
         to_b = orifice(edge * down, SUPPLY - p_b, 2e5) - from_b
         acting = (p_a - ATMOSPHERE) + 4.0 * (p_b - ATMOSPHERE) - 5.0 * (p_v - ATMOSPHERE)
         lowered = orifice(wide * opened, p_a - p_v) - orifice(rated(1e-3, 5e5) * lift(p_v - p_a, 5e4, 5e5), p_v - p_a)
+        spilled = orifice(rated(1e-3, SETTING + OVERRIDE) * relieved, p_a - TANK)
+        made_up = orifice(rated(2e-3, 2e4) * lift(TANK - p_b, 2e3, 2e4), TANK - p_b)
         force = p_a * AREA - p_b * RING - 2e4 * velocity
         room_a, room_b = LINE + AREA * (length - SHORTEST), LINE + RING * (SHORTEST + STROKE - length)
         return [
             velocity,
             force / MASS - GRAVITY,
-            MODULUS / room_a * (-lowered - AREA * velocity),
-            MODULUS / room_b * (to_b + RING * velocity),
+            MODULUS / room_a * (-lowered - spilled - AREA * velocity),
+            MODULUS / room_b * (to_b + made_up + RING * velocity),
             MODULUS / LINE * (to_v + lowered),
             (lift(acting, 2.5e7, 3e7) - opened) / lag,
             (command - spool) / LAG,
+            (lift(p_a - TANK, SETTING, SETTING + OVERRIDE) - relieved) / RELIEF_LAG,
         ]
 
     p_a = (MASS * GRAVITY + 1e5 * RING) / AREA
-    start = [LENGTH, 0.0, p_a, 1e5, 1e5, 0.0, 0.0]
+    start = [LENGTH, 0.0, p_a, 1e5, 1e5, 0.0, 0.0, 0.0]
     solution = solve_ivp(rates, (0.0, times[-1]), start, "Radau", times, rtol=1e-9, atol=1e-9, max_step=0.01)
-    names = ("cylinder.length", "cylinder.velocity", "A.pressure", "B.pressure", "V.pressure", "hold.lift")
-    return dict(zip(names, solution.y, strict=False))
+    names = (
+        "cylinder.length",
+        "cylinder.velocity",
+        "A.pressure",
+        "B.pressure",
+        "V.pressure",
+        "hold.lift",
+        "valve.spool",
+    )
+    return dict(zip((*names, "relief.lift"), solution.y, strict=True))
 
 
 def test_load_is_held_lowered_and_held_as_equations_written_anew_say() -> None:
-    model = crane(holding(time_constant=0.02))
+    """Its relief valve opens as it is stopped, and the check valve where its counterbalance valve runs ahead."""
+    model = crane(holding(time_constant=0.02), guards=GUARDS)
     result = model.simulation(solver="radau", relative_tolerance=1e-8, absolute_tolerance=1e-8).run(3.0)
     expected = by_scipy(result.time, 0.02)
     for name, values in expected.items():
         scale = np.ptp(values)
         np.testing.assert_allclose(result[name], values, atol=1e-4 * scale, err_msg=name)
     assert expected["cylinder.length"][-1] < LENGTH - 0.1
+    assert np.max(expected["relief.lift"]) > 0.2
+    assert np.max(result["make_up.flow"]) > 1e-5
 
 
 def test_load_does_not_creep_while_the_spool_is_in_the_middle() -> None:

@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from hydraulics import (
+    Accumulator,
     Circuit,
     CompensatedPump,
     DataError,
@@ -166,12 +167,17 @@ def test_a_load_beyond_the_cut_off_gets_no_margin() -> None:
 
 
 def test_a_load_sensing_drive_follows_its_equations() -> None:
-    """Pump, line, orifice, motor with inertia whose load jumps; the same written out and integrated by SciPy."""
-    motor, inertia = catalogue_displacement(200e-6), 6.0
+    """Pump, line, orifice, accumulator, motor with inertia whose load jumps; written out and integrated by SciPy.
+
+    It begins with all the flow that the pump has, and comes to the pressure at which the pump is cut off.
+    """
+    motor, inertia, gas, precharge = catalogue_displacement(200e-6), 6.0, 5e-4, 60e5
+    bladder = Accumulator(name="bladder", node="LS", volume=gas, precharge_pressure=precharge, inlet_diameter=8e-3)
     hose = Hose(name="work", node="LS", volume=1e-3, bulk_modulus=5e8)
     drive = InertialMotor(name="motor", a="LS", b="T", displacement=motor, inertia=inertia, leakage=5e-12)
     result = run(
-        *(LoadSensingPump(**SENSING, maximum_torque=150.0), LINE, hose, drive, throttle("valve", "P", "LS", 5e-3)),
+        *(LoadSensingPump(**SENSING, maximum_torque=150.0), LINE, hose, bladder, drive),
+        throttle("valve", "P", "LS", 5e-3),
         stop=0.8,
         signals={"motor.load": StepSignal(times=(0.0, 0.4), values=(300.0, 700.0))},
         P=20e5,
@@ -180,28 +186,34 @@ def test_a_load_sensing_drive_follows_its_equations() -> None:
     through = orifice(5e-3)
 
     def rates(time: float, state: NDArray[np.float64], load: float) -> list[float]:
-        supply, work, swash, turning = state
+        supply, work, swash, turning, oiled = state
         wanted = min((work + 20e5 - supply) / 4e5, (280e5 - supply) / 10e5)
         wanted = min(wanted, 150.0 / max(D * (supply - LOW), 150.0))
         valve = through * (supply - work) / np.sqrt(max(abs(supply - work), 2e5))
+        drop = work - precharge * ((gas / (gas - oiled)) ** 1.3 - max(1.0 - oiled / (1e-3 * gas), 0.0))
+        filling = orifice(8e-3) * drop / np.sqrt(max(abs(drop), 2e5))
         return [
             (swash * FULL - valve) * 1.5e9 / 2e-3,
-            (valve - motor * turning - 5e-12 * (work - LOW)) / (1e-3 / 1.5e9 + 1e-3 / 5e8),
+            (valve - motor * turning - 5e-12 * (work - LOW) - filling) / ((1e-3 + oiled) / 1.5e9 + 1e-3 / 5e8),
             (min(max(wanted, 0.0), 1.0) - swash) / 0.03,
             (motor * (work - LOW) - load) / inertia,
+            filling,
         ]
 
-    state = np.array([20e5, 5e5, 1.0, 0.0])
-    names, sizes = ("P.pressure", "LS.pressure", "pump.swash", "motor.angular_velocity"), (3e7, 3e7, 1.0, 100.0)
+    state = np.array([20e5, 5e5, 1.0, 0.0, 1e-3 * gas * 5e5 / precharge])
+    names = ("P.pressure", "LS.pressure", "pump.swash", "motor.angular_velocity", "bladder.oil_volume")
+    sizes = (3e7, 3e7, 1.0, 100.0, gas)
     for begin, end, load in ((0.0, 0.4, 300.0), (0.4, 0.8, 700.0)):
         times = result.time[(result.time > begin) & (result.time < end)]
-        atol = [1e-4, 1e-4, 1e-11, 1e-10]
+        atol = [1e-4, 1e-4, 1e-11, 1e-10, 1e-16]
         found = solve_ivp(rates, (begin, end), state, "Radau", [*times, end], args=(load,), rtol=1e-10, atol=atol)
         picked = np.isin(result.time, times)
         for name, size, values in zip(names, sizes, found.y, strict=True):
             np.testing.assert_allclose(result[name][picked], values[:-1], atol=1e-5 * size, err_msg=name)
         state = found.y[:, -1]
     assert np.min(result["pump.swash"]) < 0.5 < np.max(result["pump.swash"])
+    assert np.max(result["P.pressure"]) > 279e5
+    assert np.max(result["bladder.oil_volume"]) > 0.4 * gas
 
 
 @pytest.mark.parametrize(

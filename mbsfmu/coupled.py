@@ -7,12 +7,13 @@ from typing import Self, Unpack
 
 from pydantic import model_validator
 
+from mbsfmu.equilibrium import Equilibrium
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.model_systems import check_variables, coupled_system
 from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.model_equilibrium import Equilibrium, find_equilibrium
+from mbsfmu.model_equilibrium import find_equilibrium
 from mbsfmu.model_simulation import chosen_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -91,7 +92,7 @@ class CoupledModel(ModelData):
         """Find where the model is at rest, or what holds it where it is.
 
         All loads balance and no state changes, with inputs as they are at the start. The search begins where the model
-        starts; what the conditions leave open stays as near to that as it can.
+        starts; of what the conditions leave open, that is taken where a run from there would settle.
 
         Parameters
         ----------

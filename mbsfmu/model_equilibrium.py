@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 
 from hydraulics import Circuit
 from hydraulics.circuit import Balanced
 from mbsfmu.data import meant
+from mbsfmu.equilibrium import Equilibrium, Model
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.functions import SystemFunctions
@@ -20,132 +20,23 @@ from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
 from mbsfmu.formulations.rest_newton import Rest
 from mbsfmu.formulations.rest_search import search
-from mbsfmu.formulations.rest_stability import GROWING, motion_about_rest
+from mbsfmu.formulations.rest_stability import motion_about_rest
 from mbsfmu.formulations.rest_start import start_values
 from mbsfmu.formulations.rest_unbalanced import unbalanced
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.simulation.inputs import InputValues
-from mbsfmu.variables import with_unit
+from mbsfmu.variables import Variable, with_unit
 
 POSITION = "position"
 """What holds all coordinates of mechanisms."""
-Model = TypeVar("Model", bound=ModelData)
 _FURTHEST = 1e6
 """In rad or m: where coordinates that are held are no further, round-off is of no account."""
 _FREE = 1e-6
 """In magnitudes: what moves less in every direction that is open is not open itself."""
-
-
-@dataclass(frozen=True, repr=False)
-class Equilibrium(Generic[Model]):
-    """Where a model is at rest.
-
-    Attributes
-    ----------
-    model
-        The model with its `start` there: it is simulated, exported and compared as every model.
-    found
-        What was asked for, by `system.variable`.
-    values
-        Coordinates, states and outputs there, by `system.variable`.
-    units
-        Units of all these, by the same names.
-    kept
-        What the conditions of rest leave open, and the guess has decided.
-    moving
-        Rates, in the units of what they belong to over s, of states that move all the same: those that nothing depends
-        on, as angles of shafts that turn, and with a horizon those that are slower.
-    unbalanced_load
-        The largest load that is left, in N m or N.
-    horizon
-        As it was asked for, in s.
-    eigenvalues
-        Of the motion about it, in 1/s, those with the greatest real part first; shape (number,). Discrete states, and
-        what changes with time, stay as they are.
-    drifts
-        Whether a small motion about it goes on, for nothing brings it back or brakes it.
-    undecided
-        Whether the linear part has a motion neither grow nor fade that leads to no other position of rest; False with
-        a horizon, within which such a motion stands.
-    sampled
-        Names of the blocks that are sampled: what they answer to a motion is not in the eigenvalues.
-    """
-
-    model: Model
-    found: dict[str, float]
-    values: dict[str, float]
-    units: dict[str, str]
-    kept: tuple[str, ...]
-    moving: dict[str, float]
-    unbalanced_load: float
-    horizon: float | None
-    eigenvalues: np.typing.NDArray[np.complex128]
-    drifts: bool
-    undecided: bool
-    sampled: tuple[str, ...]
-
-    @property
-    def stable(self) -> bool | None:
-        """Whether no small motion about it grows within the horizon, as far as the linear part tells.
-
-        None where it is not known, for blocks are sampled, small motions drift, or what is not linear decides.
-        """
-        slowest = GROWING if self.horizon is None else 1.0 / self.horizon
-        grows = bool(np.max(self.eigenvalues.real, initial=-np.inf) > slowest)
-        return None if self.sampled or ((self.drifts or self.undecided) and not grows) else not grows
-
-    def __getitem__(self, name: str) -> float:
-        """Return a value by `system.variable`.
-
-        Raises
-        ------
-        InputError
-            When there is none of that name.
-        """
-        if name not in self._known:
-            raise InputError(
-                f"there is no '{name}' at the equilibrium of {self.model.name}; {meant(name, self._known)}"
-            )
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    @property
-    def _known(self) -> dict[str, float]:
-        return {**self.values, **self.found}
-
-    @property
-    def stability(self) -> str:
-        """Whether it is stable, in words."""
-        growing = float(np.max(self.eigenvalues.real, initial=0.0))
-        if self.sampled:
-            return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
-        if self.stable is None and not self.drifts:
-            return "whether it is stable is not known: in its linear part a motion neither grows nor fades"
-        if self.stable is None:
-            return "whether it is stable is not known: nothing brings small motions back or brakes them; they drift"
-        return "stable" if self.stable else f"unstable: a motion grows with {growing:.3g} 1/s"
-
-    def __repr__(self) -> str:
-        told = ", ".join(f"{name} = {self._with_unit(name)}" for name in self.found)
-        lines = [f"<Equilibrium of {self.model.name}: {told}" if told else f"<Equilibrium of {self.model.name}"]
-        lines += [f"  {self.stability}; loads balance to {self.unbalanced_load:.2g} N or N.m"]
-        lines += [f"  open, as the guess has it: {', '.join(self.kept)}"] if self.kept else []
-        lines += [f"  moving: {name} by {rate:.3g} {self.units[name]}/s" for name, rate in self.moving.items()]
-        return "\n".join(lines) + ">"
-
-    def _with_unit(self, name: str) -> str:
-        unit = self.units[name]
-        return f"{self[name]:.6g}" + ("" if unit == "1" else f" {unit}")
+_UNMOVED = 1e-4
+"""Share of magnitudes up to which what is open is said to be where the guess has it."""
 
 
 def find_equilibrium(
@@ -186,6 +77,7 @@ class _Search(Generic[Model]):
         self.functions = _started(system, parameters, inputs)
         held = self._held(hold)
         self.equations = RestEquations(self.functions, held, sought)
+        self._guess = self._present()
 
     def _sought(self, reference: str) -> Sought:
         """Return what is asked for as `system.variable`."""
@@ -233,15 +125,11 @@ class _Search(Generic[Model]):
             raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]
-        variables = reading_variables(functions)
-        values = dict(
-            zip((self._references[each.name] for each in variables), readings(functions).tolist(), strict=True)
-        )
+        variables = {self._references[each.name]: each for each in reading_variables(functions)}
         found = {self._references[each.variable.name]: self._value(each) for each in equations.sought}
-        units = {
-            self._references[each.name]: each.unit
-            for each in (*variables, *(each.variable for each in equations.sought))
-        }
+        variables |= {self._references[each.variable.name]: each.variable for each in equations.sought}
+        present, kept = self._present(), self._kept(rest)
+        values = {name: value for name, value in present.items() if name not in found}
         rates = functions.state_rates()[0].tolist()
         states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
         still, about = equations.standing(), motion_about_rest(equations)
@@ -249,8 +137,9 @@ class _Search(Generic[Model]):
             model=self._begun(values, found),
             found=found,
             values=values,
-            units=units,
-            kept=self._kept(rest),
+            units={name: each.unit for name, each in variables.items()},
+            kept=kept,
+            moved=self._moved({name: variables[name] for name in kept}, present),
             moving={state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands},
             unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
             horizon=horizon,
@@ -259,6 +148,21 @@ class _Search(Generic[Model]):
             undecided=about.undecided and horizon is None,
             sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
+
+    def _present(self) -> dict[str, float]:
+        """Return readings, and what is asked for, where the functions are."""
+        names = [self._references[each.name] for each in reading_variables(self.functions)]
+        sought = {self._references[each.variable.name]: self._value(each) for each in self.equations.sought}
+        return {**dict(zip(names, readings(self.functions).tolist(), strict=True)), **sought}
+
+    def _moved(self, variables: Mapping[str, Variable], present: Mapping[str, float]) -> dict[str, float]:
+        """Return by how much variables differ from the guess, where that is not negligible."""
+        moved = {name: present[name] - self._guess[name] for name in variables}
+        return {
+            name: change
+            for name, change in moved.items()
+            if abs(change) > _UNMOVED * max(variables[name].nominal or 1.0, abs(present[name]))
+        }
 
     def _value(self, sought: Sought) -> float:
         return float(self.functions.values(sought.part)[sought.index])

@@ -13,8 +13,8 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 from mbsfmu.coupled import CoupledModel
+from mbsfmu.equilibrium import Equilibrium
 from mbsfmu.errors import InputError
-from mbsfmu.model_equilibrium import Equilibrium
 
 
 @click.command("equilibrium")
@@ -65,8 +65,8 @@ def command(
     say(f"{given.name}: {found.stability}")
     names = [*found.found, *(name for name in found.values if name.split(".")[-1] in _TOLD)]
     print_table("at rest", ["name", "value", "unit"], [[name, shown(found[name]), found.units[name]] for name in names])
-    for name in found.kept:
-        say(f"open, as the guess has it: {name}")
+    for sentence in found.openness:
+        say(sentence)
     for name, rate in found.moving.items():
         say(f"moving: {name} by {rate:.3g} {found.units[name]}/s")
 
@@ -100,6 +100,7 @@ def _content(found: Equilibrium[CoupledModel]) -> dict[str, Any]:
         "values": found.values,
         "units": found.units,
         "open": found.kept,
+        "moved": found.moved,
         "moving": found.moving,
         "unbalanced_load": found.unbalanced_load,
         "stable": found.stable,

@@ -19,24 +19,41 @@ def nearest(equations: RestEquations, guess: Floats) -> Rest:
     """Return a position of rest near a guess, or else where the search comes closest to one; the functions are there.
 
     Where Newton's iteration fails, the overdamped motion of the system is followed to its end, with what moves clamped
-    where something is held, and Newton's iteration goes on from there. The same is done where Newton's iteration has
-    gone far to a rest that is unstable, or open: out of balance, the derivatives of loads by angles of a body that
-    turns freely are not zero, so that steps turn what no load does.
+    where something is held, and Newton's iteration goes on from there. With nothing held, the same is done where
+    Newton's iteration has gone far to a rest that is unstable, and where rest is open, unless it is unstable and near:
+    of all positions of rest, that at which a run from the guess would end is taken. Away from rest no tangent tells
+    what the motion conserves, nor, of a body that turns freely, what no load turns.
     """
     clamped = bool(equations.held)
     direct = newton(equations, guess)
-    far = _distance(equations, direct, guess)
-    if direct.found and (clamped or far <= _FAR):
+    if direct.found and (clamped or not _is_left_to_motion(equations, direct, guess)):
         return direct
-    unstable = direct.found and growth(equations) > GROWING
-    is_open = bool(np.max(np.abs(direct.free[equations.unknowns("coordinates")]), initial=0.0) > SETTLED)
-    if direct.found and not (unstable or is_open):
-        return direct
-    rest = _held_from(equations, guess) if clamped else _settled(equations, guess, clamped=False)
+    rest = _held_from(equations, guess) if clamped else _ended(equations, direct, guess)
     better = rest.found or (not direct.found and rest.off < direct.off)
     chosen = rest if better else direct
     equations.load(chosen.unknowns)
     return chosen
+
+
+def _is_left_to_motion(equations: RestEquations, direct: Rest, guess: Floats) -> bool:
+    """Tell whether motion is to decide where a rest that has been found lies."""
+    unstable = growth(equations) > GROWING
+    far = turn(equations, direct.unknowns - guess) > _FAR
+    moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
+    counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
+    is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED)
+    return far if unstable else is_open
+
+
+def _ended(equations: RestEquations, direct: Rest, guess: Floats) -> Rest:
+    """Return where motion from a guess ends, with what is asked for as it has been found, if it has."""
+    if not direct.found or not equations.sought:
+        return _settled(equations, guess, clamped=False)
+    asked = equations.unknowns("inputs").start
+    given = RestEquations(equations.functions, (), ())
+    given.load(guess[:asked])
+    end = motion_to_its_end(given, guess[:asked], clamped=False)
+    return newton(equations, np.concatenate([end, direct.unknowns[asked:]]))
 
 
 def _held_from(equations: RestEquations, guess: Floats) -> Rest:
@@ -56,7 +73,3 @@ def _settled(equations: RestEquations, guess: Floats, *, clamped: bool) -> Rest:
     end = motion_to_its_end(equations, guess, clamped=clamped)
     rest = newton(equations, end, steps=0)
     return rest if rest.found else newton(equations, end)
-
-
-def _distance(equations: RestEquations, rest: Rest, guess: Floats) -> float:
-    return turn(equations, rest.unknowns - guess)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.rest_equations import KINDS, STILL, RestEquations
+from mbsfmu.formulations.rest_open import OpenDirections
 from mbsfmu.formulations.workspace import Floats
 
 PRIORITY = {"closure": 1e3, "held": 1e3}
@@ -64,7 +65,7 @@ class Rest:
 
 
 class Tangent:
-    """The derivative at unknowns, with equations and unknowns in their magnitudes; shortest least squares by it."""
+    """The derivative at unknowns, with equations and unknowns in their magnitudes; least squares by it."""
 
     def __init__(self, equations: RestEquations, priority: Mapping[str, float] = PRIORITY) -> None:
         # along what has no finite slope, as a root at zero or what is beyond all numbers, no step goes
@@ -76,10 +77,12 @@ class Tangent:
         rank = int(np.count_nonzero(values > RANK * np.max(values, initial=0.0)))
         self._left, self._values = left[:, :rank], values[:rank]
         self._rank = rank
+        self._open = OpenDirections(equations, self.free, left[:, rank:], self._weights) if self.free.size else None
 
     def solve(self, residual: Floats) -> Floats:
         """Return the step, in magnitudes, that takes a residual away as far as it can."""
-        return -self._right[: self._rank].T @ ((self._left.T @ (self._weights * residual)) / self._values)
+        step = -self._right[: self._rank].T @ ((self._left.T @ (self._weights * residual)) / self._values)
+        return step if self._open is None else self._open.along(step)
 
     def conflict(self, residual: Floats) -> Floats:
         """Return what of a residual no step can take away: its part along the left null vectors."""

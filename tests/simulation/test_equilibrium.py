@@ -50,7 +50,7 @@ from mbsfmu import (
     SpringDamper,
 )
 from mbsfmu.cli.equilibrium import command
-from mbsfmu.model_equilibrium import Equilibrium
+from mbsfmu.equilibrium import Equilibrium
 
 GRAVITY, ATMOSPHERE = 9.81, 101325.0
 TORN = Oil(bulk_modulus=1.5e9, density=870.0, air_content=0.0)
@@ -393,7 +393,10 @@ def test_accumulator_carries_a_load() -> None:
 
 
 def test_two_plungers_balance_as_a_manometer_does() -> None:
-    """F₁ / A₁ = F₂ / A₂ over a line: the force that holds the other side; how high they stand is open."""
+    """F₁ / A₁ = F₂ / A₂ over a line: the force that holds the other side; how high they stand is open.
+
+    Their oil stays in them: what it is pressed together by, as its air is, is what the plungers sink by.
+    """
     small = PLUNGER.model_copy(update={"name": "other", "piston": "b", "piston_diameter": 0.05})
     joined = Throttle(name="line", inlet="a", outlet="b", orifice_diameter=5e-3, discharge_coefficient=0.7)
     circuit = Circuit(oil=OIL, components=(PLUNGER, small, joined, *HOSES), initial_pressures={"a": 1e6, "b": 1e6})
@@ -423,7 +426,12 @@ def test_two_plungers_balance_as_a_manometer_does() -> None:
     found = model.equilibrium(find=["machine.hand.force"])
     assert found["machine.hand.force"] == pytest.approx(50.0 * GRAVITY - 800.0 * GRAVITY / 4.0, rel=1e-9)
     assert set(found.kept) == {"machine.big.displacement", "machine.light.displacement"}
-    assert found["machine.big.displacement"] == pytest.approx(1.5, abs=1e-6)
+    pressure = ATMOSPHERE + 800.0 * GRAVITY / AREA
+    rise, air = pressure - 1e6, 0.005 * ATMOSPHERE * (1.0 / 1e6 - 1.0 / pressure)
+    barrels = 0.5 * (AREA + AREA / 4.0)
+    pressed = 2e-3 * (rise / 1.5e9 + rise / 1e9 + air) + barrels * (rise / 1.5e9 + rise / 2e10 + air)
+    sunk = [1.5 - found[f"machine.{each}.displacement"] for each in ("big", "light")]
+    assert sunk[0] * AREA + sunk[1] * AREA / 4.0 == pytest.approx(pressed, rel=2e-2)
 
 
 def test_closed_valves_keep_what_the_guess_has() -> None:

@@ -374,6 +374,20 @@ def test_discrete_inputs_are_set_again_after_a_return(instance_of: Callable[[str
     assert scaled.read()[0] == 0.75
 
 
+def test_texts_are_set_again_after_a_return(instance_of: Callable[[str], Instance]) -> None:
+    """A text that the unit was told after it was saved is another one than it has once it is restored."""
+    instance = instance_of("vectors")
+    instance.exit_initialization()
+    instance.step(0.0, 0.25)
+    instance.save("before", 0.25)
+    instance.set_start("words[2]", "later")
+    assert instance.read_text("echoes[2]") == "later"
+    instance.restore("before")
+    assert instance.read_text("echoes[2]") == "second"
+    instance.set_start("words[2]", "later")
+    assert instance.read_text("echoes[2]") == "later"
+
+
 def test_what_it_says_of_derivatives(foreign: Unit, tmp_path: Path) -> None:
     """FMPy looks for the flag by its name of FMI 2.0."""
     path = tmp_path / "vectors.fmu"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import importlib.metadata
 import importlib.util
@@ -9,6 +11,7 @@ import logging
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,7 +35,9 @@ SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""
 OPTIMIZATION = "MBSFMU_OPTIMIZATION"
 """Environment variable: how much all that is compiled is optimized, 0 to 3, in place of what suits each file: with 0,
-large models are compiled in a third of the time, and their steps take several times as long."""
+large models are compiled in a third of the time, and their steps take several times as long. With `suited`, runs in
+process take what suits from their first step on, however long that takes to compile."""
+_SUITED = "suited"
 _LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
 _LINK = {".dll": ("-s",), ".so": ("-s", "-lm", "-Wl,--as-needed", "-lpthread"), ".dylib": ("-lm",)}
@@ -65,6 +70,7 @@ def compile_library(
     *,
     key: str | None = None,
     portable: bool = True,
+    aside: bool = False,
 ) -> Path:
     """Compile sources, all at the same time, into one shared library; keep it, and use it when it is there.
 
@@ -80,6 +86,9 @@ def compile_library(
         Name of what it is made from; made from the content by default.
     portable
         Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler.
+    aside
+        Whether it is made beside what this process does: then the compiler ends where the process does, and nobody who
+        interrupts it by the keyboard interrupts the compiler.
 
     Raises
     ------
@@ -104,26 +113,33 @@ def compile_library(
     size = sum(map(len, sources.values())) / 1e3
     place = platform or "this machine"
     _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
-    return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix))
+    return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix, aside))
 
 
-def _compiled(command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str) -> bytes:
+def _compiled(
+    command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str, aside: bool
+) -> bytes:
     if stays := os.environ.get(SOURCES):
         folder = Path(stays).absolute() / content_key(sorted(sources.items()))[:12]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return _compiled_in(str(folder), command, sources, mains, suffix)
+            return _compiled_in(str(folder), command, sources, mains, suffix, aside)
         except OSError as error:
             raise CompilerError(f"{SOURCES} is {stays}, where nothing can be written: {reason(error)}") from None
     try:
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-            return _compiled_in(folder, command, sources, mains, suffix)
+            return _compiled_in(folder, command, sources, mains, suffix, aside)
     except OSError as error:
         raise CompilerError(f"nothing can be compiled in {tempfile.gettempdir()}: {reason(error)}") from None
 
 
 def _compiled_in(
-    folder: str, command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str
+    folder: str,
+    command: Sequence[str],
+    sources: Mapping[str, str],
+    mains: Mapping[str, str],
+    suffix: str,
+    aside: bool,
 ) -> bytes:
     for name, text in sources.items():
         (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -131,24 +147,47 @@ def _compiled_in(
     chosen = _level()
     calls = [[*command, *_FLAGS, chosen or level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
     with ThreadPoolExecutor(len(calls)) as pool:
-        list(pool.map(lambda call: _run(call, folder), calls))
+        list(pool.map(lambda call: _run(call, folder, aside), calls))
     library = f"unit{suffix}"
     link = [each for each in _LINK[suffix] if not ("-g" in command and each == "-s")]
-    _run([*command, "-shared", *objects, "-o", library, *link], folder)
+    _run([*command, "-shared", *objects, "-o", library, *link], folder, aside)
     if not (Path(folder) / library).is_file():
         raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
     return (Path(folder) / library).read_bytes()
 
 
-def _run(call: Sequence[str], folder: str) -> None:
+def _run(call: Sequence[str], folder: str, aside: bool) -> None:
+    group = 0 if aside and os.name == "posix" else None
     try:
-        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        with subprocess.Popen(
+            call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+            process_group=group,
+        ) as process:  # fmt: skip
+            if aside:
+                _aside.add(process)
+            said = process.communicate()[1]
+            _aside.discard(process)
     except OSError as error:
         raise CompilerError(f"the C compiler cannot be called: {error}") from None
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
-        raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {said.strip()}")
+    if process.returncode:
+        lines = [line for line in said.splitlines() if line.strip()]
+        why = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
+        raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {why.strip()}")
+
+
+_aside: set[subprocess.Popen[str]] = set()
+"""Compilers that work beside what this process does."""
+
+
+@atexit.register
+def _end_those_aside() -> None:
+    """End compilers that nobody waits for any more, and what they have started."""
+    for process in tuple(_aside):
+        with contextlib.suppress(OSError):
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
@@ -165,6 +204,11 @@ def _suffix(platform: str | None) -> str:
     return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 
+def is_level_given() -> bool:
+    """Tell whether somebody has said how much code is optimized."""
+    return bool(os.environ.get(OPTIMIZATION)) or SOURCES in os.environ
+
+
 def _level() -> str | None:
     """Return how much all files are optimized, where that is said.
 
@@ -173,11 +217,11 @@ def _level() -> str | None:
     CompilerError
         When there is no such level.
     """
-    given = os.environ.get(OPTIMIZATION)
-    if not given:
+    given = os.environ.get(OPTIMIZATION, "")
+    if given in ("", _SUITED):
         return None
     if given not in _LEVELS:
-        raise CompilerError(f"{OPTIMIZATION} is '{given}'; it must be {', '.join(_LEVELS)}")
+        raise CompilerError(f"{OPTIMIZATION} is '{given}'; it must be {', '.join(_LEVELS)} or {_SUITED}")
     return f"-O{given}"
 
 

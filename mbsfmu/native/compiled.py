@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import zlib
+from collections.abc import Mapping
 
-from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library, has_compiler, kept_library
+from mbsfmu.compiling import kept
+from mbsfmu.compiling.compiler import (
+    SWITCH,
+    CompilerError,
+    compile_library,
+    has_compiler,
+    is_level_given,
+    kept_library,
+)
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.history_layout import fingerprint
@@ -14,11 +25,18 @@ from mbsfmu.identity import content_key
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
 from mbsfmu.native.sources import LOOP, identity_source, step_sources
+from mbsfmu.native.tiered import TieredRunner
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.runner import Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 
+_QUICK = dict.fromkeys(LOOP, "-O0")
+_LARGE = 600e3  # characters of C that take more than a second to be optimized
+_PATIENCE = 1e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
+_TEXTS = ".sources"
+_FASTEST = 1
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -41,19 +59,36 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     made_from = key if sources is None else sorted(sources.items())
     name = content_key(made_from, fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
     try:
-        runner = _kept(simulation, name)
-        if runner is None and not has_compiler():
-            return
-        if runner is None:
-            system = simulation.functions.system
-            _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
-            sources = {**(sources or step_sources(simulation)), **identity_source(name)}
-            library = compile_library(sources, LOOP, None, key=name, portable=False)
-            runner = CompiledRunner(library, simulation, name)
+        runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
     except (CompilerError, OSError) as error:
         tell_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
-    simulation.runner = runner
+    if runner is not None:
+        simulation.runner = runner
+
+
+def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None) -> Runner | None:
+    """Return who makes the steps where there is no optimized code yet; None where nobody compiles any."""
+    quick = content_key(name, sorted(_QUICK.items()))
+    if not has_compiler():
+        return _kept(simulation, quick, name)
+    if sources is None and (sources := _kept_sources(name)) is None:
+        system = simulation.functions.system
+        _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
+        sources = step_sources(simulation)
+    files = {**sources, **identity_source(name)}
+    size = sum(map(len, files.values()))
+
+    def made(key: str, levels: Mapping[str, str], *, aside: bool) -> CompiledRunner:
+        library = compile_library(files, levels, None, key=key, portable=False, aside=aside)
+        return CompiledRunner(library, simulation, name)
+
+    if is_level_given() or size < _LARGE:
+        return made(name, LOOP, aside=False)
+    if kept.find(name, toolkit(), _TEXTS) is None:
+        kept.store(name, toolkit(), _TEXTS, zlib.compress(json.dumps(sources).encode(), _FASTEST))
+    first = _kept(simulation, quick, name) or made(quick, _QUICK, aside=False)
+    return TieredRunner(first, lambda: made(name, LOOP, aside=True), size * _PATIENCE)
 
 
 def _has_code(solver: Solver) -> bool:
@@ -67,14 +102,26 @@ def _has_code(solver: Solver) -> bool:
     return True
 
 
-def _kept(simulation: Simulation, name: str) -> CompiledRunner | None:
-    """Return what is kept under a name; what does not fit is told, and kept no longer."""
-    library = kept_library(name)
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | None:
+    """Return what is kept under a key; what does not fit is told, and kept no longer."""
+    library = kept_library(key)
     if library is None:
         return None
     try:
-        return CompiledRunner(library, simulation, name)
+        return CompiledRunner(library, simulation, identity)
     except MisfitError as error:
         tell_once(f"{error}; it is made anew")
         library.unlink(missing_ok=True)
+        return None
+
+
+def _kept_sources(name: str) -> dict[str, str] | None:
+    """Return the sources that are kept under a name, so that optimizing them later needs nothing to be traced."""
+    file = kept.find(name, toolkit(), _TEXTS)
+    try:
+        return None if file is None else json.loads(zlib.decompress(file.read_bytes()))
+    except OSError:  # gone since
         return None

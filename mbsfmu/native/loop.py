@@ -68,9 +68,25 @@ class _Recording(ctypes.Structure):
     )
 
 
-@_Logger
-def _tell(_environment: int | None, _status: int, sentence: bytes) -> None:
-    _LOGGER.warning("%s", sentence.decode())
+class _Teller:
+    """Takes the sentences that C has to say of a run, and tells them; those of a run that may be given up later."""
+
+    def __init__(self) -> None:
+        self.waits = False
+        self._sentences: list[str] = []
+
+    def take(self, _environment: int | None, _status: int, sentence: bytes) -> None:
+        """Take a sentence."""
+        self._sentences.append(sentence.decode())
+        if not self.waits:
+            self.tell(stands=True)
+
+    def tell(self, stands: bool) -> None:
+        """Tell what was taken, or forget it where the run does not stand."""
+        while self._sentences:
+            sentence = self._sentences.pop(0)
+            if stands:
+                _LOGGER.warning("%s", sentence)
 
 
 class CompiledRunner(Runner):
@@ -110,7 +126,9 @@ class CompiledRunner(Runner):
         self._record = loaded.mbsfmu_record
         self._record.argtypes = [ctypes.c_void_p, _Doubles, _Ints, _Ints, _Doubles, ctypes.POINTER(_Recording)]
         self._signals, self._arrays = _followed(simulation.signals)
-        created = loaded.mbsfmu_create(self._signals, len(self._signals), _tell)
+        self._teller = _Teller()
+        self._logger = _Logger(self._teller.take)
+        created = loaded.mbsfmu_create(self._signals, len(self._signals), self._logger)
         if not created:
             raise MemoryError
         self._instance = ctypes.c_void_p(created)
@@ -118,6 +136,23 @@ class CompiledRunner(Runner):
 
     def run(self, course: Course, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
+        self.attempt(course, recording)
+
+    def attempt(self, course: Course, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
+        """Run, unless that is given up on the way: then the course is where it was, and nothing was told.
+
+        Parameters
+        ----------
+        course, recording
+            As for every runner.
+        gives_up
+            Asked now and then, where rows are recorded, whether that is to be; None where it never is.
+
+        Returns
+        -------
+        bool
+            Whether the run is made; errors as for every runner.
+        """
         times = np.ascontiguousarray(recording.times)
         rows = np.empty((len(times), self._columns)) if recording.rows is None else recording.rows
         told, ahead = course.rank_watch.told, recording.rows is None
@@ -129,17 +164,25 @@ class CompiledRunner(Runner):
             flags = held.ctypes.data_as(_Ints), dependent.ctypes.data_as(_Ints)
             return bool(self._record(self._instance, _pointer(present), *flags, _pointer(counts), asked))
 
+        made: bool | None = False
+        self._teller.waits = gives_up is not None
         try:
-            made = call() if recording.rows is None else _interruptible(call, asked, recording)
+            made = call() if recording.rows is None else _interruptible(call, asked, recording, gives_up)
         finally:
-            recording.done = asked.done
-            self._take(course, present, dependent)
-            self._count(course.solver.statistics, counts)
-            course.rank_watch.told = bool(asked.told)
-            if asked.done > 1:
-                course.take_readings(rows[asked.done - 1])
+            self._teller.tell(stands=made is not None)
+            if made is not None:
+                recording.done = asked.done
+                self._take(course, present, dependent)
+                self._count(course.solver.statistics, counts)
+                course.rank_watch.told = bool(asked.told)
+                if asked.done > 1:
+                    course.take_readings(rows[asked.done - 1])
+        if made is None:
+            recording.done = 1
+            return False
         if not made:
             raise SimulationError(self._reason(self._instance).decode())
+        return True
 
     def _handed(self, course: Course) -> Floats:
         """Return what C goes on from as one array."""
@@ -189,22 +232,29 @@ class CompiledRunner(Runner):
                 setattr(statistics, own, type(getattr(statistics, own))(counts[place].item()))
 
 
-def _interruptible(call: Callable[[], bool], asked: _Recording, recording: Recording) -> bool:
-    """Make a call that may take long in a thread, so that this one can be interrupted and tell what is done."""
+def _interruptible(
+    call: Callable[[], bool], asked: _Recording, recording: Recording, gives_up: Callable[[], bool] | None
+) -> bool | None:
+    """Make a call that may take long in a thread, so that this one can be interrupted and tell what is done.
+
+    Returns what the call does; None where it was given up before it was done.
+    """
     made: list[bool] = []
+    given_up = False
     thread = threading.Thread(target=lambda: made.append(call()))
     try:
         thread.start()
-        while thread.is_alive():
+        while thread.is_alive() and not given_up:
             thread.join(_LOOK_EVERY)
             recording.done = asked.done
             recording.tell()
+            given_up = gives_up is not None and thread.is_alive() and gives_up()
     finally:
         asked.stop = 1  # nothing asks for it any more where the call is done
         while thread.is_alive():
             with suppress(KeyboardInterrupt):
                 thread.join()
-    return made[0]
+    return None if given_up and not made[0] else made[0]
 
 
 def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:

@@ -40,6 +40,7 @@ class Recording:
         self.rows = np.empty((len(times), columns)) if columns else None
         self.done = 1
         self._progress = progress
+        self._told = 0
 
     def take_first(self, row: Floats) -> None:
         """Write what is read where the run is at first."""
@@ -53,9 +54,10 @@ class Recording:
         return self.times[: self.done], self.rows[: self.done]
 
     def tell(self) -> None:
-        """Tell the share that is done."""
+        """Tell the share that is done, which never shrinks, even where a run is made once more."""
+        self._told = max(self._told, self.done - 1)
         if self._progress is not None:
-            self._progress((self.done - 1) / (len(self.times) - 1))
+            self._progress(self._told / (len(self.times) - 1))
 
 
 class Runner(ABC):

@@ -58,6 +58,6 @@ def test_levels_are_kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_unknown_levels_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiler.OPTIMIZATION, "fast")
-    with pytest.raises(mbsfmu.SimulationError, match="MBSFMU_OPTIMIZATION is 'fast'; it must be 0, 1, 2, 3"):
+    with pytest.raises(mbsfmu.SimulationError, match="MBSFMU_OPTIMIZATION is 'fast'; it must be 0, 1, 2, 3 or suited"):
         mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path / "out", layout="monolithic")
     assert not (tmp_path / "out").exists()

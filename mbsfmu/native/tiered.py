@@ -1,0 +1,84 @@
+"""Runs that begin in code that is soon compiled, and go over to optimized code where they last long enough for that.
+
+Optimizing the code of a large model takes several times as long as all else of its first run. Both compute the same to
+the last bit: where a run goes over changes nothing of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from mbsfmu.compiling.compiler import CompilerError
+from mbsfmu.compiling.kept import tell_once
+from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.simulation.course import Course
+from mbsfmu.simulation.runner import Recording, Runner
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class TieredRunner(Runner):
+    """A runner of code that is not optimized, until another one of the same equations is.
+
+    Parameters
+    ----------
+    quick
+        Makes the steps at first.
+    optimized
+        Makes the runner of optimized code, which takes long; called once, in a thread, while steps are made.
+    patience
+        For how many s of steps nothing is optimized.
+    """
+
+    def __init__(self, quick: CompiledRunner, optimized: Callable[[], CompiledRunner], patience: float) -> None:
+        self._runner = quick
+        self._optimized = optimized
+        self._patience = patience
+        self._made: Future[CompiledRunner] | None = None
+        self._is_last = False
+        self._spent = 0.0
+        self._began = 0.0
+
+    def run(self, course: Course, recording: Recording) -> None:
+        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        self._began = time.perf_counter()
+        self._goes_over()
+        if self._is_last:
+            self._runner.run(course, recording)
+            return
+        try:
+            stands = self._runner.attempt(course, recording, self._goes_over)
+        finally:
+            self._spent += time.perf_counter() - self._began
+        if not stands:
+            self._runner.run(course, recording)
+
+    def _goes_over(self) -> bool:
+        """Tell whether there is another runner since this was asked last; let it be made when it is time."""
+        if self._is_last:
+            return False
+        if self._made is None:
+            if self._spent + time.perf_counter() - self._began > self._patience:
+                self._made = Future()
+                threading.Thread(target=self._make, args=(self._made,), daemon=True).start()
+            return False
+        if not self._made.done():
+            return False
+        self._is_last = True
+        try:
+            self._runner = self._made.result()
+        except (CompilerError, OSError) as error:
+            tell_once(f"{error}; code of runs in process stays as it is, not optimized")
+            return False
+        return True
+
+    def _make(self, made: Future[CompiledRunner]) -> None:
+        _LOGGER.info("steps are made while their code is optimized; the run begins anew in it, and gives the same")
+        try:
+            made.set_result(self._optimized())
+        except Exception as error:
+            made.set_exception(error)

@@ -1,0 +1,160 @@
+"""Runs that go over from code that is soon compiled to optimized code: nothing of them changes where they do."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cranks import parallel_cranks
+
+import mbsfmu
+from mbsfmu import CoupledModel
+from mbsfmu.compiling import compiler, kept
+from mbsfmu.native import compiled, loop
+from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.tiered import TieredRunner
+from mbsfmu.simulation.course import Course
+from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.simulation import Simulation
+
+
+@pytest.fixture
+def tiers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let every model begin in code that is not optimized, and be optimized from its first step on."""
+    monkeypatch.delenv(compiler.OPTIMIZATION)
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path))
+    monkeypatch.setattr(compiled, "_LARGE", 0.0)
+    monkeypatch.setattr(compiled, "_PATIENCE", 0.0)
+    monkeypatch.setattr(loop, "_LOOK_EVERY", 1e-3)
+    monkeypatch.setattr(compiled, "LOOP", dict.fromkeys(compiled.LOOP, "-O0"))  # soon made as well
+
+
+class Watched(TieredRunner):
+    """Goes over where it has been asked often enough; notes how often the optimized code makes a run or a step."""
+
+    def __init__(self, of: TieredRunner, asks: int) -> None:
+        super().__init__(of._runner, of._optimized, 0.0)
+        self._made = Future()
+        self._make(self._made)
+        self.asks, self.asked, self.runs = asks, 0, 0
+
+    def run(self, course: Course, recording: Recording) -> None:
+        super().run(course, recording)
+        self.runs += self._is_last
+
+    def _goes_over(self) -> bool:
+        self.asked += 1
+        return self.asked > self.asks and super()._goes_over()
+
+
+def tiered(model: str | CoupledModel, asks: int = 3, **options: object) -> tuple[Simulation, Watched]:
+    model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
+    simulation = model.simulation(**options)  # pyright: ignore[reportArgumentType]
+    assert isinstance(simulation.runner, TieredRunner)
+    runner = Watched(simulation.runner, asks)
+    simulation.runner = runner
+    return simulation, runner
+
+
+def plain(name: str, **options: object) -> Simulation:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(compiler.OPTIMIZATION, "0")
+        simulation = mbsfmu.models.built_in(name).simulation(**options)  # pyright: ignore[reportArgumentType]
+    assert isinstance(simulation.runner, CompiledRunner)
+    return simulation
+
+
+def assert_same(one: Result, other: Result) -> None:
+    for name in other.names:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    assert one.statistics == other.statistics
+
+
+@pytest.mark.usefixtures("tiers")
+@pytest.mark.parametrize(
+    ("name", "formulation", "solver"),
+    [("four-bar", "double-step", "trapezoidal"), ("pendulum-2", "dca", "rodas5p"), ("pendulum-2", "hdca", "rk45")],
+)
+def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, solver: str) -> None:
+    options, stop = {"formulation": formulation, "solver": solver}, 50.0
+    simulation, runner = tiered(name, **options)
+    shares: list[float] = []
+    went = simulation.run(stop, output_step=0.01, progress=shares.append)
+    assert runner.runs == 1
+    assert shares == sorted(shares)
+    assert_same(went, plain(name, **options).run(stop, output_step=0.01))
+
+
+@pytest.mark.usefixtures("tiers")
+@pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p"])
+def test_steps_go_over_between_two_of_them(solver: str) -> None:
+    """Tangents that are kept, and steps that have gone past where they were asked to come, go on as they were."""
+    options = {"solver": solver, "step": 1e-3}
+    went, runner = tiered("four-bar", asks=19, **options)
+    stays = plain("four-bar", **options)
+    for simulation in (went, stays):
+        simulation.set("valve.time_constant", 1e-4)
+        simulation.initialize()
+    for index in range(60):
+        for simulation in (went, stays):
+            simulation.set("valve.command", 10.0 if index // 10 % 2 else -10.0)
+            simulation.step(index * 1e-3, 1e-3)
+        np.testing.assert_array_equal(went.course.readings(), stays.course.readings())
+    assert runner.runs == 41
+    assert went.statistics == stays.statistics
+
+
+@pytest.mark.usefixtures("tiers")
+def test_what_a_run_has_to_say_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The bars of a parallelogram come into one line again and again, in what is run twice as well."""
+    simulation, runner = tiered(parallel_cranks(0.9, speed=6.0, count=2), asks=20)
+    with caplog.at_level(logging.WARNING):
+        simulation.run(100.0, output_step=0.1)
+    assert runner.runs == 1
+    (told,) = [record.getMessage() for record in caplog.records if "change point" in record.getMessage()]
+    assert told.startswith("parallel-cranks: at t = ")
+
+
+@pytest.mark.usefixtures("tiers")
+def test_a_compiler_that_fails_on_the_way_leaves_a_run_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kept, "_told", set())
+    monkeypatch.setattr(compiled, "LOOP", {**compiled.LOOP, "lacking.c": "-O1"})
+    simulation, _ = tiered("pendulum-2")
+    result = simulation.run(50.0, output_step=1e-2)
+    assert "not optimized" in caplog.text
+    assert result.time[-1] == 50.0
+
+
+@pytest.mark.usefixtures("tiers")
+def test_the_next_process_traces_nothing_before_it_has_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    mbsfmu.models.built_in("pendulum-2").simulation()
+    monkeypatch.setattr(compiled, "step_sources", lambda _: pytest.fail("equations are traced once more"))
+    simulation, runner = tiered("pendulum-2")
+    simulation.run(50.0, output_step=1e-2)
+    assert runner.runs == 1
+    assert isinstance(mbsfmu.models.built_in("pendulum-2").simulation().runner, CompiledRunner)
+
+
+_LEAVES = """
+import threading, time
+from mbsfmu.compiling import compiler
+call = lambda: compiler._run(["sh", "-c", "sleep 30; touch late"], {folder!r}, True)
+threading.Thread(target=call, daemon=True).start()
+while not compiler._aside:
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
+def test_compilers_beside_a_process_end_with_it(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _LEAVES.format(folder=str(tmp_path))], check=True, timeout=20)
+    left = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True).stdout
+    assert "sleep 30; touch late" not in left

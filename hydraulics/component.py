@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
 from functools import cache
+from math import inf
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, SerializeAsAny
@@ -135,6 +136,26 @@ class Component(DynamicPart, abstract=True):
     def limited(self) -> tuple[Quantity, ...]:
         """Return what must lie within limits at the start."""
         return ()
+
+    def highest_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Return up to which pressure in Pa, against vacuum, it pumps oil: infinite of a source without a bound.
+
+        Parameters
+        ----------
+        values
+            Its parameters and inputs by their short names.
+        """
+        return inf if self.stage is Stage.SOURCE else 0.0
+
+    def relieving_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Return above which pressure in Pa it lets go what pumps give; infinite where it does not.
+
+        Parameters
+        ----------
+        values
+            Its parameters and inputs by their short names.
+        """
+        return inf
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
         """Return pairs of parameters, the second of which must be greater."""

@@ -148,6 +148,10 @@ class RegulatedPump(DisplacedPump, abstract=True):
         OptionalPositive, Parameter("N.m", "torque above which it swings back", tunable=True, usual=(1e-2, 1e6))
     ] = None
 
+    def highest_pressure(self, values: Mapping[str, float]) -> float:
+        """Return the pressure at which it gives nothing any more."""
+        return values["cut_off"]
+
     def wanted(self, now: Moment) -> Array:
         """Return the most that cut-off and torque allow."""
         swash = (now["cut_off"] - now.pressure("outlet")) / now["cut_off_range"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import model_validator
@@ -40,6 +41,10 @@ class ReliefValve(PoppetValve):
     def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
         """Return the setting, and what is beyond it by the override."""
         return now["setting"], now["setting"] + now["override"]
+
+    def relieving_pressure(self, values: Mapping[str, float]) -> float:
+        """Return the pressure at which it passes its rated flow."""
+        return values["setting"] + values["override"]
 
 
 class ReducingValve(PoppetValve):

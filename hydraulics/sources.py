@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, HeldPort, Stage
@@ -32,6 +33,10 @@ class Source(Component, abstract=True):
             Quantity("flow", "m3/s", description="flow into the circuit, by the volume at the source"),
             Quantity("power", "W", description="power into the circuit"),
         )
+
+    def highest_pressure(self, values: Mapping[str, float]) -> float:
+        """Return its pressure; infinite where that is not known, for something drives it."""
+        return values.get("pressure", inf)
 
     def held_pressures(self, now: Moment) -> Mapping[str, Array]:
         """Return its pressure."""
@@ -67,3 +72,7 @@ class Tank(Source):
 
     type: Literal["tank"] = "tank"
     pressure: _Pressure = 1e5
+
+    def highest_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Return nothing: it pumps none."""
+        return 0.0

@@ -12,6 +12,7 @@ from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.rest_stability import GROWING
 from mbsfmu.model.coupled import ModelData
+from mbsfmu.trapped import told_above
 
 Model = TypeVar("Model", bound=ModelData)
 
@@ -34,6 +35,9 @@ class Equilibrium(Generic[Model]):
         What the conditions of rest leave open: the guess has decided, by what the motion from there keeps.
     moved
         By how much what is open differs from the guess, in its units, where that is not negligible.
+    above_sources
+        Pressures that are above what the sources of their circuit bring about, with the latter in Pa: loads, or oil
+        that is shut in, hold them.
     moving
         Rates, in the units of what they belong to over s, of states that move all the same: those that nothing depends
         on, as angles of shafts that turn, and with a horizon those that are slower.
@@ -59,6 +63,7 @@ class Equilibrium(Generic[Model]):
     units: dict[str, str]
     kept: tuple[str, ...]
     moved: dict[str, float]
+    above_sources: dict[str, float]
     moving: dict[str, float]
     unbalanced_load: float
     horizon: float | None
@@ -144,6 +149,7 @@ class Equilibrium(Generic[Model]):
         lines = [f"<Equilibrium of {self.model.name}: {told}" if told else f"<Equilibrium of {self.model.name}"]
         lines += [f"  {self.stability}; loads balance to {self.unbalanced_load:.2g} N or N.m"]
         lines += [f"  {sentence}" for sentence in self.openness]
+        lines += [f"  {told}"] if (told := told_above(self.above_sources, self.values)) else []
         lines += [f"  moving: {name} by {rate:.3g} {self.units[name]}/s" for name, rate in self.moving.items()]
         return "\n".join(lines) + ">"
 

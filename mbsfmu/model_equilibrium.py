@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Generic
@@ -27,8 +28,10 @@ from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.trapped import above_sources, told_above
 from mbsfmu.variables import Variable, with_unit
 
+_LOGGER = logging.getLogger(__name__)
 POSITION = "position"
 """What holds all coordinates of mechanisms."""
 _FURTHEST = 1e6
@@ -133,6 +136,9 @@ class _Search(Generic[Model]):
         rates = functions.state_rates()[0].tolist()
         states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
         still, about = equations.standing(), motion_about_rest(equations)
+        above = above_sources(self.model.systems, self._numbers(), values)
+        if told := told_above(above, values):
+            _LOGGER.warning("%s: %s", name, told)
         return Equilibrium(
             model=self._begun(values, found),
             found=found,
@@ -140,6 +146,7 @@ class _Search(Generic[Model]):
             units={name: each.unit for name, each in variables.items()},
             kept=kept,
             moved=self._moved({name: variables[name] for name in kept}, present),
+            above_sources=above,
             moving={state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands},
             unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
             horizon=horizon,
@@ -154,6 +161,14 @@ class _Search(Generic[Model]):
         names = [self._references[each.name] for each in reading_variables(self.functions)]
         sought = {self._references[each.variable.name]: self._value(each) for each in self.equations.sought}
         return {**dict(zip(names, readings(self.functions).tolist(), strict=True)), **sought}
+
+    def _numbers(self) -> dict[str, float]:
+        """Return parameters and inputs where the functions are."""
+        return {
+            self._references[each.name]: float(value)
+            for part in ("parameters", "inputs")
+            for each, value in zip(getattr(self.system, part), self.functions.values(part), strict=True)
+        }
 
     def _moved(self, variables: Mapping[str, Variable], present: Mapping[str, float]) -> dict[str, float]:
         """Return by how much variables differ from the guess, where that is not negligible."""

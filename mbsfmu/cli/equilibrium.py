@@ -101,6 +101,7 @@ def _content(found: Equilibrium[CoupledModel]) -> dict[str, Any]:
         "units": found.units,
         "open": found.kept,
         "moved": found.moved,
+        "above_sources": found.above_sources,
         "moving": found.moving,
         "unbalanced_load": found.unbalanced_load,
         "stable": found.stable,

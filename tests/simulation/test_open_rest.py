@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hydraulics import Accumulator, Circuit, Cylinder, Hose, Oil, SingleActingCylinder, Throttle
+from hydraulics import (
+    Accumulator,
+    CheckValve,
+    Circuit,
+    Cylinder,
+    FlowSource,
+    Hose,
+    Oil,
+    PressureSource,
+    ReliefValve,
+    SingleActingCylinder,
+    Tank,
+    Throttle,
+)
 from mbsfmu import Actuator, Beam, CoupledModel, JointDrive, Mechanism, Prismatic, Revolute, RigidBody
 from mbsfmu.cli.equilibrium import command
 
@@ -167,6 +180,57 @@ def test_what_is_held_does_not_move_what_is_shut_in() -> None:
     along = np.array([cos(angle) - 0.5, 1.0 + sin(angle)])
     turning = (cos(angle) * along[1] - sin(angle) * along[0]) / sqrt(float(along @ along))
     assert found["circuit.jack.force"] == pytest.approx(900.0 * GRAVITY * 1.5 * cos(angle) / turning, rel=1e-9)
+
+
+def shut_in(pressure: float, *sources: Any) -> CoupledModel:
+    """A node b behind a check valve from S."""
+    check = CheckValve(name="check", inlet="S", outlet="b", rated_flow=1e-3, cracking_pressure=1e5, full_pressure=2e5)
+    nodes = "b" if isinstance(sources[0], PressureSource) else "bS"
+    given = {"b": pressure} if nodes == "b" else {"b": pressure, "S": 2e6}
+    circuit = Circuit(oil=OIL, components=(*sources, check, *hoses(*nodes)), initial_pressures=given)
+    return CoupledModel(name="trap", systems={"circuit": circuit})
+
+
+SUPPLY = PressureSource(name="supply", node="S", pressure=1e6)
+FLOW = FlowSource(name="flow", node="S", constant_flow=1e-4)
+RELIEF = ReliefValve(name="relief", inlet="S", outlet="T", rated_flow=1e-3, setting=2e6, override=5e5)
+BLEED = Throttle(name="bleed", inlet="S", outlet="T", orifice_diameter=2e-3, discharge_coefficient=0.7)
+TANK = Tank(name="tank", node="T")
+
+
+@pytest.mark.parametrize(
+    ("model", "bound"),
+    [
+        (shut_in(3e6, SUPPLY), 1e6),
+        (shut_in(1.02e6, SUPPLY), None),  # of the size of what drops over valves
+        (shut_in(4e6, FLOW, RELIEF, TANK), 2.5e6),  # where the relief valve passes its rated flow
+        (shut_in(2.4e6, FLOW, RELIEF, TANK), None),
+        (shut_in(4e6, FLOW, BLEED, TANK), None),  # what the flow could bring about is not known
+    ],
+)
+def test_pressures_above_all_sources_are_told(
+    model: CoupledModel, bound: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it is known what sources bring about: their pressures, or what relief valves leave of flows."""
+    found = model.equilibrium()
+    assert found.above_sources == ({} if bound is None else {"circuit.b.pressure": pytest.approx(bound)})
+    told = f"circuit.b.pressure is {found['circuit.b.pressure']:.4g} Pa, and sources of its circuit bring about"
+    assert (told in repr(found)) is (bound is not None)
+    assert (told in caplog.text) is (bound is not None)
+
+
+def test_load_on_a_circuit_without_sources_is_no_matter() -> None:
+    """Nothing is said of a cylinder without a supply, nor where a tank is all there is."""
+    for beside in (
+        (),
+        (
+            TANK,
+            Throttle(name="drain", inlet="T", outlet="T2", orifice_diameter=1e-3, discharge_coefficient=0.7),
+            *hoses("T2"),
+        ),
+    ):
+        model = lift(jack(), *hoses("a", "b"), *beside, pressures={**PRESSURES, **({"T2": 1e5} if beside else {})})
+        assert model.equilibrium().above_sources == {}
 
 
 def test_command_says_what_has_moved(tmp_path: Any) -> None:

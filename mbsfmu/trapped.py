@@ -1,0 +1,76 @@
+"""Pressures at rest that no source of a circuit brings about: what loads, or oil that is shut in, hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, isfinite
+
+from hydraulics import Circuit
+from hydraulics.component import PortKind, Stage
+
+_MARGIN = 1.05
+"""By which factor a pressure is above sources, so that what flows over relief valves does not count."""
+
+
+def above_sources(
+    systems: Mapping[str, object], numbers: Mapping[str, float], values: Mapping[str, float]
+) -> dict[str, float]:
+    """Return pressures of nodes that are above what the sources of their circuit bring about, with that in Pa.
+
+    Nothing is said of a circuit with a source that has no bound, such as a pump without a relief valve.
+
+    Parameters
+    ----------
+    systems
+        Those of the model.
+    numbers
+        Parameters and inputs by `system.variable`.
+    values
+        What is read at rest, by `system.variable`.
+    """
+    found: dict[str, float] = {}
+    for name, data in systems.items():
+        if not isinstance(data, Circuit):
+            continue
+        pressures = {f"{name}.{node}.pressure": node for node in data.volume_nodes}
+        known = {reading: values[reading] for reading in pressures if reading in values}
+        bound = _highest(name, data, numbers, {pressures[reading]: value for reading, value in known.items()})
+        if bound > 0.0:  # tanks alone pump nothing
+            found |= {reading: bound for reading, value in known.items() if value > _MARGIN * bound}
+    return found
+
+
+def _highest(name: str, circuit: Circuit, numbers: Mapping[str, float], pressures: Mapping[str, float]) -> float:
+    """Return what the sources of a circuit bring about at most, or have brought about at their nodes."""
+    owns = {each: _numbers_of(f"{name}.{each.name}.", numbers) for each in circuit.components}
+    relieved = max((low for each, own in owns.items() if isfinite(low := each.relieving_pressure(own))), default=inf)
+    sources = [each for each in circuit.components if each.stage is Stage.SOURCE]
+    at_nodes = [pressures[node] for each in sources for node in each.nodes(PortKind.THROUGH) if node in pressures]
+    return max([*(_given(each.highest_pressure(own), relieved) for each, own in owns.items()), *at_nodes], default=inf)
+
+
+def _given(highest: float, relieved: float) -> float:
+    return highest if isfinite(highest) else relieved
+
+
+def _numbers_of(prefix: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    return {name.removeprefix(prefix): value for name, value in numbers.items() if name.startswith(prefix)}
+
+
+def told_above(above: Mapping[str, float], values: Mapping[str, float]) -> str:
+    """Return in a sentence which pressures no source of their circuit brings about; nothing where there are none.
+
+    Parameters
+    ----------
+    above
+        What `above_sources` returns.
+    values
+        What is read at rest, in Pa, by `system.variable`.
+    """
+    if not above:
+        return ""
+    told = [
+        f"{name} is {values[name]:.4g} Pa, and sources of its circuit bring about {bound:.4g} Pa"
+        for name, bound in above.items()
+    ]
+    return f"{'; '.join(told)}: loads, or oil that is shut in, hold more, and other guesses may lead to other pressures"

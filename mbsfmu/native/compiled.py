@@ -25,7 +25,7 @@ from mbsfmu.identity import content_key
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
 from mbsfmu.native.sources import LOOP, identity_source, step_sources
-from mbsfmu.native.tiered import TieredRunner
+from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.runner import Runner
@@ -35,7 +35,7 @@ from mbsfmu.simulation.solver import Solver
 _QUICK = dict.fromkeys(LOOP, "-O0")
 _LARGE = 600e3  # characters of C that take more than a second to be optimized
 _PATIENCE = 1e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
-_TEXTS = ".sources"
+_TEXTS, _SPENT = ".sources", ".spent"
 _FASTEST = 1
 _LOGGER = logging.getLogger(__name__)
 
@@ -83,12 +83,13 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
         library = compile_library(files, levels, None, key=key, portable=False, aside=aside)
         return CompiledRunner(library, simulation, name)
 
-    if is_level_given() or size < _LARGE:
+    spent, patience = _Spent(name), size * _PATIENCE
+    if is_level_given() or size < _LARGE or spent.seconds > patience:
         return made(name, LOOP, aside=False)
     if kept.find(name, toolkit(), _TEXTS) is None:
         kept.store(name, toolkit(), _TEXTS, zlib.compress(json.dumps(sources).encode(), _FASTEST))
     first = _kept(simulation, quick, name) or made(quick, _QUICK, aside=False)
-    return TieredRunner(first, lambda: made(name, LOOP, aside=True), size * _PATIENCE)
+    return TieredRunner(first, lambda: made(name, LOOP, aside=True), patience, spent)
 
 
 def _has_code(solver: Solver) -> bool:
@@ -116,6 +117,25 @@ def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | N
         tell_once(f"{error}; it is made anew")
         library.unlink(missing_ok=True)
         return None
+
+
+class _Spent(Spent):
+    """What is kept of a model under its name: processes that each run it for a short time come to a long one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._file = kept.find(name, toolkit(), _SPENT)
+        try:
+            super().__init__(0.0 if self._file is None else float(self._file.read_text()))
+        except OSError:  # gone since
+            super().__init__()
+
+    def note(self) -> None:
+        """Keep it in the place of what was there."""
+        before = self._file
+        self._file = kept.store(self._name, toolkit(), _SPENT, f"{self.seconds:.6g}".encode())
+        if before is not None and before != self._file:
+            before.unlink(missing_ok=True)
 
 
 def _kept_sources(name: str) -> dict[str, str] | None:

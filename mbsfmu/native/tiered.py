@@ -21,6 +21,26 @@ from mbsfmu.simulation.runner import Recording, Runner
 _LOGGER = logging.getLogger(__name__)
 
 
+_NOTED = 0.1
+"""Of the patience: for what less was spent in nobody is told."""
+
+
+class Spent:
+    """For how long steps of a model were made in code that is not optimized.
+
+    Attributes
+    ----------
+    seconds
+        In all of its runs.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+
+    def note(self) -> None:
+        """Take notice that it has grown."""
+
+
 class TieredRunner(Runner):
     """A runner of code that is not optimized, until another one of the same equations is.
 
@@ -32,15 +52,20 @@ class TieredRunner(Runner):
         Makes the runner of optimized code, which takes long; called once, in a thread, while steps are made.
     patience
         For how many s of steps nothing is optimized.
+    spent
+        How many were spent already.
     """
 
-    def __init__(self, quick: CompiledRunner, optimized: Callable[[], CompiledRunner], patience: float) -> None:
+    def __init__(
+        self, quick: CompiledRunner, optimized: Callable[[], CompiledRunner], patience: float, spent: Spent
+    ) -> None:
         self._runner = quick
         self._optimized = optimized
         self._patience = patience
         self._made: Future[CompiledRunner] | None = None
         self._is_last = False
-        self._spent = 0.0
+        self._spent = spent
+        self._noted = spent.seconds
         self._began = 0.0
 
     def run(self, course: Course, recording: Recording) -> None:
@@ -53,16 +78,22 @@ class TieredRunner(Runner):
         try:
             stands = self._runner.attempt(course, recording, self._goes_over)
         finally:
-            self._spent += time.perf_counter() - self._began
+            self._spend(time.perf_counter() - self._began)
         if not stands:
             self._runner.run(course, recording)
+
+    def _spend(self, seconds: float) -> None:
+        self._spent.seconds += seconds
+        if self._spent.seconds - self._noted > _NOTED * self._patience:
+            self._noted = self._spent.seconds
+            self._spent.note()
 
     def _goes_over(self) -> bool:
         """Tell whether there is another runner since this was asked last; let it be made when it is time."""
         if self._is_last:
             return False
         if self._made is None:
-            if self._spent + time.perf_counter() - self._began > self._patience:
+            if self._spent.seconds + time.perf_counter() - self._began > self._patience:
                 self._made = Future()
                 threading.Thread(target=self._make, args=(self._made,), daemon=True).start()
             return False

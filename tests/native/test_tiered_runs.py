@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.native import compiled, loop
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.tiered import TieredRunner
+from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.runner import Recording
@@ -39,7 +40,7 @@ class Watched(TieredRunner):
     """Goes over where it has been asked often enough; notes how often the optimized code makes a run or a step."""
 
     def __init__(self, of: TieredRunner, asks: int) -> None:
-        super().__init__(of._runner, of._optimized, 0.0)
+        super().__init__(of._runner, of._optimized, 0.0, Spent())
         self._made = Future()
         self._make(self._made)
         self.asks, self.asked, self.runs = asks, 0, 0
@@ -53,19 +54,19 @@ class Watched(TieredRunner):
         return self.asked > self.asks and super()._goes_over()
 
 
-def tiered(model: str | CoupledModel, asks: int = 3, **options: object) -> tuple[Simulation, Watched]:
+def tiered(model: str | CoupledModel, asks: int = 3, **options: Any) -> tuple[Simulation, Watched]:
     model = mbsfmu.models.built_in(model) if isinstance(model, str) else model
-    simulation = model.simulation(**options)  # pyright: ignore[reportArgumentType]
+    simulation = model.simulation(**options)
     assert isinstance(simulation.runner, TieredRunner)
     runner = Watched(simulation.runner, asks)
     simulation.runner = runner
     return simulation, runner
 
 
-def plain(name: str, **options: object) -> Simulation:
+def plain(name: str, **options: Any) -> Simulation:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(compiler.OPTIMIZATION, "0")
-        simulation = mbsfmu.models.built_in(name).simulation(**options)  # pyright: ignore[reportArgumentType]
+        simulation = mbsfmu.models.built_in(name).simulation(**options)
     assert isinstance(simulation.runner, CompiledRunner)
     return simulation
 
@@ -140,6 +141,17 @@ def test_the_next_process_traces_nothing_before_it_has_to(monkeypatch: pytest.Mo
     simulation, runner = tiered("pendulum-2")
     simulation.run(50.0, output_step=1e-2)
     assert runner.runs == 1
+    assert isinstance(mbsfmu.models.built_in("pendulum-2").simulation().runner, CompiledRunner)
+
+
+@pytest.mark.usefixtures("tiers")
+def test_processes_that_run_a_model_for_a_short_time_each_come_to_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each of them would begin to optimize it, and none would come to the end of that."""
+    monkeypatch.setattr(compiled, "_PATIENCE", 1e-9)  # some 0.3 ms, which is less than a run takes
+    monkeypatch.setattr(TieredRunner, "_make", lambda self, made: None)  # as where the process ends before it is done
+    simulation = mbsfmu.models.built_in("pendulum-2").simulation()
+    assert isinstance(simulation.runner, TieredRunner)
+    simulation.run(10.0)
     assert isinstance(mbsfmu.models.built_in("pendulum-2").simulation().runner, CompiledRunner)
 
 

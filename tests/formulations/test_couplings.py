@@ -66,6 +66,29 @@ def test_differential_shares_torque(formulation: str) -> None:
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_any_linear_relation_turns_as_lagrange_has_it(formulation: str) -> None:
+    """J q̈ = τ + aᵀ λ with a q = c, solved as one system; what it exerts is aᵀ λ."""
+    names, factors, offset = ("one", "two", "three"), np.array([1.0, -2.0, 0.5]), 0.3
+    inertias, torques = np.array([0.2, 0.5, 0.1]), np.array([1.0, 0.4, -0.2])
+    relation = LinearCoupling(
+        name="relation",
+        joints=tuple(f"{name}_shaft" for name in names),
+        factors_of_joints=tuple(factors.tolist()),
+        offset=offset,
+    )
+    result = run(
+        wheels(dict(zip(names, inertias, strict=True)), relation, dict(zip(names, torques, strict=True))), formulation
+    )
+    whole = np.block([[np.diag(inertias), -factors[:, np.newaxis]], [factors, np.zeros(1)]])
+    *expected, multiplier = np.linalg.solve(whole, [*torques, 0.0])
+    angles = np.array([result[f"{name}.angle"] for name in names])
+    np.testing.assert_allclose(factors @ angles, offset, atol=1e-8)
+    np.testing.assert_allclose(angles[:, -1] - angles[:, 0], 0.5 * np.array(expected) * 0.5**2, atol=1e-6)
+    loads = [result[f"relation.{name}_shaft.torque"][-1] for name in names]
+    np.testing.assert_allclose(loads, multiplier * factors, rtol=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_rack_falls_as_the_pinion_lets_it(formulation: str) -> None:
     """A rack of mass m on a pinion: m g = (m + J / r²) a; at 0.6 m where the pinion starts at zero."""
     mass, radius, inertia = 3.0, 0.08, 0.02

@@ -12,7 +12,16 @@ from scipy.linalg import expm
 
 import mbsfmu
 from hydraulics import Accumulator, Capillary, Circuit, Oil, PressureSource, ReliefValve, Tank, Volume
-from mbsfmu import CoupledModel, JointFriction, Mechanism, PlaneContact, SpringDamper
+from mbsfmu import (
+    CoupledModel,
+    FirstOrder,
+    JointFriction,
+    Mechanism,
+    PidController,
+    PlaneContact,
+    SpringDamper,
+    StepSignal,
+)
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.errors import InputError
 from mbsfmu.variables import Variability
@@ -89,6 +98,32 @@ def test_valves_and_restrictors_that_are_changed_keep_their_laws_and_the_balance
     turned_over = simulation.get("hydraulic_energy.supplied")
     assert turned_over > 100.0
     assert abs(simulation.get("hydraulic_energy.drift")) < 1e-5 * turned_over
+
+
+def test_gains_of_a_controller_that_are_changed_meet_the_matrix_exponential() -> None:
+    """ẏ = (g u − y) / 2 and İ = k_i (r − y) with u = k_p (r − y) + I; neither the state nor the integral part jumps."""
+    systems = {
+        "pid": PidController(proportional=3.0, integral=4.0),
+        "plant": FirstOrder(gain=2.0, time_constant=2.0, initial_output=0.2),
+    }
+    lines = [("pid.command", "plant.input"), ("plant.output", "pid.measured")]
+    setpoint = {"pid.setpoint": StepSignal(times=(0.0,), values=(1.0,))}
+    model = CoupledModel(name="loop", systems=systems, connections=lines, signals=setpoint)
+    simulation = model.simulation(solver="rk4", step=1e-3, compiled=False)
+    simulation.initialize()
+    state = np.array([0.2, 0.0, 1.0])
+    for begin, end, proportional, integral, gain in ((0.0, CHANGED, 3.0, 4.0, 2.0), (CHANGED, END, 1.5, 9.0, 5.0)):
+        for name, value in (("proportional", proportional), ("integral", integral), ("gain", gain)):
+            simulation.set(name, value)
+        simulation.step(begin, end - begin)
+        rates = [
+            [-0.5 * (1.0 + gain * proportional), 0.5 * gain, 0.5 * gain * proportional],
+            [-integral, 0.0, integral],
+            [0.0, 0.0, 0.0],
+        ]
+        state = expm(np.array(rates) * (end - begin)) @ state
+        assert simulation.get("output") == pytest.approx(state[0], abs=1e-9)
+        assert simulation.get("integral_part") == pytest.approx(state[1], abs=1e-9)
 
 
 def test_what_stores_energy_stays_fixed() -> None:

@@ -25,6 +25,8 @@ _RODS = 3
 """Most points of a body that are joined each to each; more are joined to their middle."""
 _DENSITY = 7850.0
 """Of steel in kg/m³, which balls are of that stand for masses without an extent."""
+_LEAST_DENSITY = 50.0
+"""In kg/m³, lighter than the frames and hulls of machines: what seems lighter has an inertia that nobody weighed."""
 
 
 def shapes_of(placement: Placement, size: float) -> list[list[Shape]]:
@@ -96,7 +98,11 @@ def _frame(held: Sequence[Floats], radius: float) -> Iterator[Shape]:
 
 
 def _of_inertia(body: RigidBody, centre: Floats) -> Shape:
-    """Return the cuboid that has a body's mass and inertia; a ball of steel where that has no extent."""
+    """Return the cuboid that has a body's mass and inertia; a ball of steel where that has no extent.
+
+    Where it would be lighter than anything built, as of 2 kg on a slide with moments of 1 kg m², which do not count
+    there, it is as large as its mass lets it.
+    """
     moments, axes = np.linalg.eigh(body.inertia_tensor)
     squares = 6.0 * (np.sum(moments) - 2.0 * moments) / body.mass
     if not np.all(squares > 0.0):
@@ -104,7 +110,8 @@ def _of_inertia(body: RigidBody, centre: Floats) -> Shape:
     if not np.max(squares) > 0.0:
         return ball(float(np.cbrt(0.75 * body.mass / (np.pi * _DENSITY))), centre)
     axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-    return box(np.sqrt(squares), centre, axes)
+    edges = np.sqrt(squares)
+    return box(edges * min(1.0, np.cbrt(body.mass / (_LEAST_DENSITY * np.prod(edges)))), centre, axes)
 
 
 def box(size: Vector3, centre: Vector3 = (0.0, 0.0, 0.0), axes: Floats | None = None) -> Shape:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.leaks import leaking
+from mbsfmu.formulations.rest_magnitudes import magnitudes
 from mbsfmu.formulations.workspace import Floats, TracedFunction
 from mbsfmu.variables import Variable
 
@@ -113,12 +114,11 @@ class RestEquations:
             "held": readings[[each.index for each in self.held]],
         }
         self._sought = {part: [each.index for each in self.sought if each.part == part] for part in PARTS[-2:]}
-        states = np.array([each.nominal or 1.0 for each in system.states])
-        self.scales = self._magnitudes(states)
+        self.scales = self._magnitudes()
+        states = self.scales[self.unknowns("states")]
         constant = self._constant(states)
         self.left = tuple(sorted({*constant, *self._running(constant)}))
-        counting = np.delete(np.eye(len(states)), self.left, axis=0)
-        self.rates = counting / np.where(states > 0.0, states, 1.0)
+        self.rates = np.delete(np.eye(len(states)), self.left, axis=0) / states
 
     # -- others of the kind ---------------------------------------------------------------------------------
 
@@ -144,6 +144,10 @@ class RestEquations:
 
     def leaky(self) -> tuple[RestEquations, Floats] | None:
         """Return the same whose saturations leak by a share, and the array that holds it; None where there are none."""
+        return self._leaky
+
+    @cached_property
+    def _leaky(self) -> tuple[RestEquations, Floats] | None:
         sizes = [row.numel() for row in self._rows.values()]
         share, array = self.functions.add_part("leaking_share", 1)
         if (whole := leaking(ca.vertcat(*self._rows.values()), share)) is None:
@@ -153,7 +157,7 @@ class RestEquations:
 
     def _with_rows(self, rows: dict[str, ca.SX]) -> RestEquations:
         other = copy(self)
-        for name in ("_residual", "_jacobian"):
+        for name in ("_residual", "_jacobian", "_leaky"):
             other.__dict__.pop(name, None)
         other._rows = rows
         return other
@@ -183,15 +187,29 @@ class RestEquations:
         every = np.arange(self.functions.symbol(part).numel(), dtype=np.intp)
         return every[self._sought[part]] if part in self._sought else every
 
-    def _magnitudes(self, states: Floats) -> Floats:
-        functions = self.functions
-        asked = [max(each.variable.nominal or 0.0, abs(each.variable.start or 0.0)) or 1.0 for each in self.sought]
-        sought = [
-            size for part in PARTS[-2:] for each, size in zip(self.sought, asked, strict=True) if each.part == part
+    def _magnitudes(self) -> Floats:
+        """Return usual magnitudes of the unknowns: 1 rad, 1 m, of loads the largest, else those that are told.
+
+        Where none is told, as of states of blocks, equations say what it is.
+        """
+        system, load = self.functions.system, self.largest_load()
+        asked = [
+            each.variable.nominal or abs(each.variable.start or 0.0)
+            for part in PARTS[-2:]
+            for each in self.sought
+            if each.part == part
         ]
-        discrete = [each.nominal or 1.0 for each in functions.system.discrete]
-        multipliers = np.full(len(functions.multipliers), self.largest_load())
-        return np.concatenate([np.ones(len(functions.coordinates)), multipliers, states, discrete, sought])
+        told = [each.nominal or 0.0 for each in (*system.states, *system.discrete)]
+        moving, held = len(system.coordinates), len(self.functions.multipliers)
+        known = np.concatenate([np.ones(moving), np.full(held, load), told, asked])
+        own = np.concatenate([np.full(moving, -1), np.full(held, -1), moving + held + np.arange(len(told))])
+        matrix = np.nan_to_num(self.whole_jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+        return magnitudes(
+            matrix,
+            np.where(known > 0.0, known, np.nan),
+            np.concatenate([own, np.full(len(asked), -1)]).astype(np.intp),
+            np.where(np.arange(len(matrix)) < moving, load, 0.0),
+        )
 
     def largest_load(self) -> float:
         """Return the largest of the loads that are to balance, or one N or N m."""

@@ -182,12 +182,12 @@ def allowed_at(equations: RestEquations, unknowns: Floats, matrix: Floats) -> Fl
     """Return by how much the equations may be off: a share of what is usual, and what round-off makes of them."""
     system = equations.functions.system
     load = equations.largest_load()
-    discrete = system.discrete if equations.counts("updates") else ()
+    discrete = equations.scales[equations.unknowns("discrete")] if equations.counts("updates") else np.zeros(0)
     kinds = {
         "balance": np.full(len(system.coordinates), LOAD * load),
         "closure": np.full(len(system.constraints), GAP),
         "rates": np.full(len(equations.rates), STILL),
-        "updates": np.array([STILL * (each.nominal or 1.0) for each in discrete]),
+        "updates": STILL * discrete,
         "held": np.array([GAP * max(each.variable.nominal or 1.0, abs(each.value)) for each in equations.held]),
     }
     return np.concatenate(list(kinds.values())) + _ROUND_OFF * (np.abs(matrix) @ np.abs(unknowns))

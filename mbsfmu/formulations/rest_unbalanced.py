@@ -12,9 +12,13 @@ from mbsfmu.formulations.rest_begin import beyond_limits, within_reach
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_newton import Rest
 from mbsfmu.formulations.workspace import Floats
-from mbsfmu.variables import Variable, with_unit
+from mbsfmu.variables import with_unit
 
 _MOST = 3
+_LEAK = 0.1
+"""Share that goes through saturations where it counts whether they have an effect elsewhere."""
+_NO_EFFECT = 1e-9
+"""Share of the largest effect on an equation up to which others have none."""
 
 
 def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
@@ -42,14 +46,40 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
             f"{' and '.join(idle)} has no effect there" if len(idle) == 1 else f"{', '.join(idle)} have no effect there"
         )
     names = [references[each.variable.name] for each in equations.sought if each.variable.name not in without_effect]
-    return "; ".join(told) + (_other_guesses(names[0]) if names and reached and not lengths else "")
+    fails = reached and not lengths and (bool(names) or not (equations.sought or _follows(equations, rest)))
+    return "; ".join(told) + (_other_guesses(names) if fails else "")
 
 
-def _other_guesses(name: str) -> str:
-    return (
-        ". This does not show that there is none, nor that what is missing there is the cause: "
-        f"guesses may lead to one, as by find={{'{name}': …}} or --find {name}=…"
-    )
+def _other_guesses(names: Sequence[str]) -> str:
+    """Say that a search has failed, and how other guesses are given: of what is asked for, or else as another start."""
+    by = f"guesses may lead to one, as by find={{'{names[0]}': …}} or --find {names[0]}=…" if names else ""
+    by = by or "the start of the model is the guess, and another may lead to one"
+    return f". This does not show that there is none, nor that what is missing there is the cause: {by}"
+
+
+def _follows(equations: RestEquations, rest: Rest) -> bool:
+    """Tell whether what cannot stand still follows from loads, loops and what is held alone, so that no guess helps.
+
+    It does where loads balance and nothing that these leave free has an effect on it, as of an integral part that is
+    fed by an angle that is held, or of a pressure that carries a load and leaks. Saturations leak for that: what feeds
+    through a valve that is shut there may have an effect elsewhere.
+    """
+    given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
+    balance = equations.rows("balance")
+    if np.any(np.abs(rest.residual[balance]) > rest.allowed[balance]):
+        return False
+    if (leaky := equations.leaky()) is not None:
+        leaky[1][:] = _LEAK
+    scaled = (leaky[0] if leaky else equations).finite_jacobian() * equations.scales
+    sizes = np.max(np.abs(scaled), axis=1, initial=0.0)
+    matrix = scaled / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    free = null_space(matrix[given], RANK_TOLERANCE)
+    wrong = [
+        equations.rows(kind).start + np.flatnonzero(off)
+        for kind in ("rates", "updates")
+        for off in (_at_fault(equations, rest, kind),)
+    ]
+    return bool(np.max(np.abs(matrix[np.concatenate(wrong)] @ free), initial=0.0) < _NO_EFFECT)
 
 
 def _lengths(equations: RestEquations) -> list[str]:
@@ -91,14 +121,14 @@ def _loads(equations: RestEquations, rest: Rest, references: Mapping[str, str]) 
 def _rates(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
     """Say which states would change, and which discrete ones with each update: those that nothing can hold, if any."""
     off = _at_fault(equations, rest, "rates")
-    states = equations.functions.system.states
-    rates = -np.linalg.pinv(equations.rates) @ off
+    states, scales = equations.functions.system.states, equations.scales
+    rates = _without_followers(equations, -np.linalg.pinv(equations.rates) @ off)
     told = [
         f"{references[states[index].name]} would change by {rates[index]:.3g} {states[index].unit}/s"
-        for index in _largest(rates, states)
+        for index in _largest(rates, scales[equations.unknowns("states")])
     ]
     off, discrete = _at_fault(equations, rest, "updates"), equations.functions.system.discrete
-    for index in _largest(off, discrete):
+    for index in _largest(off, scales[equations.unknowns("discrete")]):
         change = with_unit(float(off[index]), discrete[index])
         told.append(f"{references[discrete[index].name]} would change by {change} with each update")
     return told
@@ -114,9 +144,32 @@ def _at_fault(equations: RestEquations, rest: Rest, kind: str) -> Floats:
     return np.zeros(rows.stop - rows.start)
 
 
-def _largest(changes: Floats, variables: Sequence[Variable]) -> list[int]:
+def _without_followers(equations: RestEquations, rates: Floats) -> Floats:
+    """Return rates without those of states that nothing else depends on there, for such follow whatever the rest does.
+
+    As they are where all are of this kind.
+    """
+    first = equations.rows("closure").stop
+    states = equations.unknowns("states")
+    matrix = equations.whole_jacobian()
+    own = first + np.arange(len(rates))
+    effects = matrix[:, states] != 0.0
+    following = np.zeros(len(rates), dtype=bool)
+    while True:
+        others = effects.copy()
+        others[own, np.arange(len(rates))] = False
+        others[own[following]] = False
+        more = ~others.any(axis=0) & effects[own, np.arange(len(rates))]
+        if np.array_equal(more, following):
+            break
+        following = more
+    kept = np.where(following, 0.0, rates)
+    return kept if kept.any() else rates
+
+
+def _largest(changes: Floats, scales: Floats) -> list[int]:
     """Return the indices of the largest changes in magnitudes, those that are nothing beside them left out."""
-    shares = np.abs(changes) / np.array([each.nominal or 1.0 for each in variables])
+    shares = np.abs(changes) / scales
     least = 1e-6 * np.max(shares, initial=0.0)
     return [index for index in np.argsort(-shares, kind="stable")[:_MOST].tolist() if shares[index] > least]
 

@@ -176,8 +176,9 @@ def test_filter_without_effect_is_never_blamed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(rest_search, "contradiction", at_start)
     controller = pid(100.0, setpoint_weight=0.0, derivative=0.0)
     model = controlled(chain([0.0], [1.0], [10.0], (0.0, 0.0, 0.0)), [controller], start={"c0.setpoint": 0.5})
-    with pytest.raises(SimulationError, match=r"at the nearest point c0\.integral_part would change by 25 N\.m/s$"):
+    with pytest.raises(SimulationError, match=r"at the nearest point c0\.integral_part would change by 25 N") as told:
         model.equilibrium("position")
+    assert "filtered" not in str(told.value)
 
 
 @pytest.mark.parametrize("shut", [True, False])

@@ -15,6 +15,24 @@ DOCS = Path(tempfile.mkdtemp()) if "--quick" in sys.argv else Path(__file__).par
 STYLES = {"dca": "--", "hdca": "-"}
 
 
+def put_table(page: str, mark: str, table: str) -> None:
+    """Put a table into a page of the documentation, between its marks.
+
+    Parameters
+    ----------
+    page
+        Name of the file.
+    mark
+        What stands in the comment before the table.
+    table
+        The table, with what stands under it.
+    """
+    begin, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->"
+    before, rest = (DOCS / page).read_text(encoding="utf-8").split(begin)
+    text = f"{before}{begin}\n{table}\n\n{end}{rest.split(end)[1]}"
+    (DOCS / page).write_text(text, encoding="utf-8")
+
+
 def curves(
     file: str,
     points: Mapping[str, tuple[Sequence[float], Sequence[float]]],

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from figures import DOCS
+from figures import DOCS, put_table
 from measured import EXUDYN, LOOPS, MEASURES, MUJOCO, PINOCCHIO, STRAIGHT, Libraries, Row
 from rates import QUICK
 from threads import shared_table
@@ -116,13 +116,8 @@ def measure(kinds: Sequence[str]) -> dict[str, list[Row]]:
 
 def put(found: Mapping[str, Sequence[Row]]) -> None:
     """Put the tables into the page, each between the marks of its kind, and draw the figure."""
-    page = DOCS / PAGE
-    text = page.read_text(encoding="utf-8")
     for kind, rows in found.items():
-        begin, end = f"<!-- {kind} -->\n", f"<!-- end of {kind} -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n{table(kind, rows)}\n\n{end}{rest.split(end)[1]}"
-    page.write_text(text, encoding="utf-8")
+        put_table(PAGE, kind, table(kind, rows))
     if len(found) == len(MEASURES):
         (DOCS / FIGURE).write_text(drawn(found), encoding="utf-8")
 

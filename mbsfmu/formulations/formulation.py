@@ -13,6 +13,7 @@ import numpy as np
 
 from mbsfmu.equations.charts import STEEP
 from mbsfmu.errors import LoopsOpenError, SimulationError
+from mbsfmu.formulations.code_choice import faster_form
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.functions import SystemFunctions
@@ -123,6 +124,8 @@ class Formulation(ABC):
     """Whether equations that nearly follow from others at a change point are left out where accelerations are found."""
     remaining: ClassVar[float] = 1e-7
     """Share of the tolerances that Newton's iteration may leave: it adds up over steps, in rates 2 / h times."""
+    weighs_code: ClassVar[bool] = False
+    """Whether its explicit form is in the form of code in which divide and conquer is faster where none is chosen."""
     absolute: ClassVar[bool] = False
     """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
     second_order: ClassVar[bool] = True
@@ -176,12 +179,20 @@ class Formulation(ABC):
         rule: Rule,
         options: FormulationOptions,
         step: float,  # noqa: ARG003 - of defaults that follow from it
+        kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s."""
+        """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s.
+
+        Where the form of its code is not chosen, and steps of the kind call nothing but accelerations that divide and
+        conquer finds, it is the form that finds these sooner.
+        """
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
         joining = {"sequential": options.sequential, "sections": options.sections}
-        functions = SystemFunctions(system, loops, traces, options.form, **joining)
+        form = options.form
+        if form is None and cls.weighs_code and kind is StepKind.EXPLICIT:
+            form = faster_form(system, loops, traces, **joining)
+        functions = SystemFunctions(system, loops, traces, form, **joining)
         return cls(functions, tolerances, rule, options)
 
     def limits(self, unknowns: int) -> Limits:

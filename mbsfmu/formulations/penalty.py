@@ -276,6 +276,7 @@ class Penalty(Formulation):
         rule: Rule,
         options: FormulationOptions,
         step: float,
+        kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
         """Make the formulation with a penalty factor that suits the machine, where none is given."""
         assert isinstance(options, PenaltyOptions)
@@ -284,7 +285,7 @@ class Penalty(Formulation):
             redundant = loops.rank < len(loops.rows)
             suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
             options = options.model_copy(update={"penalty": suitable})
-        return super().of(initialization, system, tolerances, rule, options, step)
+        return super().of(initialization, system, tolerances, rule, options, step, kind)
 
     @property
     def step_multipliers(self) -> int:

@@ -34,8 +34,8 @@ from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ZERO, Recorder
 
 LARGE = 64
-"""Coordinates beyond which code is in loops unless something else is chosen: straight-line code is about three times as
-fast, but it takes longer to trace and to compile the larger the system is."""
+"""Coordinates beyond which code is in loops unless something else is chosen, whichever is faster: straight-line code
+takes longer to trace and to compile the larger the system is."""
 
 
 CORRECTIONS = 4
@@ -70,6 +70,11 @@ def is_in_loops(system: System, code: Code | None) -> bool:
     if code is Code.LOOPS and lacking:
         raise InputError(f"code in loops is for mechanisms; {system.name} {lacking}")
     return not lacking and (code is Code.LOOPS or len(system.start_system.coordinates) > LARGE)
+
+
+def can_be_in_loops(system: System) -> bool:
+    """Tell whether the code of a system can be in loops."""
+    return not _lacking(system)
 
 
 def _lacking(system: System) -> str:

@@ -90,11 +90,12 @@ def make_simulation(
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
     limits = chosen.tolerances or Tolerances()
-    formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step)
+    formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step, kind.kind)
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
     _tell_straight_code(system, formulation)
+    _tell_motionless(system.name, initialization, formulation)
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
@@ -118,6 +119,20 @@ def _tell_straight_code(system: System, formulation: Formulation) -> None:
             "dca and hdca is in loops where no loop of connections is solved at every instant",
             *(system.name, formulation.name, count),
         )
+
+
+def _tell_motionless(name: str, initialization: Initialization, formulation: Formulation) -> None:
+    """Say that nothing moves: all bodies are fixed, or loops leave no freedom and none is driven."""
+    start = initialization.system
+    coordinates = len(start.coordinates)
+    if coordinates == 0 and start.reactions:
+        _LOGGER.warning("%s: no body moves: all joints are fixed, and every variable of motion stays as it is", name)
+    elif coordinates and initialization.loops.rank == coordinates and not formulation.functions.driven:
+        _LOGGER.warning(
+            "%s: no body moves: loops leave no freedom, with as many independent equations as there are joint "
+            "coordinates, %d; a joint too many, or an axis in the wrong direction, does that",
+            name, coordinates,
+        )  # fmt: skip
 
 
 def _refuse_driven(solver: str, functions: SystemFunctions) -> None:

@@ -23,6 +23,7 @@ NEEDED = {
     "solvers.py": ("extensisq",),
     "compiled.py": ("pinocchio",),
     "large.py": ("gcc",),
+    "choice.py": ("gcc",),
 }
 """Packages and programs without which a study is left out."""
 MAKES = {"vendor_three.py": "mbsfmu/view/assets", "excavator_picture.py": "docs/excavator.webp"}

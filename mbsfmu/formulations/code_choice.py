@@ -1,0 +1,51 @@
+"""Which form of code has the faster right-hand side, by how many operations it takes in either."""
+
+from __future__ import annotations
+
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.loop_equations import LoopEquations
+from mbsfmu.formulations.recorded_system import LARGE, Code, can_be_in_loops
+from mbsfmu.formulations.system import System
+from mbsfmu.formulations.traces import Traces
+
+FEW = 4
+"""Coordinates up to which code is straight: nothing is gained by loops over so few calls, and nothing is counted."""
+_SHARE = 0.57
+"""What an operation in loops costs, as a share of one in straight code. Instructions of the latter are read from memory
+one after the other, those of kernels stay in the first cache, and loads and stores of what kernels are given and give
+are counted as operations, too."""
+_BEGINNING = 1300
+"""Operations of straight code that it takes to begin with loops: their first calls find nothing in the caches."""
+
+
+def straight_is_faster(straight: int, loops: int) -> bool:
+    """Tell whether straight code takes less time by the operations of either form.
+
+    Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; docs/large-mechanisms.md has its table.
+    """
+    return straight <= _SHARE * loops + _BEGINNING
+
+
+def faster_form(
+    system: System, loops: LoopEquations | None, traces: Traces, *, sequential: bool, sections: int
+) -> Code | None:
+    """Return the form of code in which divide and conquer finds accelerations sooner; None where the size decides.
+
+    Parameters
+    ----------
+    system
+        The system.
+    loops, sequential, sections
+        As for `SystemFunctions`.
+    traces
+        Keeps what was found.
+    """
+    if not FEW < len(system.coordinates) <= LARGE or not can_be_in_loops(system):
+        return None
+
+    def operations(code: Code) -> int:
+        functions = SystemFunctions(system, loops, None, code, sequential=sequential, sections=sections)
+        return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
+
+    found = traces.fact("straight is faster", lambda: straight_is_faster(*map(operations, Code)))
+    return Code.STRAIGHT if found else Code.LOOPS

@@ -1,0 +1,84 @@
+"""Which form of code is chosen: the one that was measured to be the faster one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mbsfmu
+from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
+from mbsfmu.formulations.code_choice import FEW, faster_form, straight_is_faster
+from mbsfmu.formulations.mechanism_system import MechanismSystem
+from mbsfmu.formulations.recorded_system import LARGE, Code
+from mbsfmu.formulations.traces import Traces
+from mbsfmu.simulation.options import RunKeywords
+
+PAGE = Path(mbsfmu.__file__).parents[1] / "docs" / "large-mechanisms.md"
+DISTURBED = 0.1
+"""Share by which the slower form may be chosen: other work on the machine, and what no count of operations tells."""
+AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
+
+
+def test_the_chosen_form_is_the_one_that_was_faster() -> None:
+    (table,) = re.findall(r"<!-- choice -->(.*)<!-- end of choice -->", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.strip().splitlines()[2:]]
+    assert {row[0].split(",")[0] for row in rows} == {"planar", "spatial", "spherical", "tree", "ladders"}
+    for machine, coordinates, straight, loops, _, _, ratio, _, chosen in rows:
+        if int(coordinates) > LARGE:
+            assert chosen == "loops", machine
+            continue
+        assert (chosen == "straight") == straight_is_faster(int(straight), int(loops)), machine
+        assert (float(ratio) if chosen == "straight" else 1.0 / float(ratio)) < 1.0 + DISTURBED, machine
+
+
+def in_space(links: int) -> CoupledModel:
+    """A chain with hinges about Z, Y and X in turn."""
+    ends = ["ground.O", *(f"link_{index}.end" for index in range(links))]
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=tuple(
+            RigidBody(name=f"link_{index}", mass=1.0, inertia=(1.0, 1.0, 1.0), points={"end": (1.0, 0.0, 0.0)})
+            for index in range(links)
+        ),
+        joints=tuple(
+            Revolute(name=f"joint_{index}", axis=AXES[index % 3], parent=ends[index], child=f"link_{index}.origin")
+            for index in range(links)
+        ),
+    )
+    return CoupledModel(name="in-space", systems={"mechanism": mechanism})
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        (in_space(7), Code.LOOPS),
+        (in_space(FEW), None),
+        (mbsfmu.models.pendulum(16), Code.STRAIGHT),
+        (mbsfmu.models.ladder(2), Code.STRAIGHT),
+        (mbsfmu.models.pendulum(LARGE + 1), None),
+    ],
+    ids=["space", "few", "plane", "ladder", "large"],
+)
+def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> None:
+    (mechanism,) = model.systems.values()
+    assert isinstance(mechanism, Mechanism)
+    assert faster_form(MechanismSystem(mechanism), None, Traces(), sequential=True, sections=1) == form
+
+
+@pytest.mark.parametrize(
+    ("options", "loops"),
+    [
+        ({"formulation": "dca", "solver": "rk45"}, True),
+        ({"formulation": "hdca", "solver": "rk45"}, True),
+        ({"formulation": "dca", "solver": "rk45", "code": "straight"}, False),
+        ({"formulation": "dca", "solver": "trapezoidal"}, False),
+        ({"formulation": "dca-alm", "solver": "rk45"}, False),
+    ],
+)
+def test_explicit_steps_of_divide_and_conquer_take_it(
+    options: RunKeywords, *, loops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mbsfmu.formulations.formulation.faster_form", lambda *_, **__: Code.LOOPS)
+    assert mbsfmu.models.pendulum(2).simulation(**options).functions.in_loops == loops

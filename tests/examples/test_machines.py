@@ -28,12 +28,13 @@ def test_excavator_digs() -> None:
     result = excavator().simulation(step=2e-3).run(2.0)
     turned = np.ptp(result["energy.kinetic"]) + np.ptp(result["energy.potential"]) + np.ptp(result["energy.work"])
     assert result.largest("energy.drift") < 1e-4 * turned
-    assert result.largest("hydraulic_energy.drift") < 1e-3 * np.max(result["hydraulic_energy.supplied"])
+    assert result.largest("hydraulic_energy.drift") < 1e-4 * np.max(result["hydraulic_energy.supplied"])
     pressures = [name for name in result.names if name.endswith(".pressure")]
     assert len(pressures) == 11
+    settings = {"P.pressure": 350.0, "LS.pressure": 350.0, "slew_a.pressure": 289.0, "slew_b.pressure": 289.0}
     for name in pressures:
         assert np.min(result[name]) > 0.1 * BAR, name
-        assert np.max(result[name]) < 1.05 * 373.0 * BAR, name
+        assert np.max(result[name]) < 1.05 * settings.get(name, 373.0) * BAR, name
     # At the start the cylinders carry the parts: moments about the boom's pin, of what stands on it.
     assert result["boom_cylinder.velocity"][0] == pytest.approx(0.0, abs=1e-9)
     assert result["stick_cylinder.length"][-1] > result["stick_cylinder.length"][0] + 0.05
@@ -43,7 +44,7 @@ def test_excavator_digs() -> None:
 @needs_compiler
 def test_log_crane_rests_on_its_counterbalance_valves() -> None:
     """Nobody moves a lever before 0.5 s: no load creeps. Then flow comes through its section."""
-    result = log_crane().simulation(solver="rodas5p").run(3.0)
+    result = log_crane().simulation(solver="rodas5p").run(7.0)
     before = result.time < 0.5
     assert np.ptp(result["lift.length"][before]) < 2e-4
     # The compensator keeps the flow over the valve at 0.7 of 50 l/min, less overlap, whatever the load is.
@@ -52,6 +53,15 @@ def test_log_crane_rests_on_its_counterbalance_valves() -> None:
     assert np.mean(result["lift_section.flow_a"][lifting]) == pytest.approx(flow, rel=1e-3)
     # The load swings on the oil: over some periods of that the cylinder goes as the oil comes.
     assert np.mean(result["lift.velocity"][lifting]) == pytest.approx(flow / (np.pi / 4.0 * 0.140**2), rel=0.03)
+    # Behind a gear of 120 the motor turns the column by what comes in, also where the grapple's swing pulls it on; the
+    # oil comes from 200 bar and more, and expands by some 2 %.
+    slewing = result.time > 3.0
+    came = result["slew_section.flow_a"] + result["slew_a_make_up.flow"] - result["slew_a_relief.flow"]
+    leaked = 2e-12 * (result["slew_a.pressure"] - result["slew_b.pressure"])
+    swept = np.trapezoid((came - leaked)[slewing], result.time[slewing])
+    turned = np.ptp(result["column.angle"][slewing])
+    assert turned > 0.5
+    assert turned == pytest.approx(swept / (120.0 * 50e-6 / (2.0 * np.pi)), rel=0.03)
 
 
 @needs_compiler

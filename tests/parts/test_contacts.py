@@ -86,6 +86,15 @@ def test_restitution_without_gravity_is_that_of_hunt_and_crossley(damping: float
     assert abs(expected - (1.0 - 2.0 / 3.0 * damping)) < 0.6 * damping**2
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_every_formulation_bounces_as_hunt_and_crossley_have_it(formulation: str) -> None:
+    expected = brentq(lambda e: 0.3 * (1.0 + e) - np.log(1.3 / (1.0 - 0.3 * e)), 1e-3, 1.0)
+    model = falling(2e-3, gravity=0.0, velocity=-1.0)
+    result = model.simulation(formulation=formulation, step=5e-5, compiled=False).run(0.025)
+    assert result["floor.normal_force"][-1] == 0.0
+    assert result["ball.velocity"][-1] == pytest.approx(expected, rel=2e-4)
+
+
 @pytest.mark.parametrize(("velocity", "share"), [(0.0, 1.0), (0.1, 0.5), (0.5, 0.0)])
 def test_plane_that_is_left_faster_than_it_follows_does_not_pull(velocity: float, share: float) -> None:
     simulation = falling(-0.01, velocity=velocity, damping=5.0).simulation(compiled=False)

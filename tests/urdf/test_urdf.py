@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import CoupledModel, DataError, InputError, Mechanism, mechanism_from_urdf
-from mbsfmu.parts import JointStop, Mimic
+from mbsfmu.parts import Actuator, JointStop, Mimic, Revolute
 
 pinocchio = pytest.importorskip("pinocchio")
 pytest.importorskip("yourdfpy")
@@ -127,6 +127,48 @@ def test_frames_that_are_fixed_are_points_where_pinocchio_has_them() -> None:
     np.testing.assert_allclose(bodies["wrist_3"].points["tool"].position, expected, atol=1e-12)
     total = sum(each.mass for each in model.inertias)
     assert sum(each.mass for each in mechanism.bodies) == pytest.approx(total, rel=1e-12)
+
+
+def test_loop_and_actuator_that_are_added_move_as_newton_and_euler_say(tmp_path: Path) -> None:
+    """From rest M a + g = Jᵀ F + Cᵀ λ with C a = 0, of Pinocchio's mass matrix, gravity and Jacobians."""
+    path = chain(tmp_path, "", "")
+    path.write_text(path.read_text().replace('xyz="0 0 1"', 'xyz="0 1 0"'))
+    model = pinocchio.buildModelFromUrdf(str(path))
+    q, end, foot = np.array([-0.6, 0.9, 0.4]), np.array([0.5, 0.0, 0.0]), (1.2, 0.1, -1.0)
+    tip, ram = (
+        model.addFrame(
+            pinocchio.Frame(name, model.getJointId(joint), 0, pinocchio.SE3(np.eye(3), place), pinocchio.OP_FRAME)
+        )
+        for name, joint, place in (("tip", "j3", end), ("ram", "j2", np.zeros(3)))
+    )
+    data = model.createData()
+    pinocchio.computeAllTerms(model, data, q, np.zeros(3))
+    pinocchio.updateFramePlacements(model, data)
+    jacobians = [
+        pinocchio.getFrameJacobian(model, data, each, pinocchio.LOCAL_WORLD_ALIGNED)[:3] for each in (tip, ram)
+    ]
+    closing = jacobians[0][[0, 2]]
+    way = data.oMf[ram].translation - foot
+    load = 25.0 * jacobians[1].T @ (way / np.linalg.norm(way)) - data.nle
+    whole = np.block([[data.M, -closing.T], [closing, np.zeros((2, 2))]])
+    expected = np.linalg.solve(whole, [*load, 0.0, 0.0])[:3]
+
+    arm = mechanism_from_urdf(path, start={f"j{index + 1}": float(each) for index, each in enumerate(q)}).to_dict()
+    arm["ground"] |= {"pin": data.oMf[tip].translation.tolist(), "foot": foot}
+    arm["bodies"][2]["points"]["end"] = {"position": end.tolist()}
+    loop = Revolute(name="loop", parent="ground.pin", child="l3.end", axis=(0.0, 1.0, 0.0), cut=True)
+    closed = Mechanism.from_dict(
+        {
+            **arm,
+            "joints": [*arm["joints"], loop.to_dict()],
+            "forces": [*arm["forces"], Actuator(name="ram", start="ground.foot", end="l2.origin").to_dict()],
+        }
+    )
+    simulation = CoupledModel(name="closed", systems={"arm": closed}).simulation(compiled=False)
+    simulation.set("ram.force", 25.0)
+    simulation.initialize()
+    found = [simulation.get(f"l{index}.angular_acceleration") for index in (1, 2, 3)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_joints_that_mimic_follow() -> None:

@@ -29,7 +29,9 @@ _STANDING |= {"output_unit": "cd", "command_unit": "cd"}
 _STOOD = {"mol": "[in]", "cd": "[out]"}
 _HEADS = ("unit", "default", "allowed", "")
 _PORTS = {PortKind.THROUGH: "port", PortKind.SENSED: "port, sensed", PortKind.DRAINED: "port of the case"}
-_TOLD = re.compile(r"(?:\b[Ii]n|,|\band) (kg m²|m³/s|rad/s|N m|m/s|Hz/s|Hz|Pa|kg|rad|m|s|N|V)(?=[\s,;.:]|$)(?!/)")
+_TOLD = re.compile(
+    r"(?:\b[Ii]n|,|\band) (kg m²|kg/m³|m³/s|rad/s|N m|m/s²|m/s|Hz/s|Hz|Pa|kg|rad|m|s|N|V)(?=[\s,;.:]|$)(?!/)"
+)
 """Units in sentences."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -28,6 +28,12 @@ ENTRIES = {
 """What is said of each kind."""
 WITHOUT_EQUATION = {"free", "pressure-sensor", "pressure-source", "tank", "volume"}
 """Parts that hold or tell something, and obey no law."""
+WITHOUT_UNIT = {
+    *("axis", "second_axis", "direction", "normal"),
+    *("exponent", "factors_of_joints", "numerator", "denominator"),
+    *("points", "rows", "columns", "values", "initial", "amplitude", "offset", "coefficients"),
+}
+"""Directions, numbers without a dimension, and what is in the units of inputs and outputs."""
 
 
 def label(kind: Kind) -> str:
@@ -81,6 +87,17 @@ def test_allowed_values_are_those_of_the_schema(kind: Kind) -> None:
             assert {f"{words[key]} {value:g}" for key, value in bounds.items()} <= set(allowed.split(", ")), name
         assert (default == "required") == (name.strip("` ~") in kind.made.model_json_schema().get("required", [])), name
         assert meaning or kind.family == "signal", name
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=label)
+def test_numbers_have_units(kind: Kind) -> None:
+    for name, unit, *_ in fields_of(kind):
+        field = name.strip("` ~")
+        assert unit or field in WITHOUT_UNIT or not has_numbers(kind.made.model_fields[field].annotation), field
+
+
+def has_numbers(annotation: Any) -> bool:
+    return annotation is float or any(has_numbers(each) for each in get_args(annotation))
 
 
 def bounds_of(field: Any) -> dict[str, float]:

@@ -31,7 +31,7 @@ def contradiction(equations: RestEquations, guess: Floats) -> Rest:
     if cannot_be_held(equations, guess):
         return newton(equations, guess, 0, _BALANCED)
     loads = equations.without_rates()
-    near = _nearest(loads, guess)
+    near = carrying(loads, guess)
     if near.found:
         rest = newton(equations, near.unknowns, priority=_BALANCED)
         if np.all(np.abs(rest.residual) <= rest.allowed, where=_of_kind(equations, "balance")):
@@ -46,7 +46,7 @@ def _of_kind(equations: RestEquations, kind: str) -> NDArray[np.bool_]:
     return chosen
 
 
-def _nearest(loads: RestEquations, guess: Floats) -> Rest:
+def carrying(loads: RestEquations, guess: Floats) -> Rest:
     """Return where loads balance as well as they can, also where saturations hide how."""
     loads.load(guess)
     straight = newton(loads, guess)

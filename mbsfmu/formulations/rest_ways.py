@@ -8,6 +8,7 @@ from mbsfmu.formulations.rest_begin import fitted, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_nearest import nearest
 from mbsfmu.formulations.rest_newton import Rest, newton
+from mbsfmu.formulations.rest_opened import opened
 from mbsfmu.formulations.workspace import Floats
 
 _FIRST_LEAK, _LEAST_LEAK, _NO_LEAK = 0.1, 1e-2, 1e-9
@@ -33,7 +34,7 @@ def other_ways(equations: RestEquations, guess: Floats) -> Iterator[Rest]:
     """
     ways = [less_and_less_leaking]
     if equations.sought:
-        ways += [carried] if equations.held else []
+        ways += [opened, carried] if equations.held else []
         ways += [from_other_guesses]
     for way in ways:
         equations.load(guess)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import cos, pi, sin, sqrt
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hydraulics import (
     CheckValve,
     Circuit,
+    CounterbalanceValve,
     Cylinder,
     Hose,
     Oil,
@@ -21,6 +23,7 @@ from hydraulics import (
     Tank,
     Throttle,
     closed_centre,
+    three_way,
 )
 from mbsfmu import (
     Actuator,
@@ -209,6 +212,86 @@ def test_spool_that_begins_in_its_overlap(guess: float) -> None:
     opening = DRAINED / 1e-3 / sqrt((60.0 * BAR - ABSOLUTE) / (10.0 * BAR))
     assert found["circuit.valve.command"] == pytest.approx(0.1 + 0.9 * opening, rel=1e-3)
     assert found["circuit.a.pressure"] == pytest.approx(ABSOLUTE, rel=1e-9)
+
+
+def plungers(leaks: Sequence[float]) -> CoupledModel:
+    """Masses of 1 t on plungers that leak, each behind a counterbalance valve and a spool with an overlap of 5 %."""
+    each = range(len(leaks))
+    mechanism = Mechanism(
+        ground={f"foot{k}": (float(k), 0.0, 0.0) for k in each},
+        bodies=tuple(RigidBody(name=f"load{k}", mass=1000.0, inertia=(1.0, 1.0, 1.0)) for k in each),
+        joints=tuple(
+            Prismatic(
+                name=f"guide{k}",
+                parent=f"ground.foot{k}",
+                child=f"load{k}.origin",
+                axis=(0.0, 1.0, 0.0),
+                displacement=1.4,
+            )
+            for k in each
+        ),
+        forces=tuple(Actuator(name=f"jack{k}", start=f"ground.foot{k}", end=f"load{k}.origin") for k in each),
+    )
+    components = [PressureSource(name="pump", node="P", pressure=60.0 * BAR), Tank(name="tank", node="T")]
+    connections = []
+    for k, diameter in enumerate(leaks):
+        components += [
+            ProportionalValve(
+                name=f"valve{k}",
+                supply="P",
+                tank="T",
+                a=f"v{k}",
+                edges=three_way(0.05),
+                rated_flow=1e-3,
+                rated_drop=10.0 * BAR,
+                time_constant=0.02,
+            ),
+            Throttle(name=f"drain{k}", inlet=f"a{k}", outlet="T", orifice_diameter=diameter, discharge_coefficient=0.7),
+            SingleActingCylinder(
+                name=f"jack{k}",
+                piston=f"a{k}",
+                piston_diameter=0.1,
+                stroke=1.0,
+                retracted_length=1.0,
+                bulk_modulus=2e10,
+            ),
+            CounterbalanceValve(
+                name=f"hold{k}",
+                load=f"a{k}",
+                valve=f"v{k}",
+                pilot=f"v{k}",
+                rated_flow=1e-3,
+                rated_drop=20.0 * BAR,
+                check_flow=1e-3,
+                setting=40.0 * BAR,
+                override=30.0 * BAR,
+                pilot_ratio=4.0,
+            ),
+            Hose(name=f"line{k}", node=f"a{k}", volume=1e-3, bulk_modulus=1e9),
+            Hose(name=f"short_line{k}", node=f"v{k}", volume=5e-4, bulk_modulus=1e9),
+        ]
+        connections += [
+            (f"circuit.jack{k}.force", f"machine.jack{k}.force"),
+            (f"machine.jack{k}.length", f"circuit.jack{k}.length"),
+            (f"machine.jack{k}.velocity", f"circuit.jack{k}.velocity"),
+        ]
+    circuit = Circuit(
+        oil=OIL, components=components, initial_pressures={f"{n}{k}": 5.0 * BAR for k in each for n in "av"}
+    )
+    return CoupledModel(name="plungers", systems={"machine": mechanism, "circuit": circuit}, connections=connections)
+
+
+@pytest.mark.parametrize("guess", [0.0, 1.0])
+def test_valves_that_are_open_by_what_leaks(guess: float) -> None:
+    """Two commands at once, 0.5 and 2 % beyond the overlap: Q = Q_r x √(Δp / Δp_r), whatever is guessed."""
+    diameters = (0.65e-3, 1.3e-3)
+    asked = [f"circuit.valve{k}.command" for k in range(2)]
+    found = plungers(diameters).equilibrium("position", dict.fromkeys(asked, guess))
+    for k, diameter in enumerate(diameters):
+        drained = DRAINED * (diameter / 1e-3) ** 2
+        opening = drained / 1e-3 / sqrt((60.0 * BAR - found[f"circuit.v{k}.pressure"]) / (10.0 * BAR))
+        assert found[asked[k]] == pytest.approx(0.05 + 0.95 * opening, rel=1e-3)
+        assert found[f"circuit.a{k}.pressure"] == pytest.approx(ABSOLUTE, rel=1e-9)
 
 
 def test_check_valve_that_begins_shut() -> None:

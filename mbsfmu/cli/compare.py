@@ -16,6 +16,7 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
+from mbsfmu.comparison.cost import remedy
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.errors import SimulationError
 
@@ -48,7 +49,7 @@ def command(
     _write(comparison, reporter, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):
-        raise SimulationError("every coupled run diverged; take smaller steps")
+        raise SimulationError(f"every coupled run diverged; {remedy(comparison.runs)}")
 
 
 @contextmanager

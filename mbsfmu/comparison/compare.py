@@ -89,7 +89,7 @@ def compare(
         model.name,
         model.description,
         result.formulation,
-        {**result.summary(), "cpu_seconds": spent, "error": error},
+        {**result.summary(), "cpu_seconds": spent, "error": error, "still": reference.still},
         units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},

@@ -43,7 +43,8 @@ class Comparison(Tabular):
         What was compared.
     reference
         Summary of the monolithic run, with its `cpu_seconds`, and as `error` how far each output is from the tight run
-        at most, relative to its range: what the step costs.
+        at most, relative to its range: what the step costs. Errors of outputs that do not move, `still`, are relative
+        to their magnitude, here and in the runs.
     outputs
         Names and units of the compared outputs.
     runs

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
+
+ITERATING = "newton-linear"
+"""The algorithm that couples stiff units with the largest steps."""
 
 
 def observed_order(runs: Sequence[Run]) -> float | None:
@@ -50,7 +54,7 @@ def verdict(
         )
     left = [run for run in runs if run.judged is not None]
     if not left:
-        return f"No run reaches {wanted}: all of them diverge."
+        return f"No run reaches {wanted}: all of them diverge; {remedy(runs)}."
     nearest = min(left, key=lambda run: run.judged or 0.0)
     error = nearest.judged or 0.0
     sentence = (
@@ -65,6 +69,22 @@ def verdict(
         return f"{sentence}."
     return (
         f"{sentence}; by its observed order it takes a step of about {_needed(nearest.step, error, accuracy, slope)} s."
+    )
+
+
+def remedy(runs: Sequence[Run]) -> str:
+    """Say what may help where every run diverges.
+
+    An exchange once a step delays what stiff parts of both sides do to each other; Newton's iteration repeats the step
+    until both agree.
+    """
+    steps = [run.step for run in runs]
+    smaller = f"steps below {min(steps):.3g} s" if steps else "smaller steps"
+    if any(parted(run.algorithm)[0] == parted(ITERATING)[0] for run in runs):
+        return f"take {smaller}; --stability (stability=True) finds how small they have to be"
+    return (
+        f"take --algorithms {ITERATING} (algorithms=['{ITERATING}']), which repeats a step until the units agree, as "
+        f"stiff ones need it, or {smaller}"
     )
 
 
@@ -83,9 +103,10 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
     output, error = _worst(reference)
     if not output:
         return ""
+    of = f"{output}, of its magnitude, for it does not move" if output in reference.get("still", ()) else output
     doubt = f"; {tight.doubt}" if tight.doubt else f", which is right to {100 * tight.worst_uncertainty:.1g} %"
     return (
-        f"The step of {reference['step']:.3g} s by itself costs {100 * error:.2g} % ({output}), measured against "
+        f"The step of {reference['step']:.3g} s by itself costs {100 * error:.2g} % ({of}), measured against "
         f"{tight.formulation} with {tight.solver} and a tolerance of {tight.tolerance:.1g}{doubt}."
     )
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from mbsfmu.trajectory import Trajectory
 
-_CONSTANT = 1e-9
-"""An output that changes by less than this share of its magnitude does not change; nor is any smaller than this share
-of what is usual for it."""
+_STILL = 1e-7
+"""An output that changes by less than this share of its magnitude does not move: it is what iterations leave of it."""
+_NOTHING = 1e-9
+"""Share of what is usual for an output up to which it is zero."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Reference:
     outputs
         Each of shape (k,).
     scales
-        What errors are shares of: each output's range, or its magnitude where it is constant.
+        What errors are shares of: each output's range; its magnitude where it does not move but for round-off, and what
+        is usual for it where it stays at zero.
     references
         Each output as `system.variable`, by which every run has it, whatever its own name for it is.
     """
@@ -45,6 +47,11 @@ class Reference:
         outputs = {name: run[name] for name in nominals}
         scales = {name: _scale(values, nominals[name]) for name, values in outputs.items()}
         return cls(run.time, outputs, scales, {name: references[name] for name in nominals})
+
+    @property
+    def still(self) -> list[str]:
+        """Names of the outputs that do not move, whose errors are not shares of ranges."""
+        return [name for name, values in self.outputs.items() if np.ptp(values) < self.scales[name]]
 
     def save(self, path: Path) -> None:
         """Write it to a NumPy archive."""
@@ -86,9 +93,11 @@ class Reference:
 
 
 def _scale(values: NDArray[np.float64], nominal: float) -> float:
-    """Return the range of an output, or its magnitude where it is constant but for round-off."""
+    """Return the range of an output, or what stands for it where that is but round-off; see `Reference`."""
     magnitude, extent = float(np.max(np.abs(values))), float(np.ptp(values))
-    return max(extent if extent > _CONSTANT * magnitude else magnitude, _CONSTANT * nominal)
+    if magnitude <= _NOTHING * nominal:
+        return nominal
+    return extent if extent > _STILL * magnitude else magnitude
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,7 @@ def make_run(task: Task) -> Run:
     spent = clock.process_time() - begin
     reference = load_reference(task.reference)
     errors = reference.errors(result)
-    message = message or lost_output(errors)
+    message = message or lost_output(errors, reference.still)
     totals = dict.fromkeys(errors) if message or task.tight is None else load_reference(task.tight).errors(result)
     return Run(
         task.algorithm,
@@ -143,10 +143,19 @@ def make_run(task: Task) -> Run:
     )
 
 
-def lost_output(errors: Mapping[str, float]) -> str:
-    """Say which output left the range of the reference; nothing where none did."""
-    lost = [output for output, error in errors.items() if not error <= LOST]
-    return f"{lost[0]} is off by {100 * errors[lost[0]]:.0f} % of its range" if lost else ""
+def lost_output(errors: Mapping[str, float], still: Collection[str]) -> str:
+    """Say which output left the range of the reference; nothing where none did.
+
+    Parameters
+    ----------
+    errors
+        Of each output, in shares of its range, or of its magnitude where it does not move.
+    still
+        The outputs that do not.
+    """
+    lost = next((output for output, error in errors.items() if not error <= LOST), "")
+    of = "magnitude, where it does not move" if lost in still else "range"
+    return f"{lost} is off by {100 * errors[lost]:.0f} % of its {of}" if lost else ""
 
 
 def _label(algorithm: str, step: float) -> str:

@@ -29,13 +29,17 @@ def headline(comparison: Comparison) -> str:
     at_step = sorted((run for run in good if run.step == step), key=_worst)
     best, worst = at_step[0], at_step[-1]
     sentence = (
-        f"Coupling costs {percent(_worst(best))} of the range of an output at most ({worst_output(best)}) with "
-        f"{best.algorithm} and a communication step of {step_length(step)}"
+        f"Coupling costs {percent(_worst(best))} of the {_measure(comparison, best)} of an output at most "
+        f"({worst_output(best)}) with {best.algorithm} and a communication step of {step_length(step)}"
     )
     if best is not worst and _worst(best) > 0:
         times = number(_worst(worst) / _worst(best), 2)
         sentence += f"; with {worst.algorithm} it costs {percent(_worst(worst))}, {times} times as much"
     return f"{sentence}."
+
+
+def _measure(comparison: Comparison, run: Run) -> str:
+    return "magnitude" if worst_output(run) in comparison.reference.get("still", ()) else "range"
 
 
 def _unknown(comparison: Comparison) -> str:

@@ -121,11 +121,11 @@ class Study:
         options = {"formulation": point.settings["formulation"], **self.inner}
         alone, names = self._simulate(point, options), self._names(options)
         own = {names[reference]: reference for reference in self.outputs.values() if reference in names}
-        found = Reference.of(alone, dict.fromkeys(own, 1.0), own).errors(result)
+        reference = Reference.of(alone, dict.fromkeys(own, 1.0), own)
         told = {reference: output for output, reference in self.outputs.items()}
-        errors = {told[own[name]]: error for name, error in found.items()}
+        errors = {told[own[name]]: error for name, error in reference.errors(result).items()}
         row: Row = {f"error.{output}": error for output, error in errors.items()} | {"error": max(errors.values())}
-        lost = lost_output(errors)
+        lost = lost_output(errors, {told[own[name]] for name in reference.still})
         return {**row, "status": "diverged", "message": lost} if lost else row
 
 

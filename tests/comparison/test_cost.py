@@ -6,7 +6,8 @@ import pytest
 
 from mbsfmu.comparison import Run
 from mbsfmu.comparison.compare import _coupled
-from mbsfmu.comparison.cost import cheapest_run, observed_order, verdict
+from mbsfmu.comparison.cost import cheapest_run, observed_order, step_verdict, verdict
+from mbsfmu.comparison.tight import TightRun
 
 REFERENCE = {"cpu_seconds": 0.5}
 
@@ -68,7 +69,20 @@ def test_runs_are_judged_with_the_error_of_the_step() -> None:
 
 
 def test_sentence_where_everything_diverged() -> None:
-    assert verdict(RUNS[5:], {}, 0.01, REFERENCE) == "No run reaches an error of at most 1 %: all of them diverge."
+    """What else there is to take is named: an algorithm that iterates, where none has been tried, and smaller steps."""
+    told = "No run reaches an error of at most 1 %: all of them diverge; take "
+    assert verdict(RUNS[5:], {}, 0.01, REFERENCE).startswith(f"{told}steps below 0.008 s; --stability")
+    lost = [run("jacobi", step, 0.1, 1.0, status="diverged") for step in (2e-3, 5e-4)]
+    sentence = verdict(lost, {}, 0.01, REFERENCE)
+    assert sentence.startswith(f"{told}--algorithms newton-linear (algorithms=['newton-linear'])")
+    assert sentence.endswith("or steps below 0.0005 s.")
+
+
+def test_share_of_what_does_not_move_is_none_of_a_range() -> None:
+    tight = TightRun("dca", "rodas5p", 1e-8)
+    for still, told in (((), "(a.x)"), (["a.x"], "(a.x, of its magnitude, for it does not move)")):
+        reference = {"step": 1e-3, "error": {"a.x": 1e-8, "a.y": 1e-9}, "still": still}
+        assert f"costs 1e-06 % {told}, measured" in step_verdict(reference, tight)
 
 
 def test_orders_of_iterated_algorithms_leave_the_units_own_step_out() -> None:

@@ -199,10 +199,14 @@ def test_runs_that_do_not_agree_are_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_round_off_is_no_range() -> None:
-    """Of outputs that are constant, or zero, but for round-off."""
+    """Of outputs that are constant, or zero, but for round-off, and for what iterations leave of a stiff force."""
     time = np.linspace(0.0, 1.0, 5)
     noise = 1e-16 * np.array([0.0, 1.0, -1.0, 1.0, 0.0])
-    values = np.column_stack([2e5 * (1.0 + noise), noise, 3.0 + time])
-    run = Trajectory(time, values, ["supply", "aside", "along"], ["Pa", "m", "m"])
-    reference = Reference.of(run, {"supply": 1e5, "aside": 1.0, "along": 1.0}, {name: name for name in run})
-    assert reference.scales == pytest.approx({"supply": 2e5, "aside": 1e-9, "along": 1.0})
+    values = np.column_stack([2e5 * (1.0 + noise), noise, 5e4 + 6e11 * noise, 3.0 + time, 3.0 + 1e-6 * time])
+    names = ["supply", "aside", "stop", "along", "creeping"]
+    run = Trajectory(time, values, names, ["Pa", "m", "N", "m", "m"])
+    nominals = {"supply": 1e5, "aside": 1.0, "stop": 1e4, "along": 1.0, "creeping": 1.0}
+    reference = Reference.of(run, nominals, {name: name for name in run})
+    expected = {"supply": 2e5, "aside": 1.0, "stop": 5e4, "along": 1.0, "creeping": 1e-6}
+    assert reference.scales == pytest.approx(expected)
+    assert reference.still == ["supply", "aside", "stop"]

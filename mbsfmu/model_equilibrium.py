@@ -16,7 +16,7 @@ from mbsfmu.equilibrium import Equilibrium, Model
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization, check_limits
+from mbsfmu.formulations.initialization import Initialization, beyond_start_limits
 from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
 from mbsfmu.formulations.rest_newton import Rest
@@ -38,6 +38,8 @@ _FURTHEST = 1e6
 """In rad or m: where coordinates that are held are no further, round-off is of no account."""
 _FREE = 1e-6
 """In magnitudes: what moves less in every direction that is open is not open itself."""
+_TOO_WEAK = 1.01
+"""By which factor what loads need is above what sources bring about where these are said to be too weak."""
 _UNMOVED = 1e-4
 """Share of magnitudes up to which what is open is said to be where the guess has it."""
 
@@ -124,7 +126,10 @@ class _Search(Generic[Model]):
         """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
-            told = unbalanced(equations, rest, self._references)
+            present = self._present()
+            above = above_sources(self.model.systems, self._numbers(), present, _TOO_WEAK)
+            pressures = {name: (present[name], bound) for name, bound in above.items()}
+            told = unbalanced(equations, rest, self._references, pressures)
             raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]
@@ -234,10 +239,13 @@ class _Search(Generic[Model]):
             )
         for index, value in begun.parameters.items():
             functions.parameters[index] = value
-        try:
-            check_limits(functions)
-        except InputError as error:
-            raise SimulationError(f"{self.model.name}: at the equilibrium {error}") from None
+        if (beyond := beyond_start_limits(functions)) is not None:
+            index, value, allowed = beyond
+            variable = functions.system.limited[index]
+            raise SimulationError(
+                f"{self.model.name}: it would rest with {references.get(variable.name, variable.name)} = "
+                f"{with_unit(value, variable)}, which must be {allowed}"
+            )
         states = {references[functions.system.states[index].name]: value for index, value in begun.states.items()}
         parameters = {references[names[index]]: value for index, value in begun.parameters.items()}
         start = {name: value for name, value in self.model.start.items() if name not in values}

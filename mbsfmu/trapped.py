@@ -8,12 +8,15 @@ from math import inf, isfinite
 from hydraulics import Circuit
 from hydraulics.component import PortKind, Stage
 
-_MARGIN = 1.05
+MARGIN = 1.05
 """By which factor a pressure is above sources, so that what flows over relief valves does not count."""
 
 
 def above_sources(
-    systems: Mapping[str, object], numbers: Mapping[str, float], values: Mapping[str, float]
+    systems: Mapping[str, object],
+    numbers: Mapping[str, float],
+    values: Mapping[str, float],
+    margin: float = MARGIN,
 ) -> dict[str, float]:
     """Return pressures of nodes that are above what the sources of their circuit bring about, with that in Pa.
 
@@ -27,6 +30,8 @@ def above_sources(
         Parameters and inputs by `system.variable`.
     values
         What is read at rest, by `system.variable`.
+    margin
+        By which factor they are above.
     """
     found: dict[str, float] = {}
     for name, data in systems.items():
@@ -36,7 +41,7 @@ def above_sources(
         known = {reading: values[reading] for reading in pressures if reading in values}
         bound = _highest(name, data, numbers, {pressures[reading]: value for reading, value in known.items()})
         if bound > 0.0:  # tanks alone pump nothing
-            found |= {reading: bound for reading, value in known.items() if value > _MARGIN * bound}
+            found |= {reading: bound for reading, value in known.items() if value > margin * bound}
     return found
 
 

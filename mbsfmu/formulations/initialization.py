@@ -250,15 +250,29 @@ def check_limits(functions: SystemFunctions) -> None:
     InputError
         When something does not.
     """
+    if (beyond := beyond_start_limits(functions)) is None:
+        return
+    index, value, allowed = beyond
+    variable = functions.system.limited[index]
+    advice = capable(functions.system, StartLimits).start_advice(index, functions.parameters)
+    told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
+    raise InputError(told + (f": {advice}" if advice else ""))
+
+
+def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | None:
+    """Return the index of what is limited and not between its limits, its value, what is allowed in words; or None.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, where it is.
+    """
     limits = functions.start_limits()[0].reshape(-1, 3)
-    system = functions.system
-    for index, (variable, (value, low, high)) in enumerate(zip(system.limited, limits.tolist(), strict=True)):
-        if low < value <= high:
-            continue
-        allowed = f"above {low:g}" if high >= sys.float_info.max else f"between {low:g} and {high:g}"
-        advice = capable(system, StartLimits).start_advice(index, functions.parameters)
-        told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
-        raise InputError(told + (f": {advice}" if advice else ""))
+    for index, (value, low, high) in enumerate(limits.tolist()):
+        if not low < value <= high:
+            allowed = f"above {low:g}" if high >= sys.float_info.max else f"between {low:g} and {high:g}"
+            return index, value, allowed
+    return None
 
 
 def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:

@@ -21,7 +21,12 @@ _NO_EFFECT = 1e-9
 """Share of the largest effect on an equation up to which others have none."""
 
 
-def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> str:
+def unbalanced(
+    equations: RestEquations,
+    rest: Rest,
+    references: Mapping[str, str],
+    above: Mapping[str, tuple[float, float]],
+) -> str:
     """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
 
     Where a search has merely failed, guesses of what is asked for and has an effect may help. Nothing is said of them
@@ -33,12 +38,15 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
         The equations, whose functions are where the search has ended.
     references
         Variables as `system.variable`, by their names.
+    above
+        Pressures that are above what sources bring about, by `system.variable`: what they are there, and the latter.
     """
     reached = within_reach(equations, rest.unknowns)
     lengths = _lengths(equations) if reached else []
     ways = (_loads, _rates, _gaps) if reached else (_gaps,)
     told = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
-    told = told[:_MOST]
+    weak = [] if lengths or not reached else _too_weak(equations, rest, references, above)
+    told = [*told[:_MOST], *weak]
     without_effect = _idle(equations)
     idle = [references[name] for name in without_effect]
     if idle:
@@ -46,7 +54,9 @@ def unbalanced(equations: RestEquations, rest: Rest, references: Mapping[str, st
             f"{' and '.join(idle)} has no effect there" if len(idle) == 1 else f"{', '.join(idle)} have no effect there"
         )
     names = [references[each.variable.name] for each in equations.sought if each.variable.name not in without_effect]
-    fails = reached and not lengths and (bool(names) or not (equations.sought or _follows(equations, rest)))
+    fails = (
+        reached and not lengths and not weak and (bool(names) or not (equations.sought or _follows(equations, rest)))
+    )
     return "; ".join(told) + (_other_guesses(names) if fails else "")
 
 
@@ -64,22 +74,52 @@ def _follows(equations: RestEquations, rest: Rest) -> bool:
     fed by an angle that is held, or of a pressure that carries a load and leaks. Saturations leak for that: what feeds
     through a valve that is shut there may have an effect elsewhere.
     """
-    given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
-    balance = equations.rows("balance")
-    if np.any(np.abs(rest.residual[balance]) > rest.allowed[balance]):
+    if not _balanced(equations, rest):
         return False
     if (leaky := equations.leaky()) is not None:
         leaky[1][:] = _LEAK
-    scaled = (leaky[0] if leaky else equations).finite_jacobian() * equations.scales
-    sizes = np.max(np.abs(scaled), axis=1, initial=0.0)
-    matrix = scaled / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    free = null_space(matrix[given], RANK_TOLERANCE)
+    matrix, free = _left_free(leaky[0] if leaky else equations)
     wrong = [
         equations.rows(kind).start + np.flatnonzero(off)
         for kind in ("rates", "updates")
         for off in (_at_fault(equations, rest, kind),)
     ]
     return bool(np.max(np.abs(matrix[np.concatenate(wrong)] @ free), initial=0.0) < _NO_EFFECT)
+
+
+def _too_weak(
+    equations: RestEquations, rest: Rest, references: Mapping[str, str], above: Mapping[str, tuple[float, float]]
+) -> list[str]:
+    """Say which pressures, of those that cannot stand still, loads determine to be above what sources bring about."""
+    if not above or not _balanced(equations, rest):
+        return []
+    free, states = _left_free(equations)[1], equations.functions.system.states
+    rates = np.linalg.pinv(equations.rates) @ _at_fault(equations, rest, "rates")
+    sentences = []
+    for index in _largest(rates, equations.scales[equations.unknowns("states")]):
+        name = references[states[index].name].rpartition(".")[0] + ".pressure"
+        moves = np.max(np.abs(free[equations.unknowns("states")][index]), initial=0.0)
+        if name in above and moves < _NO_EFFECT:
+            needed, bound = above[name]
+            sentences.append(
+                f"{name} has to be {needed:.4g} Pa to carry the loads, "
+                f"and sources of its circuit bring about {bound:.4g} Pa"
+            )
+    return sentences
+
+
+def _balanced(equations: RestEquations, rest: Rest) -> bool:
+    balance = equations.rows("balance")
+    return bool(np.all(np.abs(rest.residual[balance]) <= rest.allowed[balance]))
+
+
+def _left_free(equations: RestEquations) -> tuple[Floats, Floats]:
+    """Return the derivative with rows of size one, and the directions that loads, loops and what is held leave free."""
+    scaled = equations.finite_jacobian() * equations.scales
+    sizes = np.max(np.abs(scaled), axis=1, initial=0.0)
+    matrix = scaled / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
+    return matrix, null_space(matrix[given], RANK_TOLERANCE)
 
 
 def _lengths(equations: RestEquations) -> list[str]:

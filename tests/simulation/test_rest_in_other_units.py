@@ -7,7 +7,7 @@ from math import pi
 
 import numpy as np
 import pytest
-from test_equilibrium_behind_limits import BAR, chain, controlled, pid, table
+from test_equilibrium_behind_limits import ABSOLUTE, BAR, chain, controlled, pid, table
 
 from hydraulics import (
     Circuit,
@@ -21,6 +21,7 @@ from hydraulics import (
     ReliefValve,
     Tank,
     closed_centre,
+    three_way,
 )
 from mbsfmu import (
     Actuator,
@@ -203,3 +204,22 @@ def test_failed_searches_do_not_claim_that_there_is_no_rest(shut: bool) -> None:
         model.equilibrium("position")
     hint = "This does not show that there is none, nor that what is missing there is the cause: the start of the model"
     assert (hint in str(told.value)) is shut
+
+
+def test_source_that_is_too_weak_for_the_load_is_at_fault() -> None:
+    """1 t on a plunger of 0.1 m takes 12.5 bar and the air's; the pump gives 10 bar, which no command changes."""
+    pump = PressureSource(name="pump", node="P", pressure=10.0 * BAR)
+    valve = ProportionalValve(
+        name="valve",
+        supply="P",
+        tank="T",
+        a="a",
+        edges=three_way(0.1),
+        rated_flow=1e-3,
+        rated_drop=10.0 * BAR,
+        time_constant=0.02,
+    )
+    with pytest.raises(SimulationError) as told:
+        table((pump, valve), {"a": 5.0 * BAR}, {}).equilibrium("position", ["circuit.valve.command"])
+    needed = f"circuit.a.pressure has to be {ABSOLUTE:.4g} Pa to carry the loads"
+    assert str(told.value).endswith(f"{needed}, and sources of its circuit bring about 1e+06 Pa")

@@ -192,6 +192,7 @@ class DoubleStepForm(DifferentiableForm):
         self._functions = formulation.functions
         self._partition = state.partition
         self._free = len(state.partition.independent)
+        self._leading: Floats | None = None
 
     @property
     def start(self) -> Floats:
@@ -223,8 +224,10 @@ class DoubleStepForm(DifferentiableForm):
         functions.references[:] = self.state.references
         functions.guesses[:] = self.state.guesses
         # The estimate comes from the last step and not from the last evaluation: f is a function of t and y alone.
-        coordinates = self.state.coordinates.copy()
-        coordinates[self._partition.independent] = values[:free]
+        independent, coordinates = self._partition.independent, self.state.coordinates.copy()
+        if self._leading is not None:
+            coordinates += self._leading @ (values[:free] - coordinates[independent])
+        coordinates[independent] = values[:free]
         self._formulation.dependent(self.state).place(coordinates)
         equations.velocities[:] = velocities = values[free : 2 * free]
         mass, load, rates, *at_once = equations.explicit()
@@ -246,6 +249,7 @@ class DoubleStepForm(DifferentiableForm):
     def tangent(self) -> Floats:
         """Return the derivative of ẏ."""
         mass, of_load, of_rates = self._formulation.equations.slope()
+        self._leading = self._formulation.equations.basis.copy()  # R_z at the state leads to the loops at others
         pushed = Factors(mass).solve(of_load)
         return np.concatenate([pushed, of_rates + self._through_accelerations(pushed)])
 
@@ -290,7 +294,7 @@ class DoubleStepForm(DifferentiableForm):
 
     def accept(self, state: State) -> State:
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
-        self.state = state
+        self.state, self._leading = state, None
         partition = self._formulation.reconsidered(self._partition)
         return self._formulation.settled(replace(self.state, partition=partition))
 

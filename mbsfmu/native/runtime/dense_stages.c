@@ -5,6 +5,9 @@
 
 #if ELIMINATED
 #include "sparse.c"
+#define INTEGRALS_BY_ELEMENT (2 * INTEGRAL_ELEMENTS < INTEGRALS * CONTROLLED)
+#else
+#define INTEGRALS_BY_ELEMENT 0
 #endif
 
 /* Where a step begins, and what is solved with the derivatives there. */
@@ -17,11 +20,19 @@ typedef struct {
 #if ELIMINATED
     Elements elements;
 #endif
+#if INTEGRALS_BY_ELEMENT
+    double of_integrals[ROOM(INTEGRAL_ELEMENTS)]; /* derivatives of their rates that may be other than zero */
+#endif
 } Linearization;
 
 /* Find the derivatives where the state is. */
 static inline int find_derivatives(Instance *instance, Linearization *begin, double time) {
     if (!find_slope(instance, time, begin->slope)) return 0;
+#if INTEGRALS_BY_ELEMENT
+    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
+        begin->of_integrals[k] = begin->slope[SOLVED + integral_elements[k][0] + SLOPES * integral_elements[k][1]];
+    }
+#endif
     return all_finite(begin->slope, SLOPES * CONTROLLED) || fail(instance, "the derivatives of the equations are not finite");
 }
 
@@ -60,14 +71,6 @@ static inline void solve_step(const Linearization *begin, double *solved) {
     for (int i = 0; i < SOLVED; i++) solved[elimination_order[i]] = ordered[i];
 }
 
-/* Add what the integrals' rates change with an increment. */
-static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
-    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
-        const int i = integral_elements[k][0], j = integral_elements[k][1];
-        integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * increment[j];
-    }
-}
-
 #else
 
 /* Prepare solutions for h gamma. */
@@ -84,24 +87,26 @@ static inline void solve_step(const Linearization *begin, double *solved) {
     substitute(SOLVED, begin->factors, begin->pivots, solved);
 }
 
-/* Add what the integrals' rates change with an increment. */
-static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
-    for (int j = 0; j < CONTROLLED; j++) {
-        for (int i = 0; i < INTEGRALS; i++) integrals[i] += begin->slope[SOLVED + i + SLOPES * j] * increment[j];
-    }
-}
-
 #endif
+
+/* Add what the integrals' rates change with an increment; element by element where most are zero. */
+static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
+#if INTEGRALS_BY_ELEMENT
+    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
+        integrals[integral_elements[k][0]] += begin->of_integrals[k] * increment[integral_elements[k][1]];
+    }
+#else
+    add_columns(CONTROLLED, INTEGRALS, begin->slope + SOLVED, SLOPES, increment, integrals);
+#endif
+}
 
 /* Solve for one stage; the right side becomes the increment. */
 static inline int solve_stage(Instance *instance, const Linearization *begin, int stage, double *right) {
     (void)instance;
     (void)stage;
-    double *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
-    for (int j = 0; j < CHAINED; j++) {
-        const double weight = begin->share * right[j];
-        for (int i = 0; i < SOLVED; i++) solved[i] += weight * begin->slope[i + SLOPES * j];
-    }
+    double weights[ROOM(CHAINED)], *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
+    for (int j = 0; j < CHAINED; j++) weights[j] = begin->share * right[j];
+    add_columns(CHAINED, SOLVED, begin->slope, SLOPES, weights, solved);
     solve_step(begin, solved);
     for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
     add_to_integrals(begin, right, integrals);

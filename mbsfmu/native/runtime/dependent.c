@@ -23,25 +23,27 @@ static void solve_dependent(const DependentFactors *factors, double *right, doub
     }
 }
 
-/* Write R_z and G [Jaiswal2021, eqs. 14 and 15]. */
+/* Write R_z and G [Jaiswal2021, eqs. 14 and 15]: of the inverse both are made, as in Python. */
 static void reduce(const Parts *parts, const int *dependent, const int *chosen, const double *jacobian,
     const DependentFactors *factors) {
-    double column[ROOM(CONSTRAINTS)], solution[ROOM(RANK)];
-    int independent = 0;
+    double column[ROOM(CONSTRAINTS)], inverse[ROOM(RANK * CONSTRAINTS)], *basis = parts->basis;
     for (int i = 0; i < COORDINATES * CONSTRAINTS; i++) parts->lift[i] = 0.0;
-    for (int i = 0; i < COORDINATES * FREEDOM; i++) parts->basis[i] = 0.0;
+    for (int i = 0; i < COORDINATES * FREEDOM; i++) basis[i] = 0.0;
     for (int k = 0; k < CONSTRAINTS; k++) {
+        double *const solution = inverse + RANK * k;
         for (int i = 0; i < CONSTRAINTS; i++) column[i] = i == k ? 1.0 : 0.0;
         solve_dependent(factors, column, solution);
         for (int i = 0; i < RANK; i++) parts->lift[chosen[i] + COORDINATES * k] = solution[i];
     }
     for (int j = 0; j < COORDINATES; j++) {
         if (dependent[j]) continue;
-        memcpy(column, jacobian + CONSTRAINTS * j, sizeof(double) * CONSTRAINTS);
-        solve_dependent(factors, column, solution);
-        for (int i = 0; i < RANK; i++) parts->basis[chosen[i] + COORDINATES * independent] = -solution[i];
-        parts->basis[j + COORDINATES * independent] = 1.0;
-        independent++;
+        for (int i = 0; i < RANK; i++) {
+            double sum = 0.0;
+            for (int k = 0; k < CONSTRAINTS; k++) sum += inverse[i + RANK * k] * jacobian[k + CONSTRAINTS * j];
+            basis[chosen[i]] = -sum;
+        }
+        basis[j] = 1.0;
+        basis += COORDINATES;
     }
 }
 

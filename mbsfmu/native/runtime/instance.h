@@ -86,6 +86,9 @@ typedef struct {
     double time, length;
 } Discarded;
 
+/* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */
+#define LED (CLOSES_LOOPS && AHEAD > 0 && RANK > 0 ? COORDINATES * FREEDOM : 0)
+
 struct Instance {
     State state;
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
@@ -100,6 +103,10 @@ struct Instance {
     int has_replaced;                   /* … where another one has taken its place since */
 #if FACTORS > 0 && TANGENT > 0
     double factored[TANGENT], factored_step[2]; /* what the memory `factors` has been found from */
+#endif
+#if LED
+    double leading[LED];                /* R_z at the state … */
+    int leads;                          /* … where the step that begins there has found it */
 #endif
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;

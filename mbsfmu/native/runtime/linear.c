@@ -14,11 +14,18 @@ static inline double magnitude(const double *values, int count) {
     return sqrt(sum);
 }
 
+/* Differences of numbers with themselves are zero or NaN; they are summed up side by side. */
 static inline int all_finite(const double *values, int count) {
-    for (int i = 0; i < count; i++) {
-        if (!(values[i] - values[i] == 0.0)) return 0;
+    double one = 0.0, two = 0.0, three = 0.0, four = 0.0;
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        one += values[i] - values[i];
+        two += values[i + 1] - values[i + 1];
+        three += values[i + 2] - values[i + 2];
+        four += values[i + 3] - values[i + 3];
     }
-    return 1;
+    for (; i < count; i++) one += values[i] - values[i];
+    return one + two + three + four == 0.0;
 }
 
 /* LU factors in place, partial pivoting. Returns 0 where a pivot is zero. */
@@ -85,6 +92,30 @@ static FLAT int invert(int n, double *a, double *inverse, int *pivots) {
         }
     }
     return 1;
+}
+
+/* Add columns of a matrix by their weights, each `stride` behind the one before; four rows at a time stay where sums are made. */
+static FLAT void add_columns(int columns, int rows, const double *matrix, int stride, const double *weights, double *sums) {
+    int i = 0;
+    for (; i + 4 <= rows; i += 4) {
+        double a = sums[i], b = sums[i + 1], c = sums[i + 2], d = sums[i + 3];
+        const double *column = matrix + i;
+        for (int k = 0; k < columns; k++, column += stride) {
+            a += weights[k] * column[0];
+            b += weights[k] * column[1];
+            c += weights[k] * column[2];
+            d += weights[k] * column[3];
+        }
+        sums[i] = a;
+        sums[i + 1] = b;
+        sums[i + 2] = c;
+        sums[i + 3] = d;
+    }
+    for (; i < rows; i++) {
+        double sum = sums[i];
+        for (int k = 0; k < columns; k++) sum += weights[k] * matrix[i + stride * k];
+        sums[i] = sum;
+    }
 }
 
 /* The product of a square matrix and a vector; eight rows at a time, whose sums do not wait for each other. */

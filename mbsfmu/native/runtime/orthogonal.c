@@ -10,9 +10,12 @@ static int orthogonalize(int rows, int columns, double *a, double *scales, int *
     for (int k = 0; k < most; k++) {
         int best = k;
         double largest = 0.0, size = -1.0;
-        for (int j = k; j < columns; j++) largest = larger(largest, magnitude(a + k + rows * j, rows - k));
+        for (int j = k; j < columns; j++) { /* where reflectors' factors will stand */
+            scales[j] = magnitude(a + k + rows * j, rows - k);
+            largest = larger(largest, scales[j]);
+        }
         for (int j = k; j < columns; j++) { /* of those that are as long but for round-off, the first as given */
-            const double candidate = magnitude(a + k + rows * j, rows - k);
+            const double candidate = scales[j];
             if (candidate >= (1.0 - AS_LONG) * largest && (size < 0.0 || order[j] < order[best])) {
                 size = candidate;
                 best = j;

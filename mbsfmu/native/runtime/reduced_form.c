@@ -55,11 +55,39 @@ static int close_at(Instance *instance, const double *y) {
 
 #else
 
-/* Close the loops at y. The estimate is the last step's end: the rates are a function of time and y alone. */
+#if LED && SOLVER == ROSENBROCK
+
+/* Keep the tangent of the loops at the state, where they have been closed. */
+static inline void lead_from_state(Instance *instance) {
+    COPY(instance->leading, instance->parts.basis, LED);
+    instance->leads = 1;
+}
+
+/* Move an estimate of the dependent coordinates along it. */
+static inline void lead(const Instance *instance, const double *y, double *coordinates) {
+    const State *state = &instance->state;
+    const double *column = instance->leading;
+    for (int j = 0, k = 0; j < COORDINATES; j++) {
+        if (state->dependent[j]) continue;
+        const double moved = y[k++] - state->coordinates[j];
+        for (int i = 0; i < COORDINATES; i++) {
+            if (state->dependent[i]) coordinates[i] += column[i] * moved;
+        }
+        column += COORDINATES;
+    }
+}
+
+#endif
+
+/* Close the loops at y. The estimate is the last step's end, or what the tangent there leads to where that is known, and
+ * not the last evaluation: the rates are a function of time and y alone. */
 static int close_at(Instance *instance, const double *y) {
     const State *state = &instance->state;
     double coordinates[ROOM(COORDINATES)];
     COPY(coordinates, state->coordinates, COORDINATES);
+#if LED && SOLVER == ROSENBROCK
+    if (instance->leads) lead(instance, y, coordinates);
+#endif
     for (int j = 0, k = 0; j < COORDINATES; j++) {
         if (!state->dependent[j]) coordinates[j] = y[k++];
     }
@@ -224,6 +252,9 @@ static int find_slope(Instance *instance, double time, double *slope) {
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->guesses, state->guesses, GUESSES);
     if (!place(instance, state->dependent, state->coordinates)) return 0;
+#if LED && SOLVER == ROSENBROCK
+    lead_from_state(instance);
+#endif
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->accelerations, state->accelerations, COORDINATES);
     COPY(parts->multipliers, state->multipliers, CONSTRAINTS);

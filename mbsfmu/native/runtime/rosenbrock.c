@@ -15,23 +15,19 @@
 static int increments_of(
     Instance *instance, Linearization *begin, double time, double step, double increments[][ROOM(SIZE)], double *end
 ) {
-    double rates[ROOM(SIZE)];
+    double rates[ROOM(SIZE)], coupled[STAGES];
     if (!factorize_step(instance, begin, step * DIAGONAL)) return 0;
     for (int stage = 0; stage < STAGES; stage++) {
         const double *const weights = couplings + stage * (stage - 1) / 2;
         const double *const couples = rate_couplings + stage * (stage - 1) / 2;
         double *const right = increments[stage];
+        for (int k = 0; k < stage; k++) coupled[k] = couples[k] / step;
         for (int i = 0; i < SIZE; i++) {
             end[i] = begin->start[i];
             right[i] = step * stage_slopes[stage] * begin->drift[i];
         }
-        for (int k = 0; k < stage; k++) {
-            const double weight = weights[k], coupling = couples[k] / step;
-            for (int i = 0; i < SIZE; i++) {
-                end[i] += weight * increments[k][i];
-                right[i] += coupling * increments[k][i];
-            }
-        }
+        add_columns(stage, SIZE, increments[0], ROOM(SIZE), weights, end);
+        add_columns(stage, SIZE, increments[0], ROOM(SIZE), coupled, right);
         instance->state.evaluations += stage > 0;
         if (stage > 0 && !rates_of(instance, time + stage_nodes[stage] * step, end, rates)) return 0;
         for (int i = 0; i < SIZE; i++) right[i] += stage > 0 ? rates[i] : begin->rates[i];
@@ -147,6 +143,9 @@ static int advance(Instance *instance, double begin_time, double end, double hor
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const Tried tried = {begin.start, values, (const double (*)[ROOM(SIZE)])increments};
     double elapsed = 0.0;
+#if LED
+    instance->leads = 0;
+#endif
     if (state->ahead[STEP_LENGTH] > 0.0 && !follow_ahead(instance, begin_time, end, &origin, &elapsed)) return 0;
     const double target = end - origin, whole = horizon - origin;
     while (elapsed < target) {

@@ -7,6 +7,14 @@ typedef struct {
     short count_above[SOLVED], count_below[SOLVED];
 } Elements;
 
+/* Take a multiple of a column's elements in some rows from b. */
+static inline void take_column(const double *column, const short *rows, int count, double factor, double *b) {
+    for (const short *const end = rows + count; rows < end; rows++) {
+        const int row = *rows;
+        b[row] -= column[row] * factor;
+    }
+}
+
 /* The row whose element in a column is to be the pivot; -1 where all are zero. */
 static int choose_pivot(const double *column, const double *scales, int k) {
     double largest = 0.0;
@@ -57,7 +65,7 @@ static int factorize_sparse(double *a, double *scales, int *pivots, Elements *el
             const double factor = other[k];
             if (factor == 0.0) continue;
             elements->above[j][elements->count_above[j]++] = (short)k;
-            for (int m = 0; m < found; m++) other[rows[m]] -= column[rows[m]] * factor;
+            take_column(column, rows, found, factor, other);
         }
     }
     return 1;
@@ -66,16 +74,14 @@ static int factorize_sparse(double *a, double *scales, int *pivots, Elements *el
 /* Solve with the factors; b becomes the solution. */
 static void substitute_sparse(const double *factors, const int *pivots, const Elements *elements, double *b) {
     for (int j = 0; j < SOLVED; j++) {
-        const double *const column = factors + SOLVED * j, kept = b[pivots[j]];
-        const short *const rows = elements->below[j];
+        const double kept = b[pivots[j]];
         b[pivots[j]] = b[j];
         b[j] = kept;
-        for (int m = 0; m < elements->count_below[j]; m++) b[rows[m]] -= column[rows[m]] * kept;
+        take_column(factors + SOLVED * j, elements->below[j], elements->count_below[j], kept, b);
     }
     for (int j = SOLVED - 1; j >= 0; j--) {
-        const double *const column = factors + SOLVED * j, kept = b[j] / column[j];
-        const short *const rows = elements->above[j];
-        b[j] = kept;
-        for (int m = 0; m < elements->count_above[j]; m++) b[rows[m]] -= column[rows[m]] * kept;
+        const double *const column = factors + SOLVED * j;
+        b[j] /= column[j];
+        take_column(column, elements->above[j], elements->count_above[j], b[j], b);
     }
 }

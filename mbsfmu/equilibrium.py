@@ -126,8 +126,8 @@ class Equilibrium(Generic[Model]):
         share = {name: abs(self.moving[name]) / max(abs(self[name]), 1.0) for name in self.moving if name in self.kept}
         fastest = max(share, key=lambda name: share[name], default="")
         beside = (
-            f", but for what creeps: {fastest} by {self.moving[fastest] * self.horizon:.3g} {self.units[fastest]} in "
-            "that time, at its rate"
+            f", but for what creeps: {fastest} by {self._change(fastest, self.moving[fastest] * self.horizon)} in that "
+            "time, at its rate"
             if fastest
             else ""
         )
@@ -137,7 +137,7 @@ class Equilibrium(Generic[Model]):
     def openness(self) -> tuple[str, ...]:
         """What is open, in words: what is where the guess has it, and what had to move."""
         staying = [name for name in self.kept if name not in self.moved]
-        moved = [f"{name} by {change:.3g} {self.units[name]}" for name, change in self.moved.items()]
+        moved = [f"{name} by {self._change(name, change)}" for name, change in self.moved.items()]
         return tuple(
             f"{told}: {', '.join(names)}"
             for told, names in (("open, as the guess has it", staying), ("open, moved from the guess", moved))
@@ -152,6 +152,11 @@ class Equilibrium(Generic[Model]):
         lines += [f"  {told}"] if (told := told_above(self.above_sources, self.values)) else []
         lines += [f"  moving: {name} by {rate:.3g} {self.units[name]}/s" for name, rate in self.moving.items()]
         return "\n".join(lines) + ">"
+
+    def _change(self, name: str, change: float) -> str:
+        """Return a change of a variable with its unit."""
+        unit = self.units[name]
+        return f"{change:.3g}" if unit == "1" else f"{change:.3g} {unit}"
 
     def _with_unit(self, name: str) -> str:
         unit = self.units[name]

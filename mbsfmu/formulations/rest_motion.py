@@ -93,7 +93,7 @@ class _Move:
 
     def __init__(self, equations: RestEquations, time: float, *, clamped: bool) -> None:
         scales = equations.scales
-        matrix, (mass, damping, driven) = equations.jacobian(), equations.motion()
+        matrix, (mass, damping, driven) = equations.finite_jacobian(), equations.motion()
         balance, closure = equations.rows("balance"), equations.rows("closure")
         rates, moving, states = equations.rows("rates"), equations.unknowns("coordinates"), equations.unknowns("states")
         loops = matrix[closure, moving]

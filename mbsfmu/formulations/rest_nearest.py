@@ -37,12 +37,11 @@ def nearest(equations: RestEquations, guess: Floats) -> Rest:
 
 def _is_left_to_motion(equations: RestEquations, direct: Rest, guess: Floats) -> bool:
     """Tell whether motion is to decide where a rest that has been found lies."""
-    unstable = growth(equations) > GROWING
     far = turn(equations, direct.unknowns - guess) > _FAR
     moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
     counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
     is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED)
-    return far if unstable else is_open
+    return (far or is_open) and (far if growth(equations) > GROWING else is_open)
 
 
 def _ended(equations: RestEquations, direct: Rest, guess: Floats) -> Rest:

@@ -86,4 +86,4 @@ def slow_motion(equations: RestEquations) -> Floats:
         for each in equations.functions.system.samplings:
             for index in range(each.first, each.first + each.count):
                 matrix[updated + index, first + index] = -each.sample_time
-    return matrix
+    return np.nan_to_num(matrix, nan=0.0, posinf=0.0, neginf=0.0)

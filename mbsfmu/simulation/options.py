@@ -166,13 +166,13 @@ class RunOptions(Options):
         """Check that formulation and solver fit, and that every option has an effect with them."""
         kind, (solver, _) = self.kind, self.method
         if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
-            fitting = ", ".join(each.name for each in _formulations() if _integrates(solver, each))
+            fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
                 f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
             )
         if not (issubclass(solver, ImplicitSolver) or _integrates(solver, kind)):
-            fitting = ", ".join(each.name for each in _formulations() if _integrates(solver, each))
+            fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
                 f"the solver '{self.solver}' needs derivatives of the rates, which '{self.formulation}' does not give; "
                 f"take the formulation {fitting}, or another solver"
@@ -186,6 +186,14 @@ class RunOptions(Options):
             if solvers and name not in solver.options:
                 raise known[name].without_effect(name, value, f"the solver '{self.solver}'", solvers)
         self._completed_own()
+
+    def _integrated_by(self, solver: type[Solver]) -> list[str]:
+        """Return the names of the formulations that a solver integrates, of those that have the options given here."""
+        own = {name for each in _formulations() for name in each.Options.model_fields}
+        given = own & {name for name, _ in self.content()}
+        fitting = [each for each in _formulations() if _integrates(solver, each)]
+        having_all = [each for each in fitting if given <= set(each.Options.model_fields)]
+        return [each.name for each in having_all or fitting]
 
     def _completed_own(self) -> FormulationOptions:
         solver, _ = self.method

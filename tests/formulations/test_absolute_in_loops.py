@@ -13,6 +13,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
 from mbsfmu.formulations.code_options import Assembly
+from mbsfmu.formulations.corrections import suitable_penalty
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
@@ -139,3 +140,27 @@ def test_cost_grows_as_the_number_of_bodies() -> None:
 def test_what_is_for_loops_alone_says_so(option: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="code in loops alone, and that of pendulum-2 is straight"):
         simulated(mbsfmu.models.pendulum(2), **option)
+
+
+def test_penalty_grows_as_the_slowest_motion_of_a_chain_needs() -> None:
+    """Of equal masses in a row, one held, it is as stiff as 4 sin²(π / (4 n + 2)): α times that stays behind 64."""
+    sizes = np.array([64, 128, 256, 1024])
+    slowest = 4.0 * np.sin(np.pi / (4.0 * sizes + 2.0)) ** 2
+    factors = np.array([suitable_penalty(6 * int(size)) for size in sizes])
+    np.testing.assert_allclose(factors * slowest, factors[0] * slowest[0], rtol=0.02)
+    assert [suitable_penalty(6 * size) for size in (1, 32, 64)] == [1e6] * 3  # the paper's
+
+
+def test_what_is_not_in_loops_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    model = mbsfmu.models.pendulum(2)
+    model.simulation(formulation="dca-alm", solver="rk4", code="loops", compiled=False)
+    assert "straight" not in caplog.text
+    model.simulation(formulation="dca-alm", code="loops", compiled=False)
+    assert "pendulum-2: the implicit steps of dca-alm are straight code, the rest is in loops" in caplog.text
+
+
+def test_formulations_that_are_named_take_the_options_that_are_given() -> None:
+    with pytest.raises(InputError, match="take the formulation dca, hdca, or another solver"):
+        simulated(mbsfmu.models.pendulum(2), solver="rodas5p", code="loops")
+    with pytest.raises(InputError, match="take the formulation double-step, dca, hdca, or another solver"):
+        simulated(mbsfmu.models.pendulum(2), solver="rodas5p")

@@ -65,6 +65,21 @@ def test_they_move_alike(units: dict[Code, Importer]) -> None:
     np.testing.assert_allclose(reached[0], reached[1], rtol=1e-8, atol=1e-8)
 
 
+def test_they_move_as_a_run_of_straight_code(units: dict[Code, Importer], request: pytest.FixtureRequest) -> None:
+    formulation = request.node.callspec.params["units"]
+    run = pushed_chain().simulation(
+        formulation=formulation, solver="rk45", relative_tolerance=1e-11, absolute_tolerance=1e-11, code=Code.STRAIGHT
+    )
+    run.set(FORCE, 4.0)
+    run.set(MASS, 1.5)
+    result = run.run(stop=0.1, output_step=0.01)
+    unit = units[Code.LOOPS]
+    slave = unit.running(**{FORCE: 4.0, MASS: 1.5})
+    for step in range(10):
+        slave.doStep(0.01 * step, 0.01)
+    np.testing.assert_allclose(values(unit, slave), [result[name][-1] for name in READ], rtol=1e-9, atol=1e-9)
+
+
 def test_derivatives_at_the_start_are_differences(units: dict[Code, Importer]) -> None:
     unit = units[Code.LOOPS]
     slave = unit.instance()

@@ -115,9 +115,9 @@ def _tell_straight_code(system: System, formulation: Formulation, kind: StepKind
     count = len(system.start_system.coordinates)
     if formulation.functions.in_loops and kind is StepKind.IMPLICIT and formulation.has_dense_tangents:
         _LOGGER.warning(
-            "%s: the implicit steps of %s are straight code, the rest is in loops: tracing and compiling take time that "
-            "grows faster than the %d joint coordinates, and so does each step; with rk45 all of it is in loops, as the "
-            "implicit steps of dca and hdca are",
+            "%s: the implicit steps of %s are straight code, the rest is in loops: tracing, compiling and each step "
+            "take times that grow faster than the %d joint coordinates; with rk45 all of it is in loops, and so are "
+            "the implicit steps of dca and hdca",
             *(system.name, formulation.name, count),
         )
     if not formulation.functions.in_loops and count > LARGE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TypeAlias
 
 import casadi as ca
@@ -190,7 +190,12 @@ class Workspace:
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
         dense = ca.cse([ca.densify(result) for result in results])
-        everything = ca.veccat(*dense)
-        used = [part for part, symbol in self._symbol_by_part.items() if ca.depends_on(everything, symbol)]
+        occurring = {each.element_hash() for each in ca.symvar(ca.SX(ca.veccat(*dense)))}
+        used = [part for part, symbol in self._symbol_by_part.items() if _occurs(symbol, occurring)]
         named = [f"result_{index}" for index in range(len(dense))]
         return ca.Function(name, [self._symbol_by_part[part] for part in used], dense, used, named)
+
+
+def _occurs(symbol: ca.SX, occurring: Set[int]) -> bool:
+    """Tell whether an element of a vector of symbols is among those with these hashes."""
+    return any(each.element_hash() in occurring for each in ca.symvar(symbol))

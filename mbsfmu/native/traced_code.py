@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import casadi as ca
 
@@ -30,6 +31,7 @@ _WORDS = {
 }
 """What is called otherwise here than in CasADi's C."""
 _LOCAL = re.compile(r"\ba\d+\b")
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
 _DECLARATION = re.compile(r"^  double a\d+[^=]*;$")
 _HANDED = ("arg", "res", "between")
 """Arrays in which numbers are handed over to functions that are called."""
@@ -133,40 +135,63 @@ def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
     """Write a function as a sequence of functions that share what is still needed of their local variables."""
     outer = arguments
     lines = [line for line in body.splitlines() if not _DECLARATION.match(line)]
-    pieces = [lines[start : start + _PIECE] for start in range(0, len(lines), _PIECE)]
-    needed: list[set[str]] = [set()]  # before each piece, from the last to the first
+    pieces = [_Piece.of(lines[start : start + _PIECE]) for start in range(0, len(lines), _PIECE)]
+    needed: list[frozenset[str]] = [frozenset()]  # before each piece, from the last to the first
     for piece in reversed(pieces):
-        needed.append(_needed(piece, needed[-1]))
+        needed.append(piece.needed | (needed[-1] - piece.changed))
     needed.reverse()
-    arguments = [*arguments, *(each for each in _HANDED if re.search(rf"\b{each}\b", body))]
-    shared = sorted(set().union(*needed))
+    arguments = [*arguments, *(each for each in _HANDED if any(each in piece.words for piece in pieces))]
+    shared = sorted(frozenset().union(*needed))
     place = {variable: index for index, variable in enumerate(shared)}
     functions, calls = [], []
     for number, piece in enumerate(pieces):
         before, after = needed[number], needed[number + 1]
-        used = {variable for line in piece for variable in _LOCAL.findall(line)}
-        changed = {line.split("=")[0].strip() for line in piece}
-        declared = [f"{each} = w[{place[each]}]" if each in before else each for each in sorted(used)]
-        stored = [f"  w[{place[each]}] = {each};" for each in sorted(after & changed)]
-        own = [each for each in arguments if any(re.search(rf"\b{each}\b", line) for line in piece)]
-        idle = "".join(f"  (void){each};\n" for each in ["w"] if not stored and not (before & used))
-        text = "\n".join([f"  double {', '.join(declared)};" if declared else "", *piece, *stored])
+        declared = [f"{each} = w[{place[each]}]" if each in before else each for each in sorted(piece.used)]
+        stored = [f"  w[{place[each]}] = {each};" for each in sorted(after & piece.changed)]
+        own = [each for each in arguments if each in piece.words]
+        idle = "".join(f"  (void){each};\n" for each in ["w"] if not stored and not (before & piece.used))
+        text = "\n".join([f"  double {', '.join(declared)};" if declared else "", *piece.lines, *stored])
         functions.append(f"static PIECE void {name}_{number}({_declared([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
         calls.append(f"  {name}_{number}({', '.join([*own, 'w'])});\n")
     whole = f"static void {name}({_declared(outer)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
     return "\n".join(functions) + whole + "".join(calls) + "}"
 
 
-def _needed(piece: list[str], after: set[str]) -> set[str]:
-    """Return the variables that must have their values before a piece."""
-    needed = set(after)
-    for line in reversed(piece):
-        target, _, value = line.partition("=")
-        needed.discard(target.strip())
-        needed.update(_LOCAL.findall(value))
-        if not _LOCAL.fullmatch(target.strip()):
-            needed.update(_LOCAL.findall(target))
-    return needed
+@dataclass(frozen=True)
+class _Piece:
+    """Statements that become a function.
+
+    Attributes
+    ----------
+    lines
+        The statements.
+    words
+        All that they name.
+    used
+        The local variables among these.
+    changed
+        Those that get a value.
+    needed
+        Those that must have one before.
+    """
+
+    lines: list[str]
+    words: frozenset[str]
+    used: frozenset[str]
+    changed: frozenset[str]
+    needed: frozenset[str]
+
+    @classmethod
+    def of(cls, lines: list[str]) -> _Piece:
+        """Read statements."""
+        changed, needed = set[str](), set[str]()
+        for line in lines:
+            used = _LOCAL.findall(line)
+            assigns = bool(used) and line.partition("=")[0].strip() == used[0]
+            needed.update(each for each in used[assigns:] if each not in changed)
+            changed.update(used[:assigns])
+        words = frozenset(_WORD.findall("\n".join(lines)))
+        return cls(lines, words, frozenset(changed | needed), frozenset(changed), frozenset(needed))
 
 
 def _declared(arguments: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import casadi as ca
 
 from mbsfmu.formulations.code_options import CodeOptions
+from mbsfmu.formulations.defined_motion import Motion
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
@@ -61,6 +62,11 @@ class Dca(FirstOrder):
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
         return self.functions.expressions.forward_dynamics(self.stabilisation)
+
+    def _changes(self) -> tuple[ca.SX, ca.SX, Motion]:
+        motion, n = self._accelerations({}), len(self.functions.coordinates)
+        of_velocities = ca.horzcat(ca.SX(n, n), ca.SX.eye(n), ca.SX(n, len(self.functions.states)))
+        return of_velocities, motion["accelerations"].change, motion
 
     def _moved(self, given: RecordedSystem) -> Moved:
         accelerations, multipliers = given.forward_dynamics(self.stabilisation)

@@ -219,6 +219,13 @@ class SystemExpressions:
         """M z̈ − Q + Φ_zᵀ λ."""
         return self.residual + ca.mtimes(self.closure_jacobian.T, self.multipliers)
 
+    def closing(self, equations: ca.SX) -> ca.SX:
+        """Return equations of loops where they count, and multipliers, which are to be zero, of those that follow."""
+        if "active" not in self.symbol_by_part:
+            return equations
+        active = self.symbol_by_part["active"]
+        return active * equations + (1.0 - active) * self.multipliers
+
     @cached_property
     def mass(self) -> ca.SX:
         """M."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.code_options import CodeOptions
+from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.first_order_steps import FirstOrderForm, FirstOrderProblem
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
@@ -104,6 +105,21 @@ class FirstOrder(Formulation):
         """Return z̈ and λ as functions of z, w, x and the inputs."""
 
     @abstractmethod
+    def _changes(self) -> tuple[ca.SX, ca.SX, Motion]:
+        """Return the derivatives of ż and ẇ by z, w and x, and the parts that ẋ depends on beside these."""
+
+    def _accelerations(self, motion: Motion) -> dict[str, Defined]:
+        """Return z̈ and λ as functions of z, w and x, given other parts that are."""
+        given, rate = self.functions.expressions, self.stabilisation
+        loops = given.closure_acceleration + 2.0 * rate * given.closure_rate + rate**2 * given.closure
+        equations = ca.vertcat(given.balance, given.closing(loops))
+        return defined(given, equations, ("accelerations", "multipliers"), self._unknown_parts, motion)
+
+    @property
+    def _unknown_parts(self) -> tuple[str, str, str]:
+        return "coordinates", self.moving, "states"
+
+    @abstractmethod
     def _moved(self, given: RecordedSystem) -> Moved:
         """Return the system as it moves at z, w, x and the inputs."""
 
@@ -158,11 +174,18 @@ class FirstOrder(Formulation):
         """Number of coordinates whose rates are elements of y."""
         return len(self.functions.coordinates) if self.moving == "velocities" else 0
 
+    def _flow_change(self, *rates: ca.SX) -> ca.SX:
+        """Return the derivative of ż, ẇ and some rates by z, w and x."""
+        *changes, motion = self._changes()
+        return ca.vertcat(
+            *changes, change_of(self.functions.expressions, ca.vertcat(*rates), self._unknown_parts, motion)
+        )
+
     @cached_property
     def slope(self) -> TracedFunction:
         """Derivative of ẏ, chained coordinates apart, by (z, w, x), from the parts."""
-        rows = self._whole_flow[self.chained :]
-        matrix = self.functions.expressions.derivative(rows, "coordinates", self.moving, "states")
+        given = self.functions.expressions
+        matrix = self._flow_change(given.rates, given.integral_rates)[self.chained :, :]
         return self.functions.traced("first_order_slope", [matrix], matrices=[0])
 
     @cached_property
@@ -230,8 +253,7 @@ class FirstOrder(Formulation):
     @cached_property
     def tangent(self) -> TracedFunction:
         """Derivative of the residual by (z, w, x), from the parts; a square matrix."""
-        given = self.functions.expressions
-        by_unknowns = given.derivative(self._flow, "coordinates", self.moving, "states")
+        by_unknowns = self._flow_change(self.functions.expressions.rates)
         matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
         return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
 

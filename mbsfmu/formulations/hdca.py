@@ -10,6 +10,7 @@ import casadi as ca
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.code_options import CodeOptions
+from mbsfmu.formulations.defined_motion import Motion, change_of, defined
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
@@ -105,6 +106,24 @@ class Hdca(FirstOrder):
         dynamics = self.functions.expressions.forward_dynamics(self.stabilisation)
         accelerations, multipliers = self._at_velocities(*dynamics)
         return accelerations, multipliers
+
+    def _changes(self) -> tuple[ca.SX, ca.SX, Motion]:
+        """Of M ż − Φ_zᵀ σ = p, the impulses σ in the place of the multipliers, with Φ̇ + a Φ = 0."""
+        given, symbols = self.functions.expressions, self.functions.symbol
+        impulsive = given.initial_momenta - ca.mtimes(given.closure_jacobian.T, given.multipliers) - symbols("momenta")
+        loops = given.closing(given.closure_rate + self.stabilisation * given.closure)
+        parts = "velocities", "multipliers"
+        moved = defined(given, ca.vertcat(impulsive, loops), parts, self._unknown_parts, {})
+        velocities, motion = moved["velocities"], {"velocities": moved["velocities"]}
+        found = ca.vertcat(symbols("accelerations"), symbols("multipliers"))
+        rates = ca.vertcat(given.rates, given.integral_rates)
+        felt = ca.depends_on(given.momentum_rates, symbols("accelerations"))
+        if felt or ca.depends_on(rates, found):
+            motion |= self._accelerations(motion)
+        if felt:
+            moved["accelerations"] = motion["accelerations"]
+        of_momenta = change_of(given, given.momentum_rates, self._unknown_parts, moved)
+        return velocities.change, of_momenta, motion
 
     def _moved(self, given: RecordedSystem) -> Moved:
         velocities, impulses = given.impulsive_velocities(self.stabilisation)

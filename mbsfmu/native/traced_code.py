@@ -7,12 +7,14 @@ hand over what they still need in an array.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 
+from mbsfmu.formulations.linear_solver import NAME as LINEAR
 from mbsfmu.formulations.loop_solver import TRIAL
 from mbsfmu.formulations.workspace import TracedFunction
 
@@ -111,11 +113,14 @@ def _body(
 
 
 def _call(solver: str, first: int, last: int) -> str:
-    return f"{solver}(arg[{first}], arg[{first + 1}], res[{last}], res[{last + 1}]);"
+    results = [last] if solver.startswith(LINEAR) else [last, last + 1]
+    return f"{solver}(arg[{first}], arg[{first + 1}], {', '.join(f'res[{each}]' for each in results)});"
 
 
 def _solver(function: ca.Function, helpers: dict[str, str]) -> str:
-    """Write what solves an algebraic loop, with its trials as a function; return its name."""
+    """Write what solves linear equations, or an algebraic loop with its trials as a function; return its name."""
+    if function.name().startswith(LINEAR):
+        return _linear_solver(function, helpers)
     trial = function.find_function(TRIAL)
     body, _ = _body(trial, ["state", "numbers"], ["next"], helpers)
     ignored = "" if re.search(r"\bnumbers\b", body) else "  (void)numbers;\n"
@@ -127,6 +132,17 @@ def _solver(function: ca.Function, helpers: dict[str, str]) -> str:
         f"static void {name}(const double *guess, const double *numbers, double *found, double *off) {{\n"
         f"  double room[{2 * state}];\n"
         f"  solve_loop({size}, trial_of_{name}, guess, numbers, room, found, off);\n}}"
+    )
+    return name
+
+
+def _linear_solver(function: ca.Function, helpers: dict[str, str]) -> str:
+    name, unknowns = function.name(), math.isqrt(function.numel_in(0))
+    helpers[name] = (
+        f"static void {name}(const double *matrix, const double *right, double *found) {{\n"
+        f"  double room[{unknowns**2}];\n"
+        f"  int pivots[{unknowns}];\n"
+        f"  solve_linear({unknowns}, {function.numel_in(1) // unknowns}, matrix, right, room, pivots, found);\n}}"
     )
     return name
 

@@ -70,6 +70,20 @@ static FLAT void substitute(int n, const double *factors, const int *pivots, dou
     }
 }
 
+/* Solve for several right sides, side by side; NaN where a pivot is zero. `room` is for factors, as many as the matrix has
+ * elements. */
+static FLAT void solve_linear(
+    int n, int columns, const double *matrix, const double *right, double *room, int *pivots, double *found
+) {
+    memcpy(room, matrix, (size_t)(n * n) * sizeof *room);
+    if (!factorize(n, room, pivots)) {
+        for (int i = 0; i < n * columns; i++) found[i] = NAN;
+        return;
+    }
+    memcpy(found, right, (size_t)(n * columns) * sizeof *found);
+    for (int j = 0; j < columns; j++) substitute(n, room, pivots, found + n * j);
+}
+
 /* The inverse of a matrix that is overwritten. Returns 0 where a pivot is zero. */
 static FLAT int invert(int n, double *a, double *inverse, int *pivots) {
     if (!factorize(n, a, pivots)) return 0;

@@ -1,10 +1,12 @@
 /* The steps: what a run spends its time in, in a translation unit of its own that is optimized most. It needs nothing
  * of the rest of the unit. */
+#include "model.h"
+
+#include "linear.c"
 #include "model_steps.c"
 
 #include "steps.h"
 
-#include "linear.c"
 #include "orthogonal.c"
 #include "rows.c"
 #include "saddle.c"

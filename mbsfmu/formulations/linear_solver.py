@@ -1,0 +1,60 @@
+"""Solutions of linear equations as functions that are called: their code is a loop, not the whole elimination."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+import numpy as np
+
+NAME = "solve_linear"
+"""How the names of these functions begin; how many unknowns and right sides they have follows."""
+
+
+def solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
+    """Return the solution of linear equations, which has no derivatives; what is known to be zero stays so.
+
+    Unknowns that have nothing to do with each other are solved for apart.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n), not singular.
+    right
+        Shape (n, k).
+    """
+    matrix, right = ca.sparsify(matrix), ca.sparsify(right)
+    solution = ca.SX(*right.shape)
+    for block in _blocks(matrix.sparsity()):
+        own = right[block, :]
+        columns = sorted(set(own.sparsity().get_triplet()[1]))
+        if columns:
+            solution[block, columns] = _solved(matrix[block, block], own[:, columns])
+    return solution
+
+
+def _solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
+    if matrix.shape == (1, 1):
+        return right / matrix
+    function = _solver(*right.shape)
+    given = [ca.vec(ca.densify(matrix)), ca.vec(ca.densify(right))]
+    (found,) = function.call(given, False, True)
+    return ca.reshape(found, *right.shape)
+
+
+@cache
+def _solver(unknowns: int, columns: int) -> ca.Function:
+    """Return the function of a matrix and right sides, each column by column; it gives NaN where that is singular."""
+    matrix, right = ca.MX.sym("matrix", unknowns**2), ca.MX.sym("right", unknowns * columns)
+    found = ca.solve(ca.reshape(matrix, unknowns, unknowns), ca.reshape(right, unknowns, columns), "symbolicqr")
+    return ca.Function(f"{NAME}_{unknowns}_{columns}", [matrix, right], [ca.vec(found)], {"never_inline": True})
+
+
+def _blocks(sparsity: ca.Sparsity) -> list[list[int]]:
+    """Return the unknowns that have to do with each other, in blocks."""
+    count = sparsity.shape[0]
+    block = np.arange(count)
+    for row, column in zip(*sparsity.get_triplet(), strict=True):
+        if block[row] != block[column]:
+            block[block == block[column]] = block[row]
+    return [np.flatnonzero(block == each).tolist() for each in np.unique(block)]

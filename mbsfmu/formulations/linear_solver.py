@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import casadi as ca
@@ -31,6 +32,16 @@ def solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
         if columns:
             solution[block, columns] = _solved(matrix[block, block], own[:, columns])
     return solution
+
+
+def solution_operations(function: ca.Function) -> int:
+    """Return how many operations solutions in a function take, each of its size counted once; they are calls there."""
+    count = 0.0
+    for each in function.find_functions():
+        if each.name().startswith(NAME):
+            unknowns, elements = math.isqrt(each.numel_in(0)), each.numel_in(1)
+            count += 2.0 / 3.0 * unknowns**3 + 2.0 * unknowns * elements
+    return round(count)
 
 
 def _solved(matrix: ca.SX, right: ca.SX) -> ca.SX:

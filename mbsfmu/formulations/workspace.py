@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.formulations.linear_solver import solution_operations
 from mbsfmu.programs.program import Program
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,7 @@ class TracedFunction:
         self.name: str = function.name()
         self.reads = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
         self.writes = tuple(function.numel_out(index) for index in range(function.n_out()))
-        self.operations: int = function.n_instructions()
+        self.operations: int = function.n_instructions() + solution_operations(function)
         self._buffer, self._evaluate = function.buffer()
         for index, part in enumerate(function.name_in()):
             self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]

@@ -15,7 +15,7 @@ from oscillator_in_closed_form import oscillator
 import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.linear_solver import solved
+from mbsfmu.formulations.linear_solver import solution_operations, solved
 from mbsfmu.formulations.stage_pattern import nonzero
 from mbsfmu.formulations.workspace import Floats
 
@@ -82,6 +82,7 @@ def test_unknowns_apart_are_solved_for_apart() -> None:
     np.testing.assert_array_equal(nonzero(solution.sparsity()), expected)
     symbols = ca.symvar(ca.veccat(matrix, right))
     function = ca.Function("all", [ca.vertcat(*symbols)], [matrix, right, solution])
+    assert solution_operations(function) == round(2 / 3 * (3**3 + 2**3) + 2 * (3**2 * 2 + 2**2 * 2))
     numbers, sides, found = (np.array(each) for each in function(random.standard_normal(len(symbols))))
     np.testing.assert_allclose(found, np.linalg.solve(numbers, sides), rtol=0.0, atol=1e-12)
 

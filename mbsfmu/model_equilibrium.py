@@ -19,7 +19,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization, beyond_start_limits
 from mbsfmu.formulations.model_systems import coupled_system
 from mbsfmu.formulations.rest_equations import Held, RestEquations, Sought, reading_variables, readings
-from mbsfmu.formulations.rest_newton import Rest
+from mbsfmu.formulations.rest_newton import Rest, residual_at
 from mbsfmu.formulations.rest_search import search
 from mbsfmu.formulations.rest_stability import motion_about_rest
 from mbsfmu.formulations.rest_start import start_values
@@ -58,7 +58,8 @@ def find_equilibrium(
             if value is not None and not np.isfinite(value):
                 raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
     search_of = _Search(model, hold, find)
-    rest = search(search_of.equations, horizon)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers on the way is given up there
+        rest = search(search_of.equations, horizon)
     return search_of.result(rest, horizon)
 
 
@@ -82,6 +83,8 @@ class _Search(Generic[Model]):
         self.functions = _started(system, parameters, inputs)
         held = self._held(hold)
         self.equations = RestEquations(self.functions, held, sought)
+        if residual_at(self.equations, self.equations.present()) is None:
+            raise InputError(f"{model.name}: loads or rates are beyond all numbers where the search begins")
         self._guess = self._present()
 
     def _sought(self, reference: str) -> Sought:

@@ -23,8 +23,9 @@ from hydraulics import (
     Tank,
     Throttle,
 )
-from mbsfmu import Actuator, Beam, CoupledModel, JointDrive, Mechanism, Prismatic, Revolute, RigidBody
+from mbsfmu import Actuator, Beam, CoupledModel, InputError, JointDrive, Mechanism, Prismatic, Revolute, RigidBody
 from mbsfmu.cli.equilibrium import command
+from mbsfmu.equilibrium import Equilibrium
 
 GRAVITY, ATMOSPHERE = 9.81, 101325.0
 LIQUID, WALL, HOSE_WALL, LINE = 1.5e9, 2e10, 1e9, 1e-3
@@ -180,6 +181,22 @@ def test_what_is_held_does_not_move_what_is_shut_in() -> None:
     along = np.array([cos(angle) - 0.5, 1.0 + sin(angle)])
     turning = (cos(angle) * along[1] - sin(angle) * along[0]) / sqrt(float(along @ along))
     assert found["circuit.jack.force"] == pytest.approx(900.0 * GRAVITY * 1.5 * cos(angle) / turning, rel=1e-9)
+
+
+def fed(pressure: float) -> Equilibrium[CoupledModel]:
+    """The lift at rest where it is, held by a source's pressure that is asked for from a guess."""
+    source = PressureSource(name="supply", node="S", pressure=5e6)
+    gate = Throttle(name="gate", inlet="S", outlet="a", orifice_diameter=2e-3, discharge_coefficient=0.7)
+    held = ("machine.load.displacement", "circuit.b.pressure")
+    return lift(jack(), *hoses("a", "b"), source, gate).equilibrium(held, {"circuit.supply.pressure": pressure})
+
+
+def test_guess_where_slopes_or_rates_are_beyond_all_numbers() -> None:
+    """No step goes along such a slope, and other ways lead to what holds the load; such rates are refused."""
+    found = fed(1e12)
+    with pytest.raises(InputError, match="lift: loads or rates are beyond all numbers where the search begins"):
+        fed(1e13)
+    assert found["circuit.supply.pressure"] == pytest.approx((MASS * GRAVITY + 1e6 * RING) / AREA, rel=1e-9)
 
 
 def shut_in(pressure: float, *sources: Any) -> CoupledModel:

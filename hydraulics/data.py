@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from hydraulics.html import data_page
 from hydraulics.schema import schema_of_data
+from hydraulics.signature import FieldSignature
 
 LARGEST = 1e50
 """Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
@@ -49,6 +50,14 @@ class Data(BaseModel):
 
     largest: ClassVar[float] = LARGEST
     """Largest magnitude of the numbers in the fields."""
+
+    __signature__: ClassVar[Any] = FieldSignature()
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        """Keep the signature above, rather than that of pydantic, which has all of the validation in it."""
+        if "__signature__" in vars(cls) and not isinstance(vars(cls)["__signature__"], FieldSignature):
+            del cls.__signature__
 
     def __init__(self, /, **fields: Any) -> None:
         try:

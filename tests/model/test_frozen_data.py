@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import Field
 
 import mbsfmu
 from hydraulics import Circuit
-from hydraulics.data import meant
+from hydraulics.data import Data, meant
 from hydraulics.frozen import FrozenMapping
 from mbsfmu.data import DataError
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
@@ -161,3 +163,21 @@ def test_unknown_words_meet_the_nearest(word: str, words: list[str], sentence: s
 def test_bodies_are_made_of_their_own_classes() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Body(name="body")  # type: ignore[abstract]
+
+
+def test_signatures_tell_fields_before_and_after_their_first_use() -> None:
+    """Types as one reads them, required fields first, and what is left out is what may be left out."""
+
+    class Bolt(Data):
+        grade: Literal["8.8", "10.9"] = "8.8"
+        diameter: Annotated[float, Field(gt=0.0)]
+        holes: tuple[Annotated[float, Field(gt=0.0)], ...] = ()
+        washer: float | None = None
+
+    told = (
+        "(*, diameter: float, grade: Literal['8.8', '10.9'] = '8.8', holes: tuple[float, ...] = (), "
+        "washer: float | None = None)"
+    )
+    assert str(inspect.signature(Bolt)).replace("typing.", "") == told
+    assert Bolt(diameter=0.01).holes == ()
+    assert str(inspect.signature(Bolt)).replace("typing.", "") == told

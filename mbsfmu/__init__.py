@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mbsfmu.coupled import CoupledModel
     from mbsfmu.data import Array, DataError, Parameter, Quantity
     from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
+    from mbsfmu.equilibrium import Equilibrium
     from mbsfmu.errors import InputError, SimulationError
     from mbsfmu.exporting import export
     from mbsfmu.fmu.validation import Finding, validate
@@ -122,6 +123,7 @@ _HOMES = {
     "coupled": "CoupledModel",
     "data": "Array DataError Parameter Quantity",
     "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
+    "equilibrium": "Equilibrium",
     "errors": "InputError SimulationError",
     "exporting": "export",
     "fmu.validation": "Finding validate",
@@ -217,6 +219,7 @@ __all__ = [
     "DistanceSensor",
     "Element",
     "Equation",
+    "Equilibrium",
     "Facts",
     "Finding",
     "FirstOrder",

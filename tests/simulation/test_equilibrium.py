@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from functools import cache
 from itertools import product
 from math import asin, cos, pi, radians, sin, sqrt
@@ -32,6 +33,7 @@ from mbsfmu import (
     Beam,
     CoupledModel,
     DataError,
+    Equilibrium,
     Free,
     InputError,
     JointDrive,
@@ -50,7 +52,6 @@ from mbsfmu import (
     SpringDamper,
 )
 from mbsfmu.cli.equilibrium import command
-from mbsfmu.equilibrium import Equilibrium
 
 GRAVITY, ATMOSPHERE = 9.81, 101325.0
 TORN = Oil(bulk_modulus=1.5e9, density=870.0, air_content=0.0)
@@ -673,6 +674,19 @@ def test_page_works_as_it_is_written() -> None:
     pressure = (force + 1e5 * pi / 4.0 * (0.08**2 - 0.05**2)) / (pi / 4.0 * 0.08**2)
     assert rest["circuit.supply.pressure"] == pytest.approx(pressure, rel=1e-9)
     assert np.ptp(named["result"]["boom.angle"]) < 1e-10
+
+
+def test_what_was_found_is_driven_later_as_the_page_says() -> None:
+    """The lever rests until the torque grows at 0.1 s; the table has every field."""
+    page = (Path(__file__).parents[2] / "docs" / "equilibrium.md").read_text(encoding="utf-8")
+    code = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    rest = alone(lever(0.4, JointDrive(name="drive", joint="hinge"))).equilibrium("position", ["machine.drive.torque"])
+    named: dict[str, Any] = {"rest": rest}
+    exec(code.replace("pid.setpoint", "machine.drive.torque"), named)
+    result = named["driven"].simulation(compiled=False, step=1e-2).run(0.2)
+    angle = result["beam.angle"]
+    assert np.ptp(angle[result.time < 0.105]) < 1e-9 < np.ptp(angle)
+    assert all(f"`{field.name}`" in page for field in fields(Equilibrium))
 
 
 def test_command_writes_the_model_that_starts_there(tmp_path: Path) -> None:

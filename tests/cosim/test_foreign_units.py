@@ -14,6 +14,7 @@ from foreign_units import C_UNITS
 from scipy.integrate import solve_ivp
 
 import mbsfmu
+from hydraulics import Circuit, FlowSource, Oil, Volume
 from mbsfmu import CosimulationError, InputError, cosimulate
 from mbsfmu.cli.cosim import command
 from mbsfmu.trajectory import Trajectory
@@ -30,6 +31,30 @@ def test_dahlquist_decays_exponentially(foreign: Foreign) -> None:
     result = cosimulate(foreign("dahlquist"), parameters={"dahlquist.rate": 0.8, "dahlquist.x_start": 3.0})
     assert len(result.time) == 101
     np.testing.assert_allclose(result["x"], 3.0 * np.exp(-0.8 * result.time), rtol=1e-12)
+
+
+def test_a_unit_feeds_a_circuit(foreign: Foreign, tmp_path: Path) -> None:
+    """Its x, in m³/s here, flows into 0.1 m³: p = p₀ + K / V · x₀ / r · (1 - exp(-r t)), and the power is p Q."""
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume"),
+        components=(FlowSource(name="theirs", node="A"), Volume(name="room", node="A", volume=0.1)),
+        initial_pressures={"A": 1e6},
+    )
+    model = mbsfmu.CoupledModel(name="fed", systems={"circuit": circuit})
+    (unit,) = mbsfmu.export(model, tmp_path, layout="monolithic", outputs=["theirs.*"])
+    result = cosimulate(
+        [foreign("dahlquist"), unit],
+        step=0.01,
+        stop=2.0,
+        connections=["dahlquist.x=fed.theirs.flow"],
+        parameters={"dahlquist.rate": 0.8, "dahlquist.x_start": 5e-4},
+        algorithm="gauss-seidel",
+        extrapolation="linear",
+    )
+    flow = 5e-4 * np.exp(-0.8 * result.time)
+    pressure = 1e6 + 1.5e9 / 0.1 * (5e-4 - flow) / 0.8
+    np.testing.assert_allclose(result["theirs.pressure"], pressure, rtol=1e-5)
+    np.testing.assert_allclose(result["theirs.power"], pressure * flow, rtol=2e-5)
 
 
 def test_van_der_pol_moves_as_scipy_says(foreign: Foreign) -> None:

@@ -91,7 +91,9 @@ class Articulation:
     @cached_property
     def tree(self) -> BinaryTree:
         """The plan of the balanced assembly."""
-        return BinaryTree(len(self._masses), self._links)
+        tree = BinaryTree(len(self._masses), self._links)
+        tree.tell_width(len(self._masses))
+        return tree
 
     # -- joints ---------------------------------------------------------------------------------------------
 

@@ -83,7 +83,9 @@ class ConstrainedBodies:
     @cached_property
     def tree(self) -> BinaryTree:
         """The plan of the balanced assembly."""
-        return BinaryTree(len(self._masses), self._links, ground_first=True)
+        tree = BinaryTree(len(self._masses), self._links, ground_first=True)
+        tree.tell_width(len(self._masses))
+        return tree
 
     @cached_property
     def _hung(self) -> list[Hung] | None:

@@ -104,15 +104,11 @@ def net(rungs: int) -> tuple[int, list[Link]]:
     return 3 * rungs, [Link(pair, (row,)) for row, pair in enumerate(ends)]
 
 
-def most_handles(tree: BinaryTree) -> int:
-    return max(sum(count for count, _ in group.parts) for level in tree.levels for group in level.groups)
-
-
 @pytest.mark.parametrize("rungs", [8, 42, 200])
 def test_strings_are_joined_across_their_rungs(rungs: int) -> None:
     """What is cut out of a net hangs on it by two bodies above and two below, however large it is."""
     tree = BinaryTree(*net(rungs))
-    assert most_handles(tree) <= 8
+    assert tree.most_handles <= 8
     kinds = {
         (tuple(count for count, _ in group.parts), group.kept, tuple(each.ends for each in group.eliminations))
         for level in tree.levels
@@ -127,7 +123,7 @@ def test_branches_are_joined_from_their_tips() -> None:
     """Of a tree whose bodies have two branches each: what is joined hangs on few bodies, in 2 log₂ n levels at most."""
     bodies = 255
     tree = BinaryTree(bodies, [Link(((body - 1) // 2 if body else GROUND, body), (body,)) for body in range(bodies)])
-    assert most_handles(tree) <= 5
+    assert tree.most_handles <= 5
     assert tree.joined <= 2 * log2(bodies + 1)
 
 
@@ -147,3 +143,30 @@ def test_levels_of_branched_trees(bodies: int, seed: int) -> None:
     roots = sum(link.ends[0] == GROUND for link in links)
     tree = BinaryTree(bodies, links)
     assert ceil(log2(bodies / roots)) <= tree.joined <= bodies - roots
+
+
+def lattice(cells: int) -> tuple[int, list[Link]]:
+    """Bars of square cells, as many across as deep, that hang from the ground: a joint for each bar that meets another.
+
+    The first bar that comes to a node carries all others there.
+    """
+    owner = dict.fromkeys(((column, 0) for column in range(cells + 1)), GROUND)
+    tree: list[Link] = []
+    loops: list[Link] = []
+    for row in range(1, cells + 1):
+        for column in range(cells + 1):
+            bars = [((column, row - 1), (column, row)), ((column - 1, row), (column, row))]
+            for start, end in bars[: 1 + (column > 0)]:
+                body = len(tree)
+                tree.append(Link((owner[start], body), (body,)))
+                if end in owner:
+                    loops.append(Link((owner[end], body), (1000 + len(loops),)))
+                owner.setdefault(end, body)
+    return len(tree), [*tree, *loops]
+
+
+@pytest.mark.parametrize(("cells", "told"), [(4, False), (12, True)])
+def test_wide_lattices_are_told(cells: int, *, told: bool, caplog: pytest.LogCaptureFixture) -> None:
+    bodies, links = lattice(cells)
+    BinaryTree(bodies, links).tell_width(bodies)
+    assert (f"an assembly of {bodies} bodies joins parts" in caplog.text) == told

@@ -395,14 +395,15 @@ def test_accumulator_carries_a_load() -> None:
     assert np.ptp(result["gas.oil_volume"]) < 1e-12
 
 
-def test_two_plungers_balance_as_a_manometer_does() -> None:
+@pytest.mark.parametrize("other", [1e6, 2e6])
+def test_two_plungers_balance_as_a_manometer_does(other: float) -> None:
     """F₁ / A₁ = F₂ / A₂ over a line: the force that holds the other side; how high they stand is open.
 
     Their oil stays in them: what it is pressed together by, as its air is, is what the plungers sink by.
     """
     small = PLUNGER.model_copy(update={"name": "other", "piston": "b", "piston_diameter": 0.05})
     joined = Throttle(name="line", inlet="a", outlet="b", orifice_diameter=5e-3, discharge_coefficient=0.7)
-    circuit = Circuit(oil=OIL, components=(PLUNGER, small, joined, *HOSES), initial_pressures={"a": 1e6, "b": 1e6})
+    circuit = Circuit(oil=OIL, components=(PLUNGER, small, joined, *HOSES), initial_pressures={"a": 1e6, "b": other})
     mechanism = Mechanism(
         ground={"one": (0.0, 0.0, 0.0), "two": (1.0, 0.0, 0.0)},
         bodies=tuple(
@@ -430,11 +431,12 @@ def test_two_plungers_balance_as_a_manometer_does() -> None:
     assert found["machine.hand.force"] == pytest.approx(50.0 * GRAVITY - 800.0 * GRAVITY / 4.0, rel=1e-9)
     assert set(found.kept) == {"machine.big.displacement", "machine.light.displacement"}
     pressure = ATMOSPHERE + 800.0 * GRAVITY / AREA
-    rise, air = pressure - 1e6, 0.005 * ATMOSPHERE * (1.0 / 1e6 - 1.0 / pressure)
-    barrels = 0.5 * (AREA + AREA / 4.0)
-    pressed = 2e-3 * (rise / 1.5e9 + rise / 1e9 + air) + barrels * (rise / 1.5e9 + rise / 2e10 + air)
+    pressed = 0.0
+    for begin, area in ((1e6, AREA), (other, AREA / 4.0)):
+        rise, air = pressure - begin, 0.005 * ATMOSPHERE * (1.0 / begin - 1.0 / pressure)
+        pressed += 1e-3 * (rise / 1.5e9 + rise / 1e9 + air) + 0.5 * area * (rise / 1.5e9 + rise / 2e10 + air)
     sunk = [1.5 - found[f"machine.{each}.displacement"] for each in ("big", "light")]
-    assert sunk[0] * AREA + sunk[1] * AREA / 4.0 == pytest.approx(pressed, rel=2e-2)
+    assert sunk[0] * AREA + sunk[1] * AREA / 4.0 == pytest.approx(pressed, rel=3e-2)  # of long steps
 
 
 def test_closed_valves_keep_what_the_guess_has() -> None:

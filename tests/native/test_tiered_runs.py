@@ -83,7 +83,8 @@ def assert_same(one: Result, other: Result) -> None:
     [("four-bar", "double-step", "trapezoidal"), ("pendulum-2", "dca", "rodas5p"), ("pendulum-2", "hdca", "rk45")],
 )
 def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, solver: str) -> None:
-    options, stop = {"formulation": formulation, "solver": solver}, 50.0
+    options: dict[str, Any] = {"formulation": formulation, "solver": solver}
+    stop = 50.0
     simulation, runner = tiered(name, **options)
     shares: list[float] = []
     went = simulation.run(stop, output_step=0.01, progress=shares.append)
@@ -96,7 +97,7 @@ def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, 
 @pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p"])
 def test_steps_go_over_between_two_of_them(solver: str) -> None:
     """Tangents that are kept, and steps that have gone past where they were asked to come, go on as they were."""
-    options = {"solver": solver, "step": 1e-3}
+    options: dict[str, Any] = {"solver": solver, "step": 1e-3}
     went, runner = tiered("four-bar", asks=19, **options)
     stays = plain("four-bar", **options)
     for simulation in (went, stays):

@@ -72,7 +72,7 @@ class _Search(Generic[Model]):
         hold: str | Iterable[str] | Mapping[str, float | None],
         find: Iterable[str] | Mapping[str, float],
     ) -> None:
-        self.model = model = _with_pressures(model)
+        self.model = model
         self.system = system = coupled_system(model, absolute=False)
         self._references = system.qualified()
         parameters, inputs = _given(model, system)
@@ -227,7 +227,7 @@ class _Search(Generic[Model]):
 
     def _begun(self, values: Mapping[str, float], found: Mapping[str, float]) -> Model:
         """Return the model that starts at the equilibrium."""
-        functions, references = self.functions, self._references
+        model, functions, references = self._with_numbers()
         names = [each.name for each in functions.system.parameters]
         guess = {
             index: values[pressure]
@@ -251,8 +251,27 @@ class _Search(Generic[Model]):
             )
         states = {references[functions.system.states[index].name]: value for index, value in begun.states.items()}
         parameters = {references[names[index]]: value for index, value in begun.parameters.items()}
-        start = {name: value for name, value in self.model.start.items() if name not in values}
-        return _changed(self.model, start={**start, **found, **parameters, **states})
+        start = {name: value for name, value in model.start.items() if name not in values}
+        return _changed(model, start={**start, **found, **parameters, **states})
+
+    def _with_numbers(self) -> tuple[Model, SystemFunctions, Mapping[str, str]]:
+        """Return the model with numbers for pressures that balance actuators, its functions at rest, and references.
+
+        Only what has been found needs them: a search that fails does not trace the system again.
+        """
+        model, functions = self.model, self.functions
+        if not any(isinstance(data, Circuit) and data.balanced_actuators for data in model.systems.values()):
+            return model, functions, self._references
+        model = _with_pressures(model, self._guess)
+        system = coupled_system(model, absolute=False)
+        other = _started(system, *_given(model, system))
+        for part in ("coordinates", "velocities", "states", "discrete", "inputs"):
+            other.write(part, functions.values(part))
+        names = [each.name for each in other.system.parameters]
+        for each in self.equations.sought:
+            if each.part == "parameters":
+                other.parameters[names.index(each.variable.name)] = self._value(each)
+        return model, other, system.qualified()
 
 
 def _changed(model: Model, **fields: object) -> Model:
@@ -285,14 +304,8 @@ def _started(system: CoupledSystem, parameters: Floats, inputs: Floats) -> Syste
     return functions
 
 
-def _with_pressures(model: Model) -> Model:
-    """Return a model whose circuits have numbers for pressures that balance actuators at the start."""
-    if not any(isinstance(data, Circuit) and data.balanced_actuators for data in model.systems.values()):
-        return model
-    system = coupled_system(model, absolute=False)
-    functions = _started(system, *_given(model, system))
-    names = (system.qualified()[each.name] for each in reading_variables(functions))
-    values = dict(zip(names, readings(functions).tolist(), strict=True))
+def _with_pressures(model: Model, values: Mapping[str, float]) -> Model:
+    """Return a model whose circuits have numbers, those of its start, for pressures that balance actuators."""
     return _changed(
         model,
         systems={

@@ -50,8 +50,10 @@ from mbsfmu import (
     SimulationError,
     Spherical,
     SpringDamper,
+    model_equilibrium,
 )
 from mbsfmu.cli.equilibrium import command
+from mbsfmu.formulations.coupled_system import CoupledSystem
 
 GRAVITY, ATMOSPHERE = 9.81, 101325.0
 TORN = Oil(bulk_modulus=1.5e9, density=870.0, air_content=0.0)
@@ -536,6 +538,21 @@ def test_ten_seconds_from_an_equilibrium_stay_put(formulation: str) -> None:
     result = rest.model.simulation(formulation=formulation, step=0.02, compiled=False).run(10.0, output_step=0.5)
     assert np.ptp(result["left.angle"]) < 1e-8
     assert np.ptp(result["a.pressure"]) < 1e-5 * np.mean(result["a.pressure"])
+
+
+def test_refused_search_derives_its_equations_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where pressures balance an actuator at the start; numbers for these are for what has been found."""
+    derived: list[str] = []
+    derive = model_equilibrium.coupled_system
+
+    def counted(model: Any, *, absolute: bool) -> CoupledSystem:
+        derived.append(model.name)
+        return derive(model, absolute=absolute)
+
+    monkeypatch.setattr(model_equilibrium, "coupled_system", counted)
+    with pytest.raises(SimulationError, match=r"machine\.jack\.length is \S+ m where 3 m was to be held"):
+        scissors().equilibrium({"machine.jack.length": 3.0})
+    assert derived == ["scissors"]
 
 
 def test_model_that_starts_at_rest_goes_everywhere() -> None:

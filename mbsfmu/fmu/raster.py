@@ -44,12 +44,20 @@ def draw(strokes: Sequence[Stroke]) -> bytes:
     pixels, cover = np.zeros((_SIDE, _SIDE, 3)), np.zeros((_SIDE, _SIDE, 1))
     for stroke in strokes:
         begin, end = ((np.array(each) - (low + high) / 2) * scale for each in (stroke.begin, stroke.end))
-        distance = _distance(x - _SIDE / 2, _SIDE / 2 - y, begin, end)
+        near = _near(begin, end, 0.5 + stroke.width / 2)
+        distance = _distance(x[near] - _SIDE / 2, _SIDE / 2 - y[near], begin, end)
         share = np.clip(0.5 + stroke.width / 2 - distance, 0.0, 1.0)[..., None]
-        pixels = pixels * (1 - share) + share * np.array(stroke.colour, dtype=float)
-        cover = cover + share * (1 - cover)
+        pixels[near] = pixels[near] * (1 - share) + share * np.array(stroke.colour, dtype=float)
+        cover[near] += share * (1 - cover[near])
     colours = np.divide(pixels, cover, out=np.zeros_like(pixels), where=cover > 0)
     return _png(np.concatenate([colours, 255.0 * cover], axis=2).round().astype(np.uint8))
+
+
+def _near(begin: Floats, end: Floats, reach: float) -> tuple[slice, slice]:
+    """Return the rows and columns of all pixels that may be nearer to a line than some pixels."""
+    low = np.floor(np.minimum(begin, end) - reach).astype(int) + _SIDE // 2
+    high = np.ceil(np.maximum(begin, end) + reach).astype(int) + _SIDE // 2
+    return slice(max(_SIDE - high[1], 0), max(_SIDE - low[1], 0)), slice(max(low[0], 0), max(high[0], 0))
 
 
 def _distance(x: Floats, y: Floats, begin: Floats, end: Floats) -> Floats:

@@ -230,6 +230,11 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         pushing = self.bodies.constrained(motion.placed, instant.parameters, multipliers)
         return self._in_coordinates(motion, [one + other for one, other in zip(unbalanced, pushing, strict=True)])
 
+    @property
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on, six each."""
+        return [[6 * body + index for body in ends for index in range(6)] for ends in self.bodies.ends]
+
     def _in_coordinates(self, motion: AbsoluteMotion, wrenches: list[Array]) -> Array:
         """Return the generalized forces of wrenches about the centres of mass, each of shape (6,)."""
         axes = [[motion.placed.axis[hinge.coordinate] for hinge in joint.hinges] for joint in self._absolute.joints]

@@ -176,6 +176,11 @@ class ConstraintCorrections(System):
     def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
 
+    @property
+    @abstractmethod
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on."""
+
     @abstractmethod
     def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
         """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of all constraints.

@@ -80,6 +80,12 @@ class ConstrainedBodies:
         links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
         self._links = links
 
+    @property
+    def ends(self) -> list[tuple[int, ...]]:
+        """By equation the bodies that it acts on."""
+        by_row = {row: link.ends for link in self._links for row in link.rows}
+        return [tuple(body for body in by_row[row] if body >= 0) for row in sorted(by_row)]
+
     @cached_property
     def tree(self) -> BinaryTree:
         """The plan of the balanced assembly."""

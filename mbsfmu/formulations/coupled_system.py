@@ -341,6 +341,16 @@ class CoupledSystem(
         ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
     )
 
+    @property
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on."""
+        return [
+            [self._offset("coordinates", index) + coordinate for coordinate in moved]
+            for index, part in enumerate(self.parts)
+            if part.coordinates
+            for moved in capable(part, ConstraintCorrections).moved_by_constraints
+        ]
+
     def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
         """Return the corrections of all parts that have coordinates: no constraint is between parts."""
         shares = zip(self.parts, self._instants(instant), self._loops(loops), strict=True)

@@ -21,12 +21,15 @@ from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty import MOST_STIFFENING, REDUNDANT_STIFFENING, AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
+from mbsfmu.formulations.recorded_augmented import RecordedAugmented
 from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -115,7 +118,6 @@ class DcaAlm(Formulation):
         self.projects = options.projections
         self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0)
         self.iterations = self.projection.iterations
-        self.equations = ConstrainedEquations(functions, rule)
 
     @classmethod
     def loops(cls, initialization: Initialization, system: System, options: FormulationOptions) -> LoopEquations:
@@ -152,6 +154,40 @@ class DcaAlm(Formulation):
         factor = ca.fmax(ca.fmin(STEP_PENALTY, MOST_STIFFENING * inertia), REDUNDANT_STIFFENING * inertia)
         return self.functions.traced("step_penalty", [factor], into=["penalty"])
 
+    @cached_property
+    def equations(self) -> ConstrainedEquations:
+        """The equations of implicit steps where code is straight."""
+        return ConstrainedEquations(self.functions, self.rule)
+
+    @cached_property
+    def recorded(self) -> RecordedAugmented:
+        """The equations of implicit steps where code is in loops."""
+        return RecordedAugmented(self.functions, self.rule)
+
+    @cached_property
+    def tangents(self) -> RecordedTangents:
+        """Makes tangents where code is in loops."""
+        moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
+        given = "integrals", "inputs", "parameters", "references", "discrete"
+        return RecordedTangents(self.functions, lambda: self.recorded.implicit, (*moving, *given))
+
+    @property
+    def has_dense_tangents(self) -> bool:
+        """Whether tangents are matrices: those of code in loops are not."""
+        return not self.functions.in_loops
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers a state keeps of a tangent."""
+        return super().kept_numbers if self.has_dense_tangents else self.tangents.numbers
+
+    @cached_property
+    def renewal_cost(self) -> float:
+        """What a tangent costs, in evaluations of the residual with the solution that follows."""
+        if self.has_dense_tangents:
+            return super().renewal_cost
+        return self.recorded.implicit.renewal_cost(self.recorded.residual)
+
     def settle(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
         if self.projects:
@@ -179,6 +215,11 @@ class DcaAlm(Formulation):
         return len(self.functions.rows)
 
     @property
+    def step_equations(self) -> ConstrainedEquations | RecordedAugmented:
+        """The equations of implicit steps."""
+        return self.equations if self.has_dense_tangents else self.recorded
+
+    @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
         return self.equations.tangent, [self.equations.residual]
@@ -189,10 +230,13 @@ class DcaAlm(Formulation):
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""
-        projection, equations = self.projection, self.equations
+        projection = self.projection
         steps: tuple[AnyFunction, ...] = ()
         if kind is StepKind.IMPLICIT:
-            steps = (equations.residual, equations.landing, equations.tangent, self.step_penalty)
+            equations = self.step_equations
+            steps = equations.residual, equations.landing
+            dense = self.has_dense_tangents
+            steps += (self.equations.tangent, self.step_penalty) if dense else self.recorded.implicit
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),
@@ -225,20 +269,30 @@ class ProjectedProblem(AugmentedProblem):
     """
 
     def __init__(self, formulation: DcaAlm, state: State, step: float) -> None:
-        super().__init__(formulation, state, step, formulation.equations)
+        super().__init__(formulation, state, step, formulation.step_equations)
         self._formulation = formulation
         formulation.functions.integrals[:] = state.integrals
 
     def jacobian(self) -> Floats:
         """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
         self._formulation.step_penalty()
-        return super().jacobian()
+        return self._formulation.equations.tangent()[0]
+
+    def inverse(self) -> Inverse | None:
+        """Return what solves with the derivative by the coordinates, the states and the multipliers."""
+        return super().inverse() if self._formulation.has_dense_tangents else self._formulation.tangents.made()
+
+    def kept(self, tangent: KeptTangent) -> Inverse:
+        """Return what solves with the derivative of an earlier step."""
+        return (
+            super().kept(tangent) if self._formulation.has_dense_tangents else self._formulation.tangents.kept(tangent)
+        )
 
     @property
     def softness(self) -> Floats:
         """1/α for the constraints, as the derivative has it."""
         self._formulation.step_penalty()
-        return super().softness
+        return self._softness(self._formulation.equations)
 
     def finish(self) -> State:
         """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""

@@ -265,7 +265,8 @@ class FirstOrder(Formulation):
     @cached_property
     def tangents(self) -> RecordedTangents:
         """Makes tangents where code is in loops."""
-        return RecordedTangents(self.functions, self.recorded, self.moving)
+        parts = "coordinates", self.moving, "states", "inputs", "parameters", "references", "discrete", "active"
+        return RecordedTangents(self.functions, lambda: self.recorded.implicit, parts)
 
     @property
     def has_dense_tangents(self) -> bool:
@@ -282,8 +283,7 @@ class FirstOrder(Formulation):
         """What a tangent costs, in evaluations of the residual with the solution that follows."""
         if self.has_dense_tangents:
             return super().renewal_cost
-        factors, changes = self.recorded.implicit
-        return factors.operations / max(self.recorded.residual.operations + changes.operations, 1)
+        return self.recorded.implicit.renewal_cost(self.recorded.residual)
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments; `unknowns` is their number."""

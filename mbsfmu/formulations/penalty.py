@@ -28,6 +28,7 @@ from mbsfmu.rules.rule import Rule
 
 if TYPE_CHECKING:
     from mbsfmu.formulations.initialization import Initialization
+    from mbsfmu.formulations.recorded_augmented import RecordedAugmented
     from mbsfmu.formulations.system import System
 
 PENALTY = 1e11
@@ -158,7 +159,9 @@ def _bordered(matrix: ca.SX, jacobian: ca.SX, softness: ca.SX) -> ca.SX:
 class AugmentedProblem(StepProblem):
     """One step in all coordinates and the states [Jaiswal2021, eqs. 36 and 39]."""
 
-    def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
+    def __init__(
+        self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations | RecordedAugmented
+    ) -> None:
         super().__init__(formulation, state, step)
         self._equations = equations
         equations.end.begin(
@@ -191,19 +194,27 @@ class AugmentedProblem(StepProblem):
         self._equations.end.unknowns[:] = unknowns[: self._size]
         self.functions.multipliers[:] = unknowns[self._size :]
 
-    def jacobian(self) -> Floats:
-        """Return the derivative by the coordinates, the states and the multipliers."""
-        return self._equations.tangent()[0]
-
-    @property
-    def softness(self) -> Floats:
-        """1/α for the constraints."""
+    def _softness(self, equations: AugmentedEquations) -> Floats:
+        """Return 1/α for the constraints."""
         multipliers = len(self.guess) - self._size
-        return np.repeat([0.0, 1.0 / float(self._equations.penalty[0])], [self._size, multipliers])
+        return np.repeat([0.0, 1.0 / float(equations.penalty[0])], [self._size, multipliers])
 
 
 class PenaltyProblem(AugmentedProblem):
     """A step that ends with projections in the weights of the step's tangent."""
+
+    def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
+        super().__init__(formulation, state, step, equations)
+        self._augmented = equations
+
+    def jacobian(self) -> Floats:
+        """Return the derivative by the coordinates, the states and the multipliers."""
+        return self._augmented.tangent()[0]
+
+    @property
+    def softness(self) -> Floats:
+        """1/α for the constraints."""
+        return self._softness(self._augmented)
 
     def finish(self) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
@@ -213,7 +224,7 @@ class PenaltyProblem(AugmentedProblem):
             jacobian = functions.closure()[1]
             functions.multipliers[:] = shortest(jacobian, jacobian.T @ functions.multipliers)
         if len(functions.rows):
-            matrix, right = self._equations.projection()
+            matrix, right = self._augmented.projection()
             count, factors = len(functions.coordinates), Factors(matrix)
             functions.velocities[:], functions.accelerations[:] = factors.solve(right)[:count].T
             if functions.driven:
@@ -228,7 +239,7 @@ class PenaltyProblem(AugmentedProblem):
         """
         functions = self.functions
         right = np.zeros(len(functions.coordinates) + len(functions.rows))
-        right[: len(functions.coordinates)] = self._equations.unbalanced()[0]
+        right[: len(functions.coordinates)] = self._augmented.unbalanced()[0]
         functions.multipliers -= factors.solve(right)[len(functions.coordinates) :]
 
 

@@ -62,6 +62,10 @@ class Solution(NamedTuple):
     factors: RecordedFunction
     changes: RecordedFunction
 
+    def renewal_cost(self, residual: RecordedFunction) -> float:
+        """Return what factors cost, in evaluations of a residual with the solution that follows."""
+        return self.factors.operations / max(residual.operations + self.changes.operations, 1)
+
 
 class RecordedSteps:
     """Functions in loops that steps call.
@@ -167,7 +171,7 @@ class RecordedSteps:
         return self._functions.recorded("first_order_drift", made, ["input_rates"])
 
     def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> Solution:
-        names = "first_order_factors", "first_order_changes"
+        names = "step_factors", "step_changes"
         later = ("right", "right_of_integrals") if integrals else ("right",)
 
         def made(given: RecordedSystem, own: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -183,7 +187,7 @@ class RecordedSteps:
         by_position, by_motion, by_state = np.split(right[0], [n, 2 * n])
         following = _following(instant.velocities, slope, -by_position)
         if self._moving == "velocities":
-            balance = [Equation([(place, ONE)]) for place in _listed(moved.balance)]
+            balance = [Equation([(place, ONE)]) for place in listed(moved.balance)]
             loops = moved.loop_accelerations(self._stabilisation)
             held, square = instant.velocities, slope * slope
             biases = [-(slope * one + other) for one, other in zip(by_position, by_motion, strict=True)]
@@ -191,13 +195,13 @@ class RecordedSteps:
         else:
             held = moved.at(multipliers=closing).canonical_momenta
             loops = moved.loop_rates(self._stabilisation)
-            balance = _first_order(moving_rates, held, slope, by_motion)
-        equations = [*balance, *_first_order(moved.rates, instant.states, slope, by_state)]
+            balance = first_order(moving_rates, held, slope, by_motion)
+        equations = [*balance, *first_order(moved.rates, instant.states, slope, by_state)]
         equations += _closing(loops, closing, moved.loops.active)
         wanted: Any = np.concatenate([instant.coordinates, held, instant.states, closing])
         unknowns = np.concatenate([instant.coordinates, instant.states, closing])
         behind = {n + len(instant.states) + row: acted for row, acted in enumerate(moved.acted_on)}
-        places, pivots = changes_of(recorder, wanted.places, _listed(unknowns), following, equations, n, behind)
+        places, pivots = changes_of(recorder, wanted.places, listed(unknowns), following, equations, n, behind)
         changes = RecordedArray(recorder, places)
         solution = changes[: len(wanted) - len(closing)]
         if len(right) > 1:
@@ -219,31 +223,32 @@ class RecordedSteps:
         return (rates + right[1]) / slope
 
 
-def _listed(array: Any) -> list[int]:
+def listed(array: Any) -> list[int]:
+    """Return the places of an array; none of an empty one that is not recorded."""
     return array.places.tolist() if isinstance(array, RecordedArray) else []
 
 
 def _following(values: Any, factor: Any, biases: Any) -> dict[int, Following]:
     """Return values, one by one, whose changes follow from those of the first unknowns."""
-    (by,) = _listed(factor)
+    (by,) = listed(factor)
     return {
         place: Following(index, by, int(np.asarray(bias.places).item()))
-        for index, (place, bias) in enumerate(zip(_listed(values), biases, strict=True))
+        for index, (place, bias) in enumerate(zip(listed(values), biases, strict=True))
     }
 
 
-def _first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[Equation]:
+def first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[Equation]:
     """Return δ rate − c δ value + r = 0."""
-    (back,) = _listed(-slope)
-    rows = zip(_listed(rates), _listed(values), _listed(right), strict=True)
+    (back,) = listed(-slope)
+    rows = zip(listed(rates), listed(values), listed(right), strict=True)
     return [Equation([(rate, ONE), (value, back)], bias) for rate, value, bias in rows]
 
 
 def _closing(loops: Any, multipliers: Any, active: Any) -> list[Equation]:
     """Return what loop equations say: that those in use hold, and that multipliers of the others are zero."""
     if active is None:
-        return [Equation([(place, ONE)]) for place in _listed(loops)]
-    rows = zip(*map(_listed, (loops, active, multipliers, 1.0 - active)), strict=True)
+        return [Equation([(place, ONE)]) for place in listed(loops)]
+    rows = zip(*map(listed, (loops, active, multipliers, 1.0 - active)), strict=True)
     return [Equation([(place, counts), (multiplier, idle)]) for place, counts, multiplier, idle in rows]
 
 

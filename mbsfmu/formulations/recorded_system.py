@@ -202,6 +202,16 @@ class RecordedSystem:
         return self.system.residual(self.instant)
 
     @property
+    def constrained_residual(self) -> Array:
+        """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
+        return capable(self.system, ConstraintCorrections).constrained_residual(self.instant, self.loops.multipliers)
+
+    @property
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on."""
+        return capable(self.system, ConstraintCorrections).moved_by_constraints
+
+    @property
     def balance(self) -> Array:
         """M z̈ − Q + Φ_zᵀ λ."""
         return capable(self.system, ArticulatedDynamics).balance(self.instant, self.loops)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
-from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.formulations.recorded_steps import RecordedSteps, Solution
 from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.workspace import Floats
 
@@ -23,16 +24,16 @@ class RecordedTangents:
     ----------
     functions
         Functions of the system.
-    steps
-        What solves with the tangent where they are.
-    moving
-        The part w of an instant: `velocities` or `momenta`.
+    solution
+        Gives what solves with the tangent where they are.
+    parts
+        All that a tangent depends on, the step apart.
     """
 
-    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, moving: str) -> None:
+    def __init__(self, functions: SystemFunctions, solution: Callable[[], Solution], parts: Sequence[str]) -> None:
         self._functions = functions
-        self._steps = steps
-        self._parts = ("coordinates", moving, "states", "inputs", "parameters", "references", "discrete", "active")
+        self._solution = solution
+        self._parts = parts
         self._factored: PointTangent | None = None
 
     @property
@@ -43,7 +44,7 @@ class RecordedTangents:
     def made(self) -> PointTangent | None:
         """Return the tangent where the functions are; None where a pivot vanishes."""
         self._factored = self.here()
-        (pivots,) = self._steps.implicit.factors()
+        (pivots,) = self._solution().factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
     def kept(self, tangent: KeptTangent) -> PointTangent:
@@ -58,7 +59,7 @@ class RecordedTangents:
             self.made()
             self.load(here)
         self._functions.write("right", right)
-        return self._steps.implicit.changes()[0].copy()
+        return self._solution().changes()[0].copy()
 
     def here(self) -> PointTangent:
         """Return the tangent where the functions are; its factors are found when they are needed."""

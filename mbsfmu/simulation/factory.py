@@ -94,7 +94,7 @@ def make_simulation(
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     of_its_own = {each: getattr(chosen, each) for each in kind.options}
-    _tell_straight_code(system, formulation, kind.kind)
+    _tell_straight_code(system, formulation)
     _tell_motionless(system.name, initialization, formulation)
     solver = kind.of(chosen.solver, formulation, step, **of_its_own)
     # Step and tolerances are in saved states: what differs in them alone takes each other's.
@@ -110,20 +110,13 @@ def make_simulation(
     return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
 
 
-def _tell_straight_code(system: System, formulation: Formulation, kind: StepKind) -> None:
-    """Say that a large system has to wait for code that is not in loops, and what is not where loops are chosen."""
+def _tell_straight_code(system: System, formulation: Formulation) -> None:
+    """Say that a large system has to wait for code that is not in loops."""
     count = len(system.start_system.coordinates)
-    if formulation.functions.in_loops and kind is StepKind.IMPLICIT and formulation.has_dense_tangents:
-        _LOGGER.warning(
-            "%s: the implicit steps of %s are straight code, the rest is in loops: tracing, compiling and each step "
-            "take times that grow faster than the %d joint coordinates; with rk45 all of it is in loops, and so are "
-            "the implicit steps of dca and hdca",
-            *(system.name, formulation.name, count),
-        )
     if not formulation.functions.in_loops and count > LARGE:
         _LOGGER.warning(
             "%s: the code of %s is straight here: with %d coordinates tracing and compiling it takes minutes; that of "
-            "dca and hdca is in loops where no loop of connections is solved at every instant",
+            "dca, hdca and dca-alm is in loops where no loop of connections is solved at every instant",
             *(system.name, formulation.name, count),
         )
 

@@ -151,12 +151,70 @@ def test_penalty_grows_as_the_slowest_motion_of_a_chain_needs() -> None:
     assert [suitable_penalty(6 * size) for size in (1, 32, 64)] == [1e6] * 3  # the paper's
 
 
-def test_what_is_not_in_loops_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    model = mbsfmu.models.pendulum(2)
-    model.simulation(formulation="dca-alm", solver="rk4", code="loops", compiled=False)
-    assert "straight" not in caplog.text
-    model.simulation(formulation="dca-alm", code="loops", compiled=False)
-    assert "pendulum-2: the implicit steps of dca-alm are straight code, the rest is in loops" in caplog.text
+IMPLICIT: dict[str, Any] = {"solver": "trapezoidal", "newton_tolerance": 1e-13, "relative_tolerance": None}
+"""With tolerances below what Newton's iteration leaves, tangents of either form lead to the same step."""
+
+
+@pytest.mark.parametrize(
+    ("name", "solver", "compiled"),
+    [
+        ("pendulum-3", "trapezoidal", False),
+        ("ladder-2", "generalized-alpha", False),
+        ("bennett", "trapezoidal", True),
+        ("driven-crank", "trapezoidal", False),
+    ],
+)
+def test_implicit_steps_are_those_of_straight_code(name: str, solver: str, *, compiled: bool) -> None:
+    model = driven_crank() if name == "driven-crank" else mbsfmu.models.built_in(name)
+    options = {**IMPLICIT, "solver": solver, "step": 0.01, "compiled": compiled}
+    straight, loops = (simulated(model, code=code, **options) for code in Code)
+    for each in straight:
+        scale = 1.0 + np.max(np.abs(straight[each]))
+        np.testing.assert_allclose(loops[each], straight[each], rtol=0, atol=1e-8 * scale, err_msg=each)
+
+
+def test_tangents_are_those_of_straight_code() -> None:
+    """What solves with them, where multipliers act, bodies turn and constraints are redundant."""
+    model, solutions = mbsfmu.models.built_in("ladder-2"), []
+    for code in Code:
+        simulation = model.simulation(formulation="dca-alm", solver="trapezoidal", step=2e-3, code=code, compiled=False)
+        simulation.initialize()
+        problem = simulation.formulation.problem(simulation.course.present, 2e-3)
+        problem.residual(problem.guess)
+        inverse = problem.inverse()
+        assert inverse is not None
+        solutions.append(inverse.times(np.cos(np.arange(float(problem.guess.size)))))
+    coordinates = len(simulation.functions.coordinates)
+    for part in (slice(coordinates), slice(coordinates, None)):
+        scale = np.max(np.abs(solutions[0][part]))
+        np.testing.assert_allclose(solutions[1][part], solutions[0][part], rtol=0, atol=1e-6 * scale)
+
+
+def test_implicit_steps_are_of_order_two_and_keep_energy() -> None:
+    """Beside joint coordinates, which no joint can open, with a tolerance that leaves no error."""
+    model = mbsfmu.models.pendulum(4)
+    tight = simulated(model, formulation="dca", relative_tolerance=1e-10, absolute_tolerance=1e-11)
+    errors = []
+    for step in (4e-3, 2e-3):
+        result = model.simulation(formulation="dca-alm", step=step, code="loops").run(stop=0.2, output_step=0.05)
+        errors.append(np.max(np.abs(result["link_4.angle"] - tight["link_4.angle"])))
+        assert np.max(result["constraint.position"]) < 1e-12
+    assert 3.6 < errors[0] / errors[1] < 4.4
+    assert np.max(np.abs(result["energy.drift"])) < 1e-4 * np.ptp(result["energy.potential"])
+
+
+def test_cost_of_implicit_steps_grows_as_the_number_of_bodies() -> None:
+    for family, sizes in (("pendulum", (4, 8, 16)), ("ladder", (2, 4, 6))):
+        costs = []
+        for size in sizes:
+            model = mbsfmu.models.built_in(f"{family}-{size}")
+            formulation = model.simulation(formulation="dca-alm", code="loops", compiled=False).formulation
+            assert isinstance(formulation, DcaAlm)
+            steps = formulation.recorded
+            costs.append(np.array([each.operations for each in (steps.residual, steps.landing, *steps.implicit)]))
+        more, fewer = sizes[2] - sizes[1], sizes[1] - sizes[0]
+        growth = np.max((costs[2] - costs[1]) / more / ((costs[1] - costs[0]) / fewer))
+        assert growth < 1.25, (family, growth)
 
 
 def test_formulations_that_are_named_take_the_options_that_are_given() -> None:

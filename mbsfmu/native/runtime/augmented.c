@@ -45,10 +45,12 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
+#if FACTORS == 0
 static void tangent(Instance *instance, double *matrix) {
     set_penalty(&instance->parts);
     augmented_tangent(&instance->parts, matrix);
 }
+#endif
 
 /* Bring positions, rates and multipliers to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {

@@ -21,7 +21,7 @@ static int factorize_step(Instance *instance, Linearization *begin, double share
     begin->share = share;
     load_y(instance, begin->time, begin->start);
     *parts->step = share;
-    first_order_factors(parts, pivots);
+    step_factors(parts, pivots);
     return all_finite(pivots, PIVOTS) || fail(instance, "the matrix of the step is singular");
 }
 
@@ -43,7 +43,7 @@ static int solve_stage(Instance *instance, const Linearization *begin, int stage
     COPY(before, right, CONTROLLED);
     COPY(parts->right, right, CONTROLLED);
     COPY(parts->right_of_integrals, right + CONTROLLED, INTEGRALS);
-    first_order_changes(parts, right);
+    step_changes(parts, right);
     if (stage > 0 || is_solved(instance, begin, before, right)) return 1;
     return fail(instance, "the equations of the step are not solved: pivots are small");
 }

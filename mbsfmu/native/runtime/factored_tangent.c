@@ -1,13 +1,10 @@
 /* Tangents of steps in loops: their factors are in the memory `factors`. What is kept of one is the point that it was made
  * at, from which factors are found again, to the last bit, where those of another have taken their place. */
 
-typedef char point_has_room[TANGENT == 2 * COORDINATES + STATES + INPUTS + PARAMETERS + REFERENCES + DISCRETE + CONSTRAINTS
-                             ? 1 : -1];
-
-/* Copy between the arguments and a point: all that a tangent depends on, its step apart. */
-#define OF_POINT(EACH) \
-    EACH(coordinates, COORDINATES) EACH(MOVING, COORDINATES) EACH(states, STATES) EACH(inputs, INPUTS) \
-    EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE) EACH(active, CONSTRAINTS)
+/* The steps' own C says which arguments a tangent depends on, its step apart: OF_POINT. */
+#define SIZE_OF(name, size) +(size)
+typedef char point_has_room[TANGENT == 0 OF_POINT(SIZE_OF) ? 1 : -1];
+#undef SIZE_OF
 
 static void write_point(const Parts *parts, double *point) {
 #define WRITE(name, size) COPY(point, parts->name, size), point += (size);
@@ -25,7 +22,7 @@ static void read_point(const Parts *parts, const double *point) {
 static int factorize_here(Instance *instance) {
     const Parts *parts = &instance->parts;
     double pivots[ROOM(PIVOTS)];
-    first_order_factors(parts, pivots);
+    step_factors(parts, pivots);
     write_point(parts, instance->factored);
     instance->factored_step[0] = *parts->step;
     instance->factored_step[1] = STEP_HISTORY > 0 ? *parts->begin_history : 0.0;
@@ -62,6 +59,6 @@ static void hold_tangent(Instance *instance) {
 /* Solve with the tangent that is held. */
 static void solve_tangent(Instance *instance, const double *made, const double *right, double *solution) {
     (void)made;
-    COPY(instance->parts.right, right, UNKNOWNS);
-    first_order_changes(&instance->parts, solution);
+    COPY(instance->parts.right, right, ALL_UNKNOWNS);
+    step_changes(&instance->parts, solution);
 }

@@ -71,6 +71,11 @@ static void describe_anew(Instance *instance) {
 
 #if SOLVER == IMPLICIT
 
+/* All that a tangent in loops depends on. */
+#define OF_POINT(EACH) \
+    EACH(coordinates, COORDINATES) EACH(MOVING, COORDINATES) EACH(states, STATES) EACH(inputs, INPUTS) \
+    EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE) EACH(active, CONSTRAINTS)
+
 /* One implicit step. */
 typedef struct {
     double guess[ROOM(UNKNOWNS)];

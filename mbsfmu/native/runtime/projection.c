@@ -4,8 +4,20 @@
 
 #if SOLVER == IMPLICIT
 
+#if FACTORS > 0
+
+/* All that a tangent in loops depends on. */
+#define OF_POINT(EACH) \
+    EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) EACH(states, STATES) \
+    EACH(multipliers, CONSTRAINTS) EACH(integrals, INTEGRALS) EACH(inputs, INPUTS) EACH(parameters, PARAMETERS) \
+    EACH(references, REFERENCES) EACH(discrete, DISCRETE)
+
+#else
+
 /* The factor follows from the masses where the tangent is made. */
 static void set_penalty(const Parts *parts) { step_penalty(parts); }
+
+#endif
 
 #include "augmented.c"
 

@@ -13,13 +13,14 @@ from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.model import along
 
-GRAVITY, MASS, INERTIA, LEANING = 9.81, 1.0, 0.1, 0.3
+GRAVITY, MASS, INERTIA, LEANING, UNEVEN = 9.81, 1.0, 0.1, 0.3, 0.1
+"""Without unevenness opposite bars stay parallel, and nothing of velocities is in accelerations of loops."""
 Node = tuple[int, int]
 Floats = NDArray[np.float64]
 
 
 class Lattice:
-    """Bars of 1 m along the sides of leaning cells, hinged at the nodes; the topmost nodes are on the ground."""
+    """Bars along the sides of leaning, uneven cells, hinged at the nodes; the topmost nodes are on the ground."""
 
     def __init__(self, across: int, deep: int) -> None:
         self.bars: list[tuple[Node, Node]] = []
@@ -32,7 +33,8 @@ class Lattice:
 
     def place(self, node: Node) -> Floats:
         column, row = node
-        return np.array([column + np.sin(LEANING) * row, -np.cos(LEANING) * row])
+        bent = UNEVEN * np.array([np.sin(2.0 * column + 3.0 * row), np.cos(column + 2.0 * row)])
+        return np.array([column + np.sin(LEANING) * row, -np.cos(LEANING) * row]) + bent
 
     def angle(self, bar: int) -> float:
         x, y = self.place(self.bars[bar][1]) - self.place(self.bars[bar][0])
@@ -63,7 +65,8 @@ class Lattice:
         ]  # fmt: skip
         bodies = tuple(
             RigidBody(
-                name=f"bar_{bar}", mass=MASS, inertia=(INERTIA, INERTIA, INERTIA), centre=along(0.5), length=1.0,
+                name=f"bar_{bar}", mass=MASS, inertia=(INERTIA, INERTIA, INERTIA), centre=along(0.5),
+                length=float(np.linalg.norm(self.place(self.bars[bar][1]) - self.place(self.bars[bar][0]))),
                 points={"end": along(1.0)},
             )
             for bar in range(len(self.bars))

@@ -142,18 +142,19 @@ def test_what_may_depend_on_everything_lists_nothing(units: dict[Code, Importer]
     assert direct["link_1.angle"] == ""  # nothing but states: no loop of masters
 
 
-@pytest.fixture(scope="module")
-def implicit(tmp_path_factory: pytest.TempPathFactory) -> Importer:
+@pytest.fixture(scope="module", params=[("dca", "bdf2"), ("dca-alm", "trapezoidal")])
+def implicit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Importer:
     """A unit in loops whose steps are implicit; what it remembers of steps makes tangents depend on them."""
     folder = tmp_path_factory.mktemp("implicit")
-    options = {"formulation": "dca", "solver": "bdf2", "step": 1e-3}
+    options = dict(zip(("formulation", "solver"), request.param, strict=True)) | {"step": 1e-3}
     path = mbsfmu.export(pushed_chain(), folder, layout="monolithic", code=Code.LOOPS, **options)[0]
     return Importer(Path(path), folder / "unpacked")
 
 
-def test_implicit_steps_are_those_of_runs_of_straight_code(implicit: Importer) -> None:
+def test_implicit_steps_are_those_of_runs_of_straight_code(implicit: Importer, request: pytest.FixtureRequest) -> None:
+    formulation, solver = request.node.callspec.params["implicit"]
     slave = implicit.running(**{FORCE: 4.0})
-    run = pushed_chain().simulation(formulation="dca", solver="bdf2", step=1e-3, code=Code.STRAIGHT)
+    run = pushed_chain().simulation(formulation=formulation, solver=solver, step=1e-3, code=Code.STRAIGHT)
     run.set(FORCE, 4.0)
     result = run.run(stop=0.1)
     for step in range(20):

@@ -149,7 +149,7 @@ class BinaryTree:
 
     @property
     def most_handles(self) -> int:
-        """How many handles two parts that are joined have at most; an elimination takes about the cube of it."""
+        """How many handles two parts that are joined have at most; eliminations grow with a power of it."""
         return max((sum(count for count, _ in group.parts) for each in self.levels for group in each.groups), default=0)
 
     def tell_width(self, bodies: int) -> None:
@@ -157,7 +157,7 @@ class BinaryTree:
         if self.most_handles > MANY:
             _LOGGER.warning(
                 "an assembly of %d bodies joins parts whose joints to others are at %d bodies: wide lattices and nets "
-                "do that, and code, and the time to trace and to compile it, grow as the cube of this number, which "
+                "do that, and code, and the time to trace and to compile it, grow with a power of this number, which "
                 "takes minutes from about 30 on; fewer cells across the narrow side make it smaller",
                 bodies, self.most_handles,
             )  # fmt: skip

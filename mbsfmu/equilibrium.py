@@ -80,7 +80,17 @@ class Equilibrium(Generic[Model]):
         """
         slowest = GROWING if self.horizon is None else 1.0 / self.horizon
         grows = bool(np.max(self.eigenvalues.real, initial=-np.inf) > slowest)
-        return None if self.sampled or ((self.drifts or self.undecided) and not grows) else not grows
+        doubtful = self.drifts or self.undecided or self._creeping[1] > 1.0
+        return None if self.sampled or (doubtful and not grows) else not grows
+
+    @property
+    def _creeping(self) -> tuple[str, float]:
+        """Which state creeps most within the horizon, for what it is, and by which share of that."""
+        if self.horizon is None:
+            return "", 0.0
+        rates = {name: abs(rate) for name, rate in self.moving.items() if name in self.kept}
+        share = {name: rate * self.horizon / max(abs(self[name]), 1.0) for name, rate in rates.items()}
+        return max(share.items(), key=lambda each: each[1], default=("", 0.0))
 
     def __getitem__(self, name: str) -> float:
         """Return a value by `system.variable`.
@@ -115,6 +125,13 @@ class Equilibrium(Generic[Model]):
         growing = float(np.max(self.eigenvalues.real, initial=0.0))
         if self.sampled:
             return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
+        creeping, share = self._creeping
+        by = self._change(creeping, self.moving[creeping] * (self.horizon or 0.0)) if creeping else ""
+        if self.stable is None and share > 1.0:
+            return (
+                f"whether it is stable within the horizon of {self.horizon:g} s is not known: {creeping} creeps by "
+                f"{by} in that time, at its rate, more than it is; simulate it from there"
+            )
         if self.stable is None and not self.drifts:
             return "whether it is stable is not known: in its linear part a motion neither grows nor fades"
         if self.stable is None:
@@ -123,14 +140,7 @@ class Equilibrium(Generic[Model]):
             return f"unstable: a motion grows with {growing:.3g} 1/s"
         if self.horizon is None:
             return "stable"
-        share = {name: abs(self.moving[name]) / max(abs(self[name]), 1.0) for name in self.moving if name in self.kept}
-        fastest = max(share, key=lambda name: share[name], default="")
-        beside = (
-            f", but for what creeps: {fastest} by {self._change(fastest, self.moving[fastest] * self.horizon)} in that "
-            "time, at its rate"
-            if fastest
-            else ""
-        )
+        beside = f", but for what creeps: {creeping} by {by} in that time, at its rate" if creeping else ""
         return f"stable within the horizon of {self.horizon:g} s{beside}"
 
     @property

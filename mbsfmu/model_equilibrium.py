@@ -144,6 +144,8 @@ class _Search(Generic[Model]):
         rates = functions.state_rates()[0].tolist()
         states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
         still, about = equations.standing(), motion_about_rest(equations)
+        moving = {state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands}
+        horizon = horizon if moving else None
         above = above_sources(self.model.systems, self._numbers(), values)
         if told := told_above(above, values):
             _LOGGER.warning("%s: %s", name, told)
@@ -155,12 +157,12 @@ class _Search(Generic[Model]):
             kept=kept,
             moved=self._moved({name: variables[name] for name in kept}, present),
             above_sources=above,
-            moving={state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands},
+            moving=moving,
             unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
             horizon=horizon,
             eigenvalues=about.eigenvalues,
             drifts=about.drifts,
-            undecided=about.undecided and horizon is None,
+            undecided=(about.undecided or (about.lingers and not kept)) and horizon is None,
             sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
 
@@ -181,10 +183,14 @@ class _Search(Generic[Model]):
     def _moved(self, variables: Mapping[str, Variable], present: Mapping[str, float]) -> dict[str, float]:
         """Return by how much variables differ from the guess, where that is not negligible."""
         moved = {name: present[name] - self._guess[name] for name in variables}
+        asked = {
+            self._references[each.variable.name] for each in self.equations.sought
+        }  # of any size, as displacements
+        least = {name: 0.0 if name in asked else each.nominal or 1.0 for name, each in variables.items()}
         return {
             name: change
             for name, change in moved.items()
-            if abs(change) > _UNMOVED * max(variables[name].nominal or 1.0, abs(present[name]))
+            if abs(change) > _UNMOVED * max(least[name], abs(present[name]))
         }
 
     def _value(self, sought: Sought) -> float:

@@ -121,7 +121,7 @@ class CoupledSystem(
         )
         self.outputs = names.every("outputs")
         self.reactions = names.every("reactions")
-        self.limited = names.every("limited")
+        self.limited = names.limited()
         self.tensors = names.tensors()
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)

@@ -64,6 +64,18 @@ class PartNames:
         """Return all variables of a kind, part by part."""
         return tuple(self.of(index, each) for index, part in enumerate(self._parts) for each in getattr(part, kind))
 
+    def limited(self) -> tuple[Variable, ...]:
+        """Return what is limited at the start, part by part; the part's name stands before where several have the name.
+
+        The whole may lack these variables, as lengths of cylinders that mechanisms give.
+        """
+        times = Counter(each.name for part in self._parts for each in part.limited)
+        return tuple(
+            replace(each, name=f"{name}.{each.name}") if times[each.name] > 1 else self.of(index, each)
+            for index, (name, part) in enumerate(zip(self._names, self._parts, strict=True))
+            for each in part.limited
+        )
+
     def qualified(self) -> dict[str, str]:
         """Return all variables of the parts that the whole has as `part.variable`, by their names in the whole."""
         return {self.name(index, name): f"{self._names[index]}.{name}" for index, name in self._owned}

@@ -251,19 +251,30 @@ class RestEquations:
                 return tuple(running)
             running += free
 
-    def let_slow_ones_stand(self, horizon: float) -> None:
+    def let_slow_ones_stand(self, horizon: float, *, told: bool = False) -> None:
         """Take what changes within a time in s alone for motion: slower states, such as what leaks, have no equation.
 
         Of ẋ = f(x), linear where the functions are, the rows that belong to rates above 1 / horizon are kept, by the
         Schur form of the transposed derivative.
+
+        Parameters
+        ----------
+        horizon
+            The time in s.
+        told
+            Whether that is so of states alone whose magnitude is told, as of pressures, but not of integrals of blocks.
         """
-        from scipy.linalg import schur  # noqa: PLC0415 - it takes long to load
+        from scipy.linalg import orth, schur  # noqa: PLC0415 - it takes long to load
 
         slope = self.jacobian()[self.rows("rates"), self.unknowns("states")]
         every = np.delete(np.arange(slope.shape[1]), self.left)
         matrix = slope[:, every] * self.scales[self.unknowns("states")][every]
         _, turned, fast = schur(matrix.T, sort=lambda real, imaginary: np.hypot(real, imaginary) > 1.0 / horizon)
-        self.rates = turned[:, :fast].T @ self.rates
+        kept = turned[:, :fast]
+        if told:
+            others = [not self.functions.system.states[index].nominal for index in every]
+            kept = orth(np.hstack([kept, np.eye(len(every))[:, others]]))
+        self.rates = kept.T @ self.rates
 
     # -- values ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from mbsfmu.formulations.rest_begin import fitted, posed
 from mbsfmu.formulations.rest_equations import RestEquations
 from mbsfmu.formulations.rest_motion import motion_to_its_end
 from mbsfmu.formulations.rest_newton import SETTLED, Rest, newton, turn
-from mbsfmu.formulations.rest_stability import GROWING, growth
+from mbsfmu.formulations.rest_stability import GROWING, rates_about_rest
 from mbsfmu.formulations.workspace import Floats
 
 _FAR = 0.3
@@ -40,8 +40,10 @@ def _is_left_to_motion(equations: RestEquations, direct: Rest, guess: Floats) ->
     far = turn(equations, direct.unknowns - guess) > _FAR
     moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
     counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
-    is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED)
-    return (far or is_open) and (far if growth(equations) > GROWING else is_open)
+    growing, slowest = rates_about_rest(equations)
+    # At the edge of a valve that shuts, a tangent may be that of the side where it is open by next to nothing.
+    is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED) or slowest <= GROWING
+    return (far or is_open) and (far if growing > GROWING else is_open)
 
 
 def _ended(equations: RestEquations, direct: Rest, guess: Floats) -> Rest:

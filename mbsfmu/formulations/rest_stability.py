@@ -39,6 +39,11 @@ class MotionAboutRest:
     drifts: bool
     undecided: bool
 
+    @property
+    def lingers(self) -> bool:
+        """Whether a motion neither grows nor fades, or as good as, as next to where a valve shuts."""
+        return bool(np.min(np.abs(self.eigenvalues), initial=np.inf) <= GROWING)
+
 
 def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     """Return how small motions about rest go on.
@@ -98,12 +103,16 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
     return bool(np.min(np.linalg.svd(left.T @ right, compute_uv=False)) < _PARALLEL)
 
 
-def growth(equations: RestEquations) -> float:
-    """Return the rate in 1/s of the motion about rest that grows fastest; infinite where coordinates are singular."""
+def rates_about_rest(equations: RestEquations) -> tuple[float, float]:
+    """Return the rate in 1/s of the motion about rest that grows fastest, and that of the slowest, however it goes.
+
+    Both are infinite where coordinates are singular, the second where nothing moves.
+    """
     try:
-        return float(np.max(motion_about_rest(equations).eigenvalues.real, initial=-np.inf))
+        found = motion_about_rest(equations).eigenvalues
     except SimulationError:
-        return np.inf
+        return np.inf, np.inf
+    return float(np.max(found.real, initial=-np.inf)), float(np.min(np.abs(found), initial=np.inf))
 
 
 def _inverse(equations: RestEquations, free: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:

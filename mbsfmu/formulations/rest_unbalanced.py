@@ -42,7 +42,7 @@ def unbalanced(
         Pressures that are above what sources bring about, by `system.variable`: what they are there, and the latter.
     """
     reached = within_reach(equations, rest.unknowns)
-    lengths = _lengths(equations) if reached else []
+    lengths = _lengths(equations, references) if reached else []
     ways = (_loads, _rates, _gaps) if reached else (_gaps,)
     told = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
     weak = [] if lengths or not reached else _too_weak(equations, rest, references, above)
@@ -72,10 +72,11 @@ def _follows(equations: RestEquations, rest: Rest) -> bool:
 
     It does where loads balance and nothing that these leave free has an effect on it, as of an integral part that is
     fed by an angle that is held, or of a pressure that carries a load and leaks. Saturations leak for that: what feeds
-    through a valve that is shut there may have an effect elsewhere.
+    through a valve that is shut there may have an effect elsewhere. It does, too, where loads do not balance on which
+    nothing has an effect that loops and what is held leave free.
     """
     if not _balanced(equations, rest):
-        return False
+        return _loads_follow(equations, rest)
     if (leaky := equations.leaky()) is not None:
         leaky[1][:] = _LEAK
     matrix, free = _left_free(leaky[0] if leaky else equations)
@@ -85,6 +86,18 @@ def _follows(equations: RestEquations, rest: Rest) -> bool:
         for off in (_at_fault(equations, rest, kind),)
     ]
     return bool(np.max(np.abs(matrix[np.concatenate(wrong)] @ free), initial=0.0) < _NO_EFFECT)
+
+
+def _loads_follow(equations: RestEquations, rest: Rest) -> bool:
+    """Tell whether nothing that loops and what is held leave free changes loads that do not balance."""
+    balance, coordinates = equations.rows("balance"), equations.unknowns("coordinates")
+    scaled = equations.finite_jacobian() * equations.scales
+    loops = scaled[equations.rows("closure"), coordinates]
+    moves = null_space(loops, RANK_TOLERANCE) if len(loops) else np.eye(coordinates.stop - coordinates.start)
+    off = np.abs(moves.T @ rest.residual[balance]) > np.max(rest.allowed[balance], initial=0.0)
+    given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("closure", "held")]).astype(np.intp)
+    effect = moves.T @ scaled[balance] @ null_space(_of_size_one(scaled)[given], RANK_TOLERANCE)
+    return bool(np.max(np.abs(effect[off]), initial=0.0) < _NO_EFFECT * equations.largest_load())
 
 
 def _too_weak(
@@ -115,17 +128,20 @@ def _balanced(equations: RestEquations, rest: Rest) -> bool:
 
 def _left_free(equations: RestEquations) -> tuple[Floats, Floats]:
     """Return the derivative with rows of size one, and the directions that loads, loops and what is held leave free."""
-    scaled = equations.finite_jacobian() * equations.scales
-    sizes = np.max(np.abs(scaled), axis=1, initial=0.0)
-    matrix = scaled / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    matrix = _of_size_one(equations.finite_jacobian() * equations.scales)
     given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
     return matrix, null_space(matrix[given], RANK_TOLERANCE)
 
 
-def _lengths(equations: RestEquations) -> list[str]:
+def _of_size_one(matrix: Floats) -> Floats:
+    sizes = np.max(np.abs(matrix), axis=1, initial=0.0)
+    return matrix / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+
+
+def _lengths(equations: RestEquations, references: Mapping[str, str]) -> list[str]:
     """Say which length, as that of a cylinder, is beyond its limits where something is held."""
     return [
-        f"{variable.name} is {value:.6g} m, which must be between {low:g} and {high:g} m"
+        f"{references.get(variable.name, variable.name)} is {value:.6g} m, which must be between {low:g} and {high:g} m"
         for variable, value, low, high in (beyond_limits(equations) if equations.held else ())
     ]
 

@@ -144,6 +144,44 @@ def test_set_point_in_pascals_is_found_from_zero() -> None:
     assert found["pid.setpoint"] == pytest.approx((2e7 * 0.002 - 800.0 * 9.81) / ROD_AREA, rel=1e-6)
 
 
+@pytest.mark.parametrize("horizon", [0.1, 1.0])
+def test_integral_part_stands_still_where_leaks_do_not(horizon: float) -> None:
+    """Within a horizon pressures need not have become the same; the set point is the pressure there all the same."""
+    model = press(BAR, 0.28).model_copy(update={"signals": {}})
+    found = model.equilibrium({"machine.ram.displacement": 0.302}, ["pid.setpoint"], horizon=horizon)
+    assert found["pid.setpoint"] == pytest.approx(found["circuit.A.pressure"] / BAR, rel=1e-9)
+    assert "pid.integral_part" not in found.moving
+
+
+@pytest.mark.parametrize(("rate", "stable"), [(-0.19, True), (-0.21, None)])
+def test_what_creeps_by_more_than_it_is_is_not_called_stable(rate: float, stable: bool | None) -> None:
+    """In 5 s an integral part of less than 1 comes to ± 1, from limit to limit of a command."""
+    found = press(BAR, 0.28).equilibrium({"machine.ram.displacement": 0.302}, horizon=5.0)
+    creeping = replace(found, moving={"pid.integral_part": rate}, kept=("pid.integral_part",))
+    assert creeping.stable is stable
+    assert f"pid.integral_part {'' if stable else 'creeps '}by {5.0 * rate:.3g} in that time" in creeping.stability
+
+
+def test_small_things_that_are_asked_for_have_moved() -> None:
+    """A rated flow of some l/min is far below one m³/s; rest is where flow and pressure are on the valve's line."""
+    flow, rated, setting, override = 20.0 / 60e3, 40.0 / 60e3, 160.0 * BAR, 15.0 * BAR
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=870.0),
+        components=(
+            FlowSource(name="pump", node="P", constant_flow=flow),
+            Tank(name="tank", node="T"),
+            ReliefValve(name="relief", inlet="P", outlet="T", rated_flow=rated, setting=setting, override=override),
+            Hose(name="hose", node="P", volume=1e-3, bulk_modulus=8e8),
+        ),
+        initial_pressures={"P": 165.0 * BAR},
+    )
+    found = CoupledModel(name="relieved", systems={"circuit": circuit}).equilibrium(find=["circuit.relief.rated_flow"])
+    change = found["circuit.relief.rated_flow"] - rated
+    assert abs(change) > 0.05 * rated
+    assert found.moved["circuit.relief.rated_flow"] == pytest.approx(change, rel=1e-12)
+    assert "open, as the guess has it" not in repr(found)
+
+
 def test_magnitudes_follow_units() -> None:
     """A filter behind a pressure, its integral, which moves a spool, and a set point, in other units of all three."""
     matrix = np.array([[2e5, 0.0, -1.0, 0.0, 0.0], [-100.0, 100.0, 0.0, 0.0, 0.0], [0.0, 0.0, 50.0, -50.0, 0.0]])

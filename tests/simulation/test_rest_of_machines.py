@@ -177,7 +177,7 @@ def test_rest_on_an_end_stop() -> None:
             100.0,
             r"nearest point foot_pin \(x\) is open by .*machine\.arm\.angle is \S+ rad where 100 rad was to be held",
         ),
-        (2.0, r"nearest point jack\.length is 2\.81\d+ m, which must be between 0\.5\d+ and 1\.7\d* m"),
+        (2.0, r"nearest point machine\.jack\.length is 2\.81\d+ m, which must be between 0\.5\d+ and 1\.7\d* m"),
     ],
 )
 def test_what_cannot_be_held_itself_is_at_fault(angle: float, sentence: str) -> None:

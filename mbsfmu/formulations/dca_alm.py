@@ -21,7 +21,6 @@ from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty import MOST_STIFFENING, REDUNDANT_STIFFENING, AugmentedEquations, AugmentedProblem
@@ -165,28 +164,13 @@ class DcaAlm(Formulation):
         return RecordedAugmented(self.functions, self.rule)
 
     @cached_property
-    def tangents(self) -> RecordedTangents:
+    def tangents(self) -> RecordedTangents | None:
         """Makes tangents where code is in loops."""
+        if not self.functions.in_loops:
+            return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
         given = "integrals", "inputs", "parameters", "references", "discrete"
-        return RecordedTangents(self.functions, lambda: self.recorded.implicit, (*moving, *given))
-
-    @property
-    def has_dense_tangents(self) -> bool:
-        """Whether tangents are matrices: those of code in loops are not."""
-        return not self.functions.in_loops
-
-    @property
-    def kept_numbers(self) -> int:
-        """How many numbers a state keeps of a tangent."""
-        return super().kept_numbers if self.has_dense_tangents else self.tangents.numbers
-
-    @cached_property
-    def renewal_cost(self) -> float:
-        """What a tangent costs, in evaluations of the residual with the solution that follows."""
-        if self.has_dense_tangents:
-            return super().renewal_cost
-        return self.recorded.implicit.renewal_cost(self.recorded.residual)
+        return RecordedTangents(self.functions, lambda: self.recorded, (*moving, *given))
 
     def settle(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
@@ -277,16 +261,6 @@ class ProjectedProblem(AugmentedProblem):
         """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
         self._formulation.step_penalty()
         return self._formulation.equations.tangent()[0]
-
-    def inverse(self) -> Inverse | None:
-        """Return what solves with the derivative by the coordinates, the states and the multipliers."""
-        return super().inverse() if self._formulation.has_dense_tangents else self._formulation.tangents.made()
-
-    def kept(self, tangent: KeptTangent) -> Inverse:
-        """Return what solves with the derivative of an earlier step."""
-        return (
-            super().kept(tangent) if self._formulation.has_dense_tangents else self._formulation.tangents.kept(tangent)
-        )
 
     @property
     def softness(self) -> Floats:

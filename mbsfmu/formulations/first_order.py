@@ -263,27 +263,12 @@ class FirstOrder(Formulation):
         return RecordedSteps(self.functions, self.rule, self.moving, self._moved, self.stabilisation)
 
     @cached_property
-    def tangents(self) -> RecordedTangents:
+    def tangents(self) -> RecordedTangents | None:
         """Makes tangents where code is in loops."""
+        if not self.functions.in_loops:
+            return None
         parts = "coordinates", self.moving, "states", "inputs", "parameters", "references", "discrete", "active"
-        return RecordedTangents(self.functions, lambda: self.recorded.implicit, parts)
-
-    @property
-    def has_dense_tangents(self) -> bool:
-        """Whether tangents are matrices: those of code in loops are not."""
-        return not self.functions.in_loops
-
-    @property
-    def kept_numbers(self) -> int:
-        """How many numbers a state keeps of a tangent."""
-        return super().kept_numbers if self.has_dense_tangents else self.tangents.numbers
-
-    @cached_property
-    def renewal_cost(self) -> float:
-        """What a tangent costs, in evaluations of the residual with the solution that follows."""
-        if self.has_dense_tangents:
-            return super().renewal_cost
-        return self.recorded.implicit.renewal_cost(self.recorded.residual)
+        return RecordedTangents(self.functions, lambda: self.recorded, parts)
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments; `unknowns` is their number."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
 from mbsfmu.formulations.recorded_tangent import RecordedStages
 from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.state import State
@@ -57,16 +56,6 @@ class FirstOrderProblem(StepProblem):
         self.land(unknowns)
         return self._formulation.recorded.residual()[0]
 
-    def inverse(self) -> Inverse | None:
-        """Return what solves with the derivative by z, w and x."""
-        return super().inverse() if self._formulation.has_dense_tangents else self._formulation.tangents.made()
-
-    def kept(self, tangent: KeptTangent) -> Inverse:
-        """Return what solves with the derivative of an earlier step."""
-        return (
-            super().kept(tangent) if self._formulation.has_dense_tangents else self._formulation.tangents.kept(tangent)
-        )
-
     def land(self, unknowns: Floats) -> None:
         """Set z, w and x."""
         functions, n = self.functions, len(self.functions.coordinates)
@@ -112,7 +101,7 @@ class FirstOrderForm(CoordinateForm, DifferentiableForm):
     def stages(self) -> Stages:
         """Return what solves with the derivative of ẏ."""
         formulation = self._formulation
-        if formulation.has_dense_tangents:
+        if formulation.tangents is None:
             return super().stages()
         return RecordedStages(formulation.functions, formulation.recorded, formulation.tangents)
 

@@ -21,6 +21,7 @@ from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.rule_checks import check_rule
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
@@ -235,11 +236,18 @@ class Formulation(ABC):
     @property
     def has_dense_tangents(self) -> bool:
         """Whether tangents of implicit steps are matrices; else they are solved with alone."""
-        return True
+        return self.tangents is None
+
+    @cached_property
+    def tangents(self) -> RecordedTangents | None:
+        """Makes tangents of implicit steps that are programs; None where they are matrices."""
+        return None
 
     @property
     def kept_numbers(self) -> int:
         """How many numbers a state keeps of a tangent."""
+        if self.tangents is not None:
+            return self.tangents.numbers
         return (self.step_coordinates + len(self.functions.states) + self.step_multipliers) ** 2
 
     @property
@@ -253,6 +261,8 @@ class Formulation(ABC):
 
         Counted in operations of straight code; those in loops take about twice the time.
         """
+        if self.tangents is not None:
+            return self.tangents.renewal_cost
         tangent, evaluation = self.step_functions
         unknowns = self.step_coordinates + len(self.functions.states) + self.step_multipliers
         once = sum(each.operations for each in evaluation) + 2.0 * unknowns**2

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.kept_tangent import Inverse, KeptTangent
-from mbsfmu.formulations.recorded_steps import RecordedSteps, Solution
+from mbsfmu.formulations.recorded_steps import RecordedSteps
 from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.workspace import Floats
+
+if TYPE_CHECKING:
+    from mbsfmu.formulations.recorded_augmented import RecordedAugmented
 
 
 class RecordedTangents:
@@ -24,15 +28,20 @@ class RecordedTangents:
     ----------
     functions
         Functions of the system.
-    solution
-        Gives what solves with the tangent where they are.
+    steps
+        Gives what steps call: what solves with the tangent where they are, and the residual.
     parts
         All that a tangent depends on, the step apart.
     """
 
-    def __init__(self, functions: SystemFunctions, solution: Callable[[], Solution], parts: Sequence[str]) -> None:
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        steps: Callable[[], RecordedSteps | RecordedAugmented],
+        parts: Sequence[str],
+    ) -> None:
         self._functions = functions
-        self._solution = solution
+        self._steps = steps
         self._parts = parts
         self._factored: PointTangent | None = None
 
@@ -41,10 +50,16 @@ class RecordedTangents:
         """How many numbers make a point, its step apart."""
         return sum(self._functions.values(part).size for part in self._parts)
 
+    @property
+    def renewal_cost(self) -> float:
+        """What a tangent costs, in evaluations of the residual with the solution that follows."""
+        steps = self._steps()
+        return steps.implicit.renewal_cost(steps.residual)
+
     def made(self) -> PointTangent | None:
         """Return the tangent where the functions are; None where a pivot vanishes."""
         self._factored = self.here()
-        (pivots,) = self._solution().factors()
+        (pivots,) = self._steps().implicit.factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
     def kept(self, tangent: KeptTangent) -> PointTangent:
@@ -59,7 +74,7 @@ class RecordedTangents:
             self.made()
             self.load(here)
         self._functions.write("right", right)
-        return self._solution().changes()[0].copy()
+        return self._steps().implicit.changes()[0].copy()
 
     def here(self) -> PointTangent:
         """Return the tangent where the functions are; its factors are found when they are needed."""

@@ -39,6 +39,7 @@ class StepProblem(ABC):
         self.functions = functions = formulation.functions
         self.history = formulation.history
         self.check_loops = formulation.check_loops
+        self._tangents = formulation.tangents
         self.state = state
         self.step = step
         functions.references[:] = state.references
@@ -65,11 +66,11 @@ class StepProblem(ABC):
 
     def inverse(self) -> Inverse | None:
         """Return what solves with the derivative; None where that is singular."""
-        return DenseInverse.of(self.jacobian())
+        return self._tangents.made() if self._tangents else DenseInverse.of(self.jacobian())
 
     def kept(self, tangent: KeptTangent) -> Inverse:
         """Return what solves with the derivative of an earlier step."""
-        return DenseInverse.kept(tangent.numbers)
+        return self._tangents.kept(tangent) if self._tangents else DenseInverse.kept(tangent.numbers)
 
     @property
     def softness(self) -> Floats:

@@ -17,6 +17,8 @@ MOVED = 1e-3
 """Coordinates that move by more than this in rad, or by this share of a lever arm, are told: not what digits leave."""
 CHANGED = 1e-6
 """Velocities that change by more than this share of the largest are told."""
+ROUND_OFF = 1e-12
+"""In rad/s or m/s: nobody gives a velocity as small as this, as it is left where a machine was brought to rest."""
 
 
 def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
@@ -42,9 +44,9 @@ def tell_changed_start(functions: SystemFunctions, coordinates: Floats, velociti
         system.name, system.coordinates, given, coordinates, bounds(system.coordinates, arm),
         "the start values do not close the loops",
     )  # fmt: skip
-    share = np.full(len(velocities), CHANGED * np.max(np.abs(given_velocities), initial=0.0))
+    least = max(CHANGED * np.max(np.abs(given_velocities), initial=0.0), ROUND_OFF)
     _tell(
-        system.name, system.velocities, given_velocities, velocities, share,
+        system.name, system.velocities, given_velocities, velocities, np.full(len(velocities), least),
         "the start velocities contradict the loops",
     )  # fmt: skip
 

@@ -71,7 +71,12 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
     """Return who makes the steps where there is no optimized code yet; None where nobody compiles any."""
     quick = content_key(name, sorted(_QUICK.items()))
     if not has_compiler():
-        return _kept(simulation, quick, name)
+        if (runner := _kept(simulation, quick, name)) is None:
+            tell_once(
+                "there is no C compiler: CasADi's interpreter makes the steps of runs in process, a hundred times as "
+                "slowly; install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'"
+            )
+        return runner
     if sources is None and (sources := _kept_sources(name)) is None:
         system = simulation.functions.system
         _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))

@@ -156,6 +156,14 @@ def test_processes_that_run_a_model_for_a_short_time_each_come_to_a_long_one(mon
     assert isinstance(mbsfmu.models.built_in("pendulum-2").simulation().runner, CompiledRunner)
 
 
+def test_no_compiler_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(compiled, "has_compiler", lambda: False)
+    monkeypatch.setattr(kept, "_told", set())
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path))
+    assert not isinstance(mbsfmu.models.pendulum(1).simulation().runner, CompiledRunner)
+    assert "there is no C compiler: CasADi's interpreter makes the steps" in caplog.text
+
+
 _LEAVES = """
 import threading, time
 from mbsfmu.compiling import compiler

@@ -1,6 +1,6 @@
 """Random machines whose rest is known by hand: of how many it is found from guesses that are far from it.
 
-Run: python benchmarks/rests.py [COUNT OF EACH KIND]
+Run: python benchmarks/rests.py [COUNT OF EACH KIND | --quick]
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from mbsfmu import (
 Random = np.random.Generator
 Case = tuple[CoupledModel, Mapping[str, float], Mapping[str, float], Mapping[str, float]]
 """A model, what is held, guesses of what is to be found, and what is known of its rest."""
-COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
+COUNT = 1 if QUICK else int(sys.argv[1]) if len(sys.argv) > 1 else 20
 GRAVITY, BAR, AIR = 9.81, 1e5, 101325.0
 OIL = Oil(bulk_modulus=1.5e9, density=870.0, air_content=0.0)
 

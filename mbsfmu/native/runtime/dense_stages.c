@@ -5,10 +5,8 @@
 
 #if ELIMINATED
 #include "sparse.c"
-#define INTEGRALS_BY_ELEMENT (2 * INTEGRAL_ELEMENTS < INTEGRALS * CONTROLLED)
-#else
-#define INTEGRALS_BY_ELEMENT 0
 #endif
+#define INTEGRALS_BY_ELEMENT (ELIMINATED && 2 * INTEGRAL_ELEMENTS < INTEGRALS * CONTROLLED)
 
 /* Where a step begins, and what is solved with the derivatives there. */
 typedef struct {

@@ -44,7 +44,7 @@ class Equilibrium(Generic[Model]):
     unbalanced_load
         The largest load that is left, in N m or N.
     horizon
-        As it was asked for, in s.
+        As it was asked for, in s; None where nothing moves, so that there is no need of it.
     eigenvalues
         Of the motion about it, in 1/s, those with the greatest real part first; shape (number,). Discrete states, and
         what changes with time, stay as they are.

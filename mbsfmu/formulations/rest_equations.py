@@ -251,6 +251,11 @@ class RestEquations:
                 return tuple(running)
             running += free
 
+    @property
+    def untold(self) -> list[int]:
+        """Indices of the states whose magnitude is not told, as of integrals of blocks."""
+        return [index for index, each in enumerate(self.functions.system.states) if not each.nominal]
+
     def let_slow_ones_stand(self, horizon: float, *, told: bool = False) -> None:
         """Take what changes within a time in s alone for motion: slower states, such as what leaks, have no equation.
 
@@ -272,8 +277,7 @@ class RestEquations:
         _, turned, fast = schur(matrix.T, sort=lambda real, imaginary: np.hypot(real, imaginary) > 1.0 / horizon)
         kept = turned[:, :fast]
         if told:
-            others = [not self.functions.system.states[index].nominal for index in every]
-            kept = orth(np.hstack([kept, np.eye(len(every))[:, others]]))
+            kept = orth(np.hstack([kept, np.eye(len(every))[:, np.isin(every, self.untold)]]))
         self.rates = kept.T @ self.rates
 
     # -- values ---------------------------------------------------------------------------------------------

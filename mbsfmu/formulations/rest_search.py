@@ -52,7 +52,7 @@ def _within(equations: RestEquations, guess: Floats, horizon: float) -> Rest:
     """
     whole = copy(equations)
     begin = motion_to_its_end(equations, guess, horizon, clamped=True)
-    for told in (True, False):
+    for told in (True, False) if equations.untold else (False,):
         equations.rates = whole.rates
         equations.load(begin)
         equations.let_slow_ones_stand(horizon, told=told)

@@ -77,7 +77,8 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
                 "slowly; install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'"
             )
         return runner
-    if sources is None and (sources := _kept_sources(name)) is None:
+    traced = sources is None and (sources := _kept_sources(name)) is None
+    if sources is None:
         system = simulation.functions.system
         _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
         sources = step_sources(simulation)
@@ -88,10 +89,10 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
         library = compile_library(files, levels, None, key=key, portable=False, aside=aside)
         return CompiledRunner(library, simulation, name)
 
-    spent, patience = _Spent(name), size * _PATIENCE
-    if is_level_given() or size < _LARGE or spent.seconds > patience:
+    patience = size * _PATIENCE
+    if is_level_given() or size < _LARGE or (spent := _Spent(name)).seconds > patience:
         return made(name, LOOP, aside=False)
-    if kept.find(name, toolkit(), _TEXTS) is None:
+    if traced:
         kept.store(name, toolkit(), _TEXTS, zlib.compress(json.dumps(sources).encode(), _FASTEST))
     first = _kept(simulation, quick, name) or made(quick, _QUICK, aside=False)
     return TieredRunner(first, lambda: made(name, LOOP, aside=True), patience, spent)

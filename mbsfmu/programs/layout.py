@@ -256,13 +256,17 @@ def _parts(program: Program) -> list[_Part]:
     if not any(loop.phase for loop in program.schedule.loops):
         return _parts_without_sections(program)
     costs: dict[int, int] = {}
+    sections: dict[int, set[int]] = {}
     for loop in program.schedule.loops:
         costs[loop.phase] = costs.get(loop.phase, 0) + len(loop.arguments) * program.kernels[loop.kernel].cost
+        sections.setdefault(loop.phase, set()).add(loop.section)
     parts: list[_Part] = []
     for loop in program.schedule.loops:
+        # Calls of one section depend on each other: there is nothing to share where it is alone.
+        shared = len(sections[loop.phase]) > 1 and costs[loop.phase] >= SHARED
         for begin, end in pairwise((*loop.stages, len(loop.arguments))):
             size = end - begin
-            own = _Part(size >= _NARROW, size, costs[loop.phase] >= SHARED, loop.phase, loop.section)
+            own = _Part(size >= _NARROW, size, shared, loop.phase, loop.section)
             if parts and not own.batch and replace(parts[-1], size=size) == own:
                 parts[-1].size += size
             else:

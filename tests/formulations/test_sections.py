@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from spatial import random_tree as random_spatial_tree
 
 import mbsfmu
 from mbsfmu.equations.sections import GROUND, Piece, sections
@@ -13,6 +15,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
+from mbsfmu.model import Mechanism
 from mbsfmu.programs.layout import Phase, layout
 from mbsfmu.programs.program import Program
 
@@ -80,9 +83,13 @@ def test_sections_of_branched_trees_are_alike(name: str) -> None:
 # -- recorded in sections ----------------------------------------------------------------------------------------------
 
 
-def functions(links: int, count: int) -> SystemFunctions:
+def pendulum(links: int) -> Mechanism:
     (mechanism,) = mbsfmu.models.pendulum(links).systems.values()
-    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=True, sections=count)
+    return mechanism
+
+
+def functions(mechanism: Mechanism, count: int, *, sequential: bool = True) -> SystemFunctions:
+    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential, sections=count)
 
 
 def accelerations(own: SystemFunctions) -> RecordedFunction:
@@ -100,9 +107,47 @@ def in_turn(program: Program, phase: Phase) -> list[int]:
 
 @pytest.mark.parametrize(("count", "most"), [(2, 0.56), (8, 0.28)])
 def test_little_is_left_one_after_the_other(count: int, most: float) -> None:
-    program = accelerations(functions(200, count)).program
+    program = accelerations(functions(pendulum(200), count)).program
     longest = sum(max(in_turn(program, phase)) for phase in layout(program).phases)
     assert longest < most * program.operations
+
+
+def dependent(program: Program) -> Iterator[str]:
+    """Where threads would use what another one makes meanwhile, if a phase that is shared has such places."""
+    lies = layout(program)
+    for number, phase in enumerate(lies.phases):
+        if not phase.shared:
+            continue
+        section = np.repeat(np.arange(len(phase.sections)), phase.sections) if phase.sections else None
+        made: dict[int, int] = {}  # by place who makes it: a section, or a call where these are cut anywhere
+        taken: list[tuple[int, list[int]]] = []
+        for index, stretch in enumerate(phase.stretches):
+            for repetition in range(stretch.count):
+                for call in stretch.calls:
+                    own = len(taken) if section is None else int(section[index])
+                    kernel, fields = program.kernels[call.kernel], lies.fields[call.kernel]
+                    begins = [*(call.begin + repetition * call.distance)[1:], *call.listed[repetition]]
+                    places = [
+                        offset if field < 0 else begins[field] + offset
+                        for field, offset in zip(fields.field, fields.offset, strict=True)
+                    ]
+                    first = int(call.begin[0] + repetition * call.distance[0])
+                    taken.append((own, [int(place) for place in places]))
+                    made |= dict.fromkeys(range(first, first + kernel.results), own)
+        if any(made.get(place, own) != own for own, places in taken for place in places):
+            yield f"phase {number} of {len(lies.phases)}"
+
+
+@pytest.mark.parametrize("mechanism", [pendulum(60), random_spatial_tree(4, bodies=60)], ids=["pendulum", "tree"])
+@pytest.mark.parametrize(("count", "sequential"), [(2, True), (3, True), (8, True), (1, False)])
+def test_what_threads_share_does_not_depend_on_what_others_do(
+    mechanism: Mechanism, count: int, sequential: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("phases", "layout"):  # shared as in mechanisms that are a thousand times as large
+        monkeypatch.setattr(f"mbsfmu.programs.{module}.SHARED", 30)
+    program = accelerations(functions(mechanism, count, sequential=sequential)).program
+    assert any(phase.shared for phase in layout(program).phases)
+    assert list(dependent(program)) == []
 
 
 def motion(own: SystemFunctions) -> list[Floats]:
@@ -117,6 +162,6 @@ def motion(own: SystemFunctions) -> list[Floats]:
 
 
 def test_sections_change_nothing_but_round_off() -> None:
-    for one, other in zip(motion(functions(40, 1)), motion(functions(40, 6)), strict=True):
+    for one, other in zip(motion(functions(pendulum(40), 1)), motion(functions(pendulum(40), 6)), strict=True):
         assert one.any()
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11 * np.max(np.abs(one), initial=1.0))

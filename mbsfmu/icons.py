@@ -9,9 +9,10 @@ import numpy as np
 
 from hydraulics import Circuit
 from mbsfmu.equations.bodies import Points, body_and_point
-from mbsfmu.equations.kinematics import Kinematics, tree_joints
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.fmu.raster import Stroke, draw
 from mbsfmu.formulations.system import starts
 from mbsfmu.model.block import Block

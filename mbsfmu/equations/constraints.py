@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
-from mbsfmu.equations.kinematics import Frames, body_velocity, point_of_body
+from mbsfmu.equations.frames import Frames, body_velocity, point_of_body
 from mbsfmu.equations.rotation import Array
 from mbsfmu.kernels import kernel
 from mbsfmu.model.closure import Equation

@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.data import DataError
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.closure import Angle, Offset, turned_back
-from mbsfmu.equations.kinematics import body_velocity, point_of_body
+from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular, unit
 from mbsfmu.model.joint import Joint

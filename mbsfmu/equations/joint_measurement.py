@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.equations.kinematics import ElementKinematics, Frames, JointKinematics
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.rotation import Array, cross, perpendicular
+from mbsfmu.equations.tree_joints import ElementKinematics, JointKinematics
 
 
 @dataclass(frozen=True)

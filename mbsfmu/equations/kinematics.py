@@ -7,116 +7,19 @@ inertial frame at that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from mbsfmu.equations.bodies import Points, PointSlot
-from mbsfmu.equations.properties import Slot, VectorSlot
-from mbsfmu.equations.rotation import (
-    Array,
-    cross,
-    quaternion_from_vector,
-    rotation_about,
-    rotation_from_quaternion,
-    rotation_from_vector,
-    unit,
-)
+from mbsfmu.equations.frames import Frames, body_velocity
+from mbsfmu.equations.rotation import Array, cross, rotation_about, rotation_from_quaternion
 from mbsfmu.equations.sections import GROUND, JOINED, sections
+from mbsfmu.equations.tree_joints import JointKinematics, reference_of
 from mbsfmu.kernels import in_section, kernel, sections_wanted
-from mbsfmu.model.present import BodyPoint
-from mbsfmu.model.topology import Topology, TreeJoint
 
 Carried = TypeVar("Carried")
 _PLACES, _VELOCITIES, _ACCELERATIONS = range(3)
 """Stages of what is found from the ground outwards."""
-
-
-@dataclass(frozen=True)
-class ElementKinematics:
-    """A slide or hinge of a joint.
-
-    Attributes
-    ----------
-    coordinate
-        Index of its coordinate.
-    slides
-        True for a slide.
-    axis
-        Unit axis in the frame that the elements before it have turned, shape (3,).
-    pitch
-        How far a hinge moves along its axis as it turns, in m/rad.
-    """
-
-    coordinate: int
-    slides: bool
-    axis: Array
-    pitch: float = 0.0
-
-
-@dataclass(frozen=True)
-class JointKinematics:
-    """A joint of the tree, from the body nearer to the ground outwards.
-
-    Attributes
-    ----------
-    parent
-        Index of the inner body, -1 for the ground.
-    elements
-        Its slides and hinges, from the inner body outwards.
-    reference
-        Index of the reference orientation, from which the hinges turn; None where there is none.
-    orientation
-        Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
-    quaternion
-        The same as a quaternion (w, x, y, z), shape (4,).
-    inner, outer
-        The joint's point on both bodies.
-    """
-
-    parent: int
-    elements: tuple[ElementKinematics, ...]
-    reference: int | None
-    orientation: Array
-    quaternion: Array
-    inner: PointSlot
-    outer: PointSlot
-
-    @property
-    def hinges(self) -> tuple[ElementKinematics, ...]:
-        """The elements that turn."""
-        return tuple(element for element in self.elements if not element.slides)
-
-
-@dataclass(frozen=True)
-class Frames:
-    """Where the bodies are.
-
-    Attributes
-    ----------
-    rotation
-        Rotation matrix of each body, body to inertial frame, each shape (3, 3).
-    origin
-        Origin of each body's frame in the inertial frame in m, each shape (3,).
-    axis
-        Axis of each coordinate in the inertial frame, each shape (3,).
-    joint_point
-        A point of each coordinate's axis in the inertial frame in m, each shape (3,).
-    """
-
-    rotation: list[Array]
-    origin: list[Array]
-    axis: dict[int, Array]
-    joint_point: dict[int, Array]
-
-    def point(self, body: int, local: Array) -> Array:
-        """Return a body's point in the inertial frame in m, shape (3,); body -1 is the ground."""
-        return local if body < 0 else self.origin[body] + self.rotation[body] @ local
-
-    def orientation(self, body: int) -> Array:
-        """Return a body's rotation matrix, shape (3, 3); body -1 is the ground."""
-        return np.eye(3) if body < 0 else self.rotation[body]
 
 
 class Kinematics:
@@ -262,7 +165,7 @@ class Kinematics:
 
         def add(body: int, carried: Array) -> Array:
             joint = self.joints[body]
-            angular, columns = _of(body_velocities, joint.parent)[3:], _columns_of(frames, joint)
+            angular, columns = body_velocity(body_velocities, joint.parent)[3:], _columns_of(frames, joint)
             turned = carried + _quadratic(angular, columns, _along(joint, velocities), slides=_slides(joint))
             return _added(turned, columns, _along(joint, accelerations), slides=_slides(joint))
 
@@ -286,7 +189,7 @@ class Kinematics:
         """Return ḃ of each coordinate, the column b being carried along by the inner side; each of shape (6,)."""
         result: dict[int, Array] = {}
         for joint in self.joints:
-            carrier = _of(body_velocities, joint.parent)
+            carrier = body_velocity(body_velocities, joint.parent)
             for element in joint.elements:
                 column = self.transformation(frames, element.coordinate)
                 angular = carrier[3:]
@@ -402,82 +305,3 @@ def _quadratic(angular: Array, columns: Columns, values: list[Array], *, slides:
         total = total + np.concatenate([linear + 2.0 * pitch * turning, turning])
         angular = outer
     return total
-
-
-def reference_of(references: Array, index: int) -> Array:
-    """Return one reference orientation (w, x, y, z), shape (4,)."""
-    return references[4 * index : 4 * index + 4]
-
-
-def point_velocity(velocity: Array, point: Array) -> Array:
-    """Return the velocity in m/s of the point of a body that is at `point`, shape (3,)."""
-    return velocity[:3] + cross(velocity[3:], point)
-
-
-def point_acceleration(acceleration: Array, angular_velocity: Array, point: Array) -> Array:
-    """Return the acceleration in m/s² of the point of a body that is at `point`, shape (3,) [Jaiswal2021, eq. 7]."""
-    turning = cross(angular_velocity, cross(angular_velocity, point))
-    return acceleration[:3] + cross(acceleration[3:], point) + turning
-
-
-def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> BodyPoint:
-    """Return where a body's point is and how it moves, from the body's Z; body -1 is the ground."""
-    position = frames.point(body, local)
-    return BodyPoint(position, point_velocity(velocity, position), frames.orientation(body), velocity[3:])
-
-
-def body_velocity(velocities: list[Array], body: int) -> Array:
-    """Return Z, or Ż, of a body, zero for the ground (-1); shape (6,)."""
-    return _of(velocities, body)
-
-
-def _of(vectors: list[Array], body: int) -> Array:
-    return np.zeros(6) if body < 0 else vectors[body]
-
-
-def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:
-    """Return the joints of the spanning tree."""
-    return [_joint(tree_joint, points) for tree_joint in topology.tree]
-
-
-def floating_joints(centres: Sequence[PointSlot]) -> list[JointKinematics]:
-    """Return for each body a joint that lets it float: its coordinates say where the body is.
-
-    Parameters
-    ----------
-    centres
-        Centre of mass of each body; its position in the inertial frame is the first half of the coordinates.
-    """
-    origin = PointSlot(VectorSlot((Slot(0.0, None),) * 3), Slot(0.0, None), Slot(0.0, None))
-    no_turn = np.array([1.0, 0.0, 0.0, 0.0])
-    joints = []
-    for body, centre in enumerate(centres):
-        elements = [
-            ElementKinematics(6 * body + index, slides=index < 3, axis=np.eye(3)[index % 3]) for index in range(6)
-        ]
-        joints.append(JointKinematics(-1, tuple(elements), body, np.eye(3), no_turn, origin, centre))
-    return joints
-
-
-def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
-    joint = tree_joint.joint
-    vector = np.array(joint.orientation)
-    orientation = rotation_from_vector(vector)
-    inner, outer = points.find(joint.parent), points.find(joint.child)
-    elements = [
-        ElementKinematics(coordinate, element.slides, unit(element.axis), element.pitch)
-        for coordinate, element in zip(tree_joint.coordinates, joint.elements, strict=True)
-    ]
-    if tree_joint.reversed:
-        # Seen from the child, the elements come in reverse: (R(a, y) R(b, z) O)ᵀ = R(-Oᵀ b, z) R(-Oᵀ a, y) Oᵀ.
-        elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
-        orientation, vector, inner, outer = orientation.T, -vector, outer, inner
-    return JointKinematics(
-        tree_joint.parent,
-        tuple(elements),
-        tree_joint.reference,
-        orientation,
-        quaternion_from_vector(vector),
-        inner,
-        outer,
-    )

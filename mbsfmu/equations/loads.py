@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.rotation import Array, cross
 
 

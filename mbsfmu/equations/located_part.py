@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from mbsfmu.data import DynamicPart, Quantity, belonging_to
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.joint_coordinates import coordinate_at
-from mbsfmu.equations.kinematics import body_velocity, point_of_body
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties

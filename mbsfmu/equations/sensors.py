@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mbsfmu.data import Quantity, in_order
 from mbsfmu.equations.bodies import Points
-from mbsfmu.equations.kinematics import body_velocity, point_acceleration
+from mbsfmu.equations.frames import body_velocity, point_acceleration
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.located_part import LocatedPart, of_part
 from mbsfmu.equations.properties import Properties

@@ -17,16 +17,9 @@ import numpy as np
 
 from mbsfmu.equations.charts import angle_rates, cardan_angles
 from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.joint_measurement import measure, unwound
-from mbsfmu.equations.kinematics import (
-    Frames,
-    JointKinematics,
-    Kinematics,
-    body_velocity,
-    floating_joints,
-    point_velocity,
-    reference_of,
-)
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import (
     Array,
@@ -36,6 +29,7 @@ from mbsfmu.equations.rotation import (
     quaternion_product,
     rotation_from_quaternion,
 )
+from mbsfmu.equations.tree_joints import JointKinematics, floating_joints, reference_of
 from mbsfmu.formulations.articulation import about, relating_wrenches
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ConstraintCorrections, StartPlacement

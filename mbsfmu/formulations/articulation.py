@@ -15,10 +15,12 @@ from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given
-from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross, perpendicular
 from mbsfmu.equations.sections import sections
+from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.kinematics import Frames, Kinematics, body_velocity
+from mbsfmu.equations.frames import Frames, body_velocity
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
 from mbsfmu.kernels import kernel

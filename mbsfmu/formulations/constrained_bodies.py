@@ -19,10 +19,12 @@ import numpy as np
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.joint_measurement import measure
-from mbsfmu.equations.kinematics import Frames, JointKinematics, Kinematics
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.rotation import Array
 from mbsfmu.equations.sections import sections
+from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.formulations.articulation import (
     about,
     acted_on,

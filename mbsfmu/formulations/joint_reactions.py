@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, cross
 from mbsfmu.formulations.joint_subspaces import impulse

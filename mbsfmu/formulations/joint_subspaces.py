@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.equations.kinematics import Frames, JointKinematics, body_velocity, point_velocity
+from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.formulations.elimination import reciprocal
 from mbsfmu.kernels import kernel
 

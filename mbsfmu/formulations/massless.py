@@ -6,9 +6,11 @@ import numpy as np
 
 from mbsfmu.data import DataError
 from mbsfmu.equations.bodies import MassProperties, Points
-from mbsfmu.equations.kinematics import Frames, Kinematics, tree_joints
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.formulations.system import starts
 from mbsfmu.model.mechanism import Mechanism
 

@@ -11,12 +11,14 @@ from mbsfmu.equations.bodies import MassProperties, Points
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import MechanismForces
-from mbsfmu.equations.kinematics import Frames, Kinematics, point_acceleration, point_velocity, tree_joints
+from mbsfmu.equations.frames import Frames, point_acceleration, point_velocity
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import Array, cross
 from mbsfmu.equations.sensors import MechanismSensors
+from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.formulations.mechanism_variables import CoordinateVariables, stack
 from mbsfmu.formulations.system import Instant
 from mbsfmu.kernels import kernel

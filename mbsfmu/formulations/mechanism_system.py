@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mbsfmu.equations.kinematics import body_velocity
+from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, quaternion_product
 from mbsfmu.formulations.bodies_system import BodiesSystem

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.articulation import Articulation, spatial

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from mbsfmu.equations.charts import Turning, orientation, recentred
-from mbsfmu.equations.kinematics import JointKinematics, reference_of
 from mbsfmu.equations.rotation import Array
+from mbsfmu.equations.tree_joints import JointKinematics, reference_of
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.system import Instant
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbsfmu.equations.forces import ActingForce
-from mbsfmu.equations.kinematics import Frames
+from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.located_part import Given
 from mbsfmu.model.force import PointLoad

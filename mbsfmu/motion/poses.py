@@ -12,9 +12,11 @@ import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.forces import MechanismForces
-from mbsfmu.equations.kinematics import Frames, Kinematics, tree_joints
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import quaternion_conjugate, quaternion_from_rotation, quaternion_product
+from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.model.body import Body
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.topology import TreeJoint

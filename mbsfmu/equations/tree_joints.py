@@ -1,0 +1,122 @@
+"""The joints of the open tree as the recursions take them: slides and hinges from the inner body outwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbsfmu.equations.bodies import Points, PointSlot
+from mbsfmu.equations.properties import Slot, VectorSlot
+from mbsfmu.equations.rotation import Array, quaternion_from_vector, rotation_from_vector, unit
+from mbsfmu.model.topology import Topology, TreeJoint
+
+
+@dataclass(frozen=True)
+class ElementKinematics:
+    """A slide or hinge of a joint.
+
+    Attributes
+    ----------
+    coordinate
+        Index of its coordinate.
+    slides
+        True for a slide.
+    axis
+        Unit axis in the frame that the elements before it have turned, shape (3,).
+    pitch
+        How far a hinge moves along its axis as it turns, in m/rad.
+    """
+
+    coordinate: int
+    slides: bool
+    axis: Array
+    pitch: float = 0.0
+
+
+@dataclass(frozen=True)
+class JointKinematics:
+    """A joint of the tree, from the body nearer to the ground outwards.
+
+    Attributes
+    ----------
+    parent
+        Index of the inner body, -1 for the ground.
+    elements
+        Its slides and hinges, from the inner body outwards.
+    reference
+        Index of the reference orientation, from which the hinges turn; None where there is none.
+    orientation
+        Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
+    quaternion
+        The same as a quaternion (w, x, y, z), shape (4,).
+    inner, outer
+        The joint's point on both bodies.
+    """
+
+    parent: int
+    elements: tuple[ElementKinematics, ...]
+    reference: int | None
+    orientation: Array
+    quaternion: Array
+    inner: PointSlot
+    outer: PointSlot
+
+    @property
+    def hinges(self) -> tuple[ElementKinematics, ...]:
+        """The elements that turn."""
+        return tuple(element for element in self.elements if not element.slides)
+
+
+def reference_of(references: Array, index: int) -> Array:
+    """Return one reference orientation (w, x, y, z), shape (4,)."""
+    return references[4 * index : 4 * index + 4]
+
+
+def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:
+    """Return the joints of the spanning tree."""
+    return [_joint(tree_joint, points) for tree_joint in topology.tree]
+
+
+def floating_joints(centres: Sequence[PointSlot]) -> list[JointKinematics]:
+    """Return for each body a joint that lets it float: its coordinates say where the body is.
+
+    Parameters
+    ----------
+    centres
+        Centre of mass of each body; its position in the inertial frame is the first half of the coordinates.
+    """
+    origin = PointSlot(VectorSlot((Slot(0.0, None),) * 3), Slot(0.0, None), Slot(0.0, None))
+    no_turn = np.array([1.0, 0.0, 0.0, 0.0])
+    joints = []
+    for body, centre in enumerate(centres):
+        elements = [
+            ElementKinematics(6 * body + index, slides=index < 3, axis=np.eye(3)[index % 3]) for index in range(6)
+        ]
+        joints.append(JointKinematics(-1, tuple(elements), body, np.eye(3), no_turn, origin, centre))
+    return joints
+
+
+def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
+    joint = tree_joint.joint
+    vector = np.array(joint.orientation)
+    orientation = rotation_from_vector(vector)
+    inner, outer = points.find(joint.parent), points.find(joint.child)
+    elements = [
+        ElementKinematics(coordinate, element.slides, unit(element.axis), element.pitch)
+        for coordinate, element in zip(tree_joint.coordinates, joint.elements, strict=True)
+    ]
+    if tree_joint.reversed:
+        # Seen from the child, the elements come in reverse: (R(a, y) R(b, z) O)ᵀ = R(-Oᵀ b, z) R(-Oᵀ a, y) Oᵀ.
+        elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
+        orientation, vector, inner, outer = orientation.T, -vector, outer, inner
+    return JointKinematics(
+        tree_joint.parent,
+        tuple(elements),
+        tree_joint.reference,
+        orientation,
+        quaternion_from_vector(vector),
+        inner,
+        outer,
+    )

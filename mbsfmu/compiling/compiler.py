@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import functools
 import importlib.metadata
 import importlib.util
@@ -11,26 +9,18 @@ import logging
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from pathlib import Path
 
 from mbsfmu.compiling import kept
+from mbsfmu.compiling.compilation import FLAGS, LINK, SOURCES, Compilation, CompilerError
 from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
 from mbsfmu.data import meant
-from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.files import reason
+from mbsfmu.errors import InputError
 from mbsfmu.identity import content_key
 
-# No contraction to fused operations: every compiler then rounds alike.
-_FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
-SOURCES = "MBSFMU_SOURCES"
-"""Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
-that was compiled before is used then, and libraries know their lines."""
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""
 OPTIMIZATION = "MBSFMU_OPTIMIZATION"
@@ -40,11 +30,6 @@ process take what suits from their first step on, however long that takes to com
 _SUITED = "suited"
 _LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
-_LINK = {".dll": ("-s",), ".so": ("-s", "-lm", "-Wl,--as-needed", "-lpthread"), ".dylib": ("-lm",)}
-
-
-class CompilerError(SimulationError):
-    """A compiler that is there does not do its work."""
 
 
 def has_compiler() -> bool:
@@ -97,7 +82,7 @@ def compile_library(
     CompilerError
         When the compiler does not do it.
     """
-    key = key or content_key(_FLAGS, portable, sorted(mains.items()), sorted(sources.items()))
+    key = key or content_key(FLAGS, portable, sorted(mains.items()), sorted(sources.items()))
     content, suffix = _content(key, platform), _suffix(platform)
     try:
         command = _command(platform, portable)
@@ -113,81 +98,9 @@ def compile_library(
     size = sum(map(len, sources.values())) / 1e3
     place = platform or "this machine"
     _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
-    return kept.store(content, maker, suffix, _compiled(command, sources, mains, suffix, aside))
-
-
-def _compiled(
-    command: Sequence[str], sources: Mapping[str, str], mains: Mapping[str, str], suffix: str, aside: bool
-) -> bytes:
-    if stays := os.environ.get(SOURCES):
-        folder = Path(stays).absolute() / content_key(sorted(sources.items()))[:12]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return _compiled_in(str(folder), command, sources, mains, suffix, aside)
-        except OSError as error:
-            raise CompilerError(f"{SOURCES} is {stays}, where nothing can be written: {reason(error)}") from None
-    try:
-        with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-            return _compiled_in(folder, command, sources, mains, suffix, aside)
-    except OSError as error:
-        raise CompilerError(f"nothing can be compiled in {tempfile.gettempdir()}: {reason(error)}") from None
-
-
-def _compiled_in(
-    folder: str,
-    command: Sequence[str],
-    sources: Mapping[str, str],
-    mains: Mapping[str, str],
-    suffix: str,
-    aside: bool,
-) -> bytes:
-    for name, text in sources.items():
-        (Path(folder) / name).write_text(text, encoding="utf-8")
-    objects = [f"{main}.o" for main in mains]
-    chosen = _level()
-    calls = [[*command, *_FLAGS, chosen or level, "-c", main, "-o", f"{main}.o"] for main, level in mains.items()]
-    with ThreadPoolExecutor(len(calls)) as pool:
-        list(pool.map(lambda call: _run(call, folder, aside), calls))
-    library = f"unit{suffix}"
-    link = [each for each in _LINK[suffix] if not ("-g" in command and each == "-s")]
-    _run([*command, "-shared", *objects, "-o", library, *link], folder, aside)
-    if not (Path(folder) / library).is_file():
-        raise CompilerError(f"the C compiler {shlex.join(command)} says that all is well, but makes no library")
-    return (Path(folder) / library).read_bytes()
-
-
-def _run(call: Sequence[str], folder: str, aside: bool) -> None:
-    group = 0 if aside and os.name == "posix" else None
-    try:
-        with subprocess.Popen(
-            call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            process_group=group,
-        ) as process:  # fmt: skip
-            if aside:
-                _aside.add(process)
-            said = process.communicate()[1]
-            _aside.discard(process)
-    except OSError as error:
-        raise CompilerError(f"the C compiler cannot be called: {error}") from None
-    if process.returncode:
-        lines = [line for line in said.splitlines() if line.strip()]
-        why = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
-        raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {why.strip()}")
-
-
-_aside: set[subprocess.Popen[str]] = set()
-"""Compilers that work beside what this process does."""
-
-
-@atexit.register
-def _end_those_aside() -> None:
-    """End compilers that nobody waits for any more, and what they have started."""
-    for process in tuple(_aside):
-        with contextlib.suppress(OSError):
-            if os.name == "posix":
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+    levels = {main: _level() or suited for main, suited in mains.items()}
+    made = Compilation(tuple(command), sources, levels, suffix, aside).library(os.environ.get(SOURCES))
+    return kept.store(content, maker, suffix, made)
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
@@ -236,7 +149,7 @@ def _maker(command: tuple[str, ...], level: str | None) -> str:
             version = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False).stdout
         except OSError as error:
             version = str(error)
-    return content_key(command, version, _FLAGS, level, sorted(_LINK.items()))
+    return content_key(command, version, FLAGS, level, sorted(LINK.items()))
 
 
 # -- compilers --------------------------------------------------------------------------------------------------------

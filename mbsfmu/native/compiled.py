@@ -9,14 +9,8 @@ import zlib
 from collections.abc import Mapping
 
 from mbsfmu.compiling import kept
-from mbsfmu.compiling.compiler import (
-    SWITCH,
-    CompilerError,
-    compile_library,
-    has_compiler,
-    is_level_given,
-    kept_library,
-)
+from mbsfmu.compiling.compilation import CompilerError
+from mbsfmu.compiling.compiler import SWITCH, compile_library, has_compiler, is_level_given, kept_library
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.history_layout import fingerprint

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbsfmu.compiling.compiler import CompilerError
+from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import Partition

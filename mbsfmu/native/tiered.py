@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from mbsfmu.compiling.compiler import CompilerError
+from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.course import Course

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.compiling import compiler, kept
+from mbsfmu.compiling import compilation, compiler, kept
 from mbsfmu.compiling.platforms import host_platform
 
 HALF = "int half(void) { return 21; }\n"
@@ -67,7 +67,7 @@ def test_sources_stay_where_they_are_wanted_and_the_library_knows_its_lines(
     monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
     sources, mains = {"half.c": HALF}, {"half.c": "-O1"}
     plain = compiler.compile_library(sources, mains, None, portable=False)
-    monkeypatch.setenv(compiler.SOURCES, str(tmp_path / "sources"))
+    monkeypatch.setenv(compilation.SOURCES, str(tmp_path / "sources"))
     library = compiler.compile_library(sources, mains, None, portable=False)
     (source,) = (tmp_path / "sources").rglob("half.c")
     assert source.read_text() == HALF
@@ -80,6 +80,6 @@ def test_sources_stay_where_they_are_wanted_and_the_library_knows_its_lines(
 
 def test_a_folder_for_sources_that_cannot_be_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv(compiler.SOURCES, str(tmp_path / "file"))
-    with pytest.raises(compiler.CompilerError, match=r"MBSFMU_SOURCES is .*file, where nothing can be written: "):
+    monkeypatch.setenv(compilation.SOURCES, str(tmp_path / "file"))
+    with pytest.raises(compilation.CompilerError, match=r"MBSFMU_SOURCES is .*file, where nothing can be written: "):
         compiler.compile_library({"half.c": HALF}, {"half.c": "-O1"}, None, portable=False)

@@ -166,10 +166,11 @@ def test_no_compiler_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
 
 _LEAVES = """
 import threading, time
-from mbsfmu.compiling import compiler
-call = lambda: compiler._run(["sh", "-c", "sleep 30; touch late"], {folder!r}, True)
+from mbsfmu.compiling import compilation
+made = compilation.Compilation((), {{}}, {{}}, ".so", aside=True)
+call = lambda: made.run(["sh", "-c", "sleep 30; touch late"], {folder!r})
 threading.Thread(target=call, daemon=True).start()
-while not compiler._aside:
+while not compilation._aside:
     time.sleep(0.01)
 """
 

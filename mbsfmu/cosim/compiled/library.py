@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from mbsfmu.compiling.compiler import SWITCH, CompilerError, compile_library
+from mbsfmu.compiling.compilation import CompilerError
+from mbsfmu.compiling.compiler import SWITCH, compile_library
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 from mbsfmu.errors import InputError

@@ -11,7 +11,7 @@ from mbsfmu.equations.independent_rows import independent_rows
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.loop_equations import LoopEquations
+from mbsfmu.formulations.loop_equations import NEAR, LoopEquations
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.workspace import Floats
 
@@ -170,7 +170,28 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))
     arm = _lever_arm(functions, jacobians)
     distances = [unit == "m" for unit in system.constraint_units]
-    return LoopEquations(rows, rank, tuple(arm if distances[row] else 1.0 for row in rows))
+    scaled = [jacobian / functions.element_scales(arm) for jacobian in jacobians]
+    return LoopEquations(rows, rank, tuple(arm if distances[row] else 1.0 for row in rows), _near(scaled, rank))
+
+
+def _near(jacobians: list[Floats], rank: int) -> float:
+    """Return by which share the last equation stands out where a change point is next.
+
+    In long loops, and in loops one upon the other, it stands out by little wherever the mechanism is, and by what it
+    does some way off a change point.
+
+    Parameters
+    ----------
+    jacobians
+        Φ_z without units where a mechanism starts, and around that; each of shape (m, n).
+    rank
+        The number of independent loop equations.
+    """
+    if not rank or len(jacobians) == 1:
+        return NEAR
+    lengths = [pivot_columns(jacobian, rank)[0] for jacobian in jacobians]
+    shares = [each[-1] / each[0] for each in lengths if each[0] > 0.0]
+    return NEAR * min(1.0, max(shares) / _SAMPLE_SPREAD)
 
 
 def _lever_arm(functions: SystemFunctions, jacobians: list[Floats]) -> float:

@@ -13,8 +13,6 @@ from mbsfmu.formulations.state import State
 
 logger = logging.getLogger(__name__)
 
-NEAR = 1e-3
-"""Where the last equation stands out of the span of the others by less than this share of the first, rank is lost."""
 KEPT = 0.3
 """A minor is looked at as long as its least pivot has not fallen below this share of what it was when chosen."""
 STRIDE = 0.1
@@ -58,9 +56,13 @@ class RankWatch:
         Number of independent loop equations.
     arm
         A length in m by which distances are measured.
+    near
+        Where the last equation stands out of the span of the others by less than this share of the first, rank is lost.
 
     Attributes
     ----------
+    near
+        As given.
     told
         Whether a change point of the run was told of.
     joints
@@ -72,9 +74,10 @@ class RankWatch:
         By which coordinates are divided so that they are, shape (n,).
     """
 
-    def __init__(self, functions: SystemFunctions, rank: int, arm: float) -> None:
+    def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float) -> None:
         self._functions = functions
         self._rank = rank
+        self.near = near
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
         self.lengths = functions.coordinate_lengths(arm)
         self.scales = functions.element_scales(arm) if rank else np.zeros((0, 0))
@@ -112,7 +115,7 @@ class RankWatch:
         self._functions.references[:] = state.references
         minor, measure = self._choose(state.coordinates)
         self._last, self._least = (time, state, minor), minor.size
-        if found is None and measure < NEAR:
+        if found is None and measure < self.near:
             found = time, int(minor.rows[-1])
         if found is not None:
             self._tell(*found)
@@ -157,7 +160,7 @@ class RankWatch:
             same = self._minor_at(_along(before, state, length, middle), minor)[1] == minor.sign
             low, high = (middle, high) if same else (low, middle)
         chosen, measure = self._choose(_along(before, state, length, low))
-        return (begin + low * length, int(chosen.rows[-1])) if measure < NEAR else None
+        return (begin + low * length, int(chosen.rows[-1])) if measure < self.near else None
 
 
 def _same(references: Floats, others: Floats) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.equations.linear import null_space, pivot_columns, pivot_lengths
-from mbsfmu.formulations.change_points import NEAR
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.workspace import Floats
@@ -65,7 +64,7 @@ def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> t
     if scales is not None and functions.rank:
         columns = (jacobian / scales).T
         lengths = pivot_lengths(columns)
-        count = np.count_nonzero(lengths > NEAR * lengths[0])
+        count = np.count_nonzero(lengths > functions.near * lengths[0])
         if count < functions.rank:
             kept = pivot_columns(columns)[1][:count]
             found, multipliers = _with_rows(kept, mass, jacobian, rest, quadratic)

@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
-from mbsfmu.formulations.loop_equations import LoopEquations
+from mbsfmu.formulations.loop_equations import NEAR, LoopEquations
 from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops, varies
 from mbsfmu.formulations.system import Instant, LoopsInUse, System, starts
 from mbsfmu.formulations.traces import Traces
@@ -57,9 +57,9 @@ class SystemFunctions(Workspace):
         What the functions are made of.
     traces
         As given, of these loop equations.
-    rows, rank, scales
-        Indices of the loop equations in use, how many of them are independent, and what their
-        violations are large by.
+    rows, rank, scales, near
+        Indices of the loop equations in use, how many of them are independent, what their violations are large by, and
+        by which share the last of them stands out least where no change point is near.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
         The parts of an `Instant`; references are no rotation at first.
     guesses
@@ -100,6 +100,7 @@ class SystemFunctions(Workspace):
         self._recorder = Recorder(1 if self.rows else sections)
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
+        self.near = NEAR if loops is None else loops.near
         super().__init__(self.expressions.symbol_by_part)
         self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])

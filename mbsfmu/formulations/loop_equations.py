@@ -10,6 +10,9 @@ from mbsfmu.equations.linear import Floats, pivot_columns
 
 WORSE = 0.3
 """Where the equations in use are this much nearer to dependence than the best ones, others are chosen."""
+NEAR = 1e-3
+"""Where the last equation stands out of the span of the others by less than this share of the first, rank is lost; of
+mechanisms in which it stands out by little anyway, by less than the same share of that."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,15 @@ class LoopEquations:
     scales
         What violations are large by: 1 rad for angles; for distances the longest lever arm in m, how far a violation
         moves with a coordinate at most.
+    near
+        Where the last equation stands out of the span of the others by less than this share of the first, the mechanism
+        is next to a change point.
     """
 
     rows: tuple[int, ...]
     rank: int
     scales: tuple[float, ...]
+    near: float = NEAR
 
 
 def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:

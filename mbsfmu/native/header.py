@@ -165,6 +165,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
     adaptive = isinstance(solver, AdaptiveSolver)
     return {
         "OPENING": number(formulation.opening),
+        "NEAR_CHANGE": number(simulation.initialization.loops.near),
         "SYSTEM_NAME": string(simulation.functions.system.name),
         "REMEDY": string(formulation.remedy),
         "DRIFT_REMEDY": string(solver.remedy),

@@ -59,7 +59,6 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ACCEPTED": (dependent, "ACCEPTED"),
     "CLOSING_STAGNATION": (dependent, "STAGNATION"),
     "CLOSING_ITERATIONS": (dependent, "MOST_ITERATIONS"),
-    "NEAR_CHANGE": (change_points, "NEAR"),
     "MINOR_KEPT": (change_points, "KEPT"),
     "CHANGE_STRIDE": (change_points, "STRIDE"),
     "CHANGE_HALVINGS": (change_points, "HALVINGS"),

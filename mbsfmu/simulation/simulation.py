@@ -118,7 +118,7 @@ class Simulation:
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
-        self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm)
+        self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
         self.course = Course(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
         self._tolerances = solver.tolerances

@@ -1,0 +1,232 @@
+"""The tables of one model in C: names, tolerances, coefficients, signals and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+
+from mbsfmu.formulations.changed_start import bounds
+from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.stage_pattern import FULL, elimination_order, stage_pattern
+from mbsfmu.native.literals import number, numbers, string, strings
+from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.rosenbrock import Rosenbrock
+from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import Solver
+from mbsfmu.simulation.variables import NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
+from mbsfmu.variables import Exchange, Variability, Variable
+
+
+class ModelTables:
+    """The generated tables of one model.
+
+    Parameters
+    ----------
+    simulation
+        The simulation.
+    needs
+        What its formulation needs in C.
+    exchange
+        What it has for model exchange; None where it is for co-simulation alone.
+
+    Attributes
+    ----------
+    variables
+        Its variables, those for model exchange behind the others.
+    """
+
+    def __init__(self, simulation: Simulation, needs: NativeNeeds, exchange: Exchange | None) -> None:
+        self._simulation = simulation
+        self._needs = needs
+        self._exchange = exchange
+        self._system = system = simulation.functions.system
+        segments = {
+            "INPUT": system.inputs,
+            "COORDINATE": system.coordinates,
+            "VELOCITY": system.velocities,
+            "ACCELERATION": system.accelerations,
+            "STATE": system.states,
+            "HELD": system.discrete,
+            "INTEGRAL": system.integrals,
+            "OUTPUT": system.outputs,
+            "REACTION": system.reactions,
+            "VIOLATION": VIOLATIONS,
+            "OF_SOLVER": UNCONVERGED,
+            "PARAMETER": system.parameters,
+            "CALCULATED": simulation.initialization.calculated,
+            "STEP_SIZE": (STEP,),
+            "SHARED_BY": (THREADS,),
+            "NEXT_EVENT": (NEXT_EVENT,),
+        }
+        self._places = {
+            variable.name: (kind, index) for kind, segment in segments.items() for index, variable in enumerate(segment)
+        }
+        self.variables = simulation.variables
+        if exchange:
+            self.variables = (*self.variables, *exchange.added)
+            for index, (state, derivative) in enumerate(exchange.derivatives.items()):
+                self._places.setdefault(state, ("CONTINUOUS_STATE", index))
+                self._places[derivative] = ("DERIVATIVE", index)
+
+    def of_steps(self, solver: Solver) -> Iterable[str]:
+        """Write what the steps of a solver need."""
+        system, simulation = self._system, self._simulation
+        if isinstance(solver, ImplicitSolver):
+            yield f"static const char *const coordinate_names[] = {strings(each.name for each in system.coordinates)};"
+            yield f"static const char *const state_names[] = {strings(each.name for each in system.states)};"
+            limits = simulation.formulation.limits(self._needs.unknowns + len(system.states))
+            yield f"static const double unknown_tolerances[] = {numbers(limits.shares)};"
+            yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
+        rated = ", ".join(str(int(each.rated)) for each in system.inputs)
+        yield f"static const int rated[] = {{{rated or '0'}}};"
+        if not isinstance(solver, ImplicitSolver):
+            yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
+        if isinstance(solver, Rosenbrock):
+            yield from self._method(solver.method)
+            yield from self._elimination()
+        yield from self.of_equations()
+
+    def _elimination(self) -> Iterable[str]:
+        """Write which elements derivatives have, and in which order they are eliminated, where many are zero."""
+        slope, integrals = self._needs.slope_pattern, len(self._system.integrals)
+        if slope is not None:
+            solved = len(slope) - integrals
+            matrix = stage_pattern(slope, slope.shape[1] - solved)
+            order, filled = elimination_order(matrix)
+            if filled < FULL:
+                tables = {"stage_elements": matrix, "integral_elements": slope[solved:]}
+                yield "#define ELIMINATED 1"
+                yield f"static const int elimination_order[] = {{{', '.join(map(str, order))}}};"
+                for name, pattern in tables.items():
+                    places = np.argwhere(pattern.T)[:, ::-1].tolist()
+                    yield f"#define {name.upper()} {len(places)}"
+                    pairs = ", ".join(f"{{{row}, {column}}}" for row, column in places)
+                    yield f"static const short {name}[][2] = {{{pairs or '{0, 0}'}}};"
+                return
+        yield "#define ELIMINATED 0"
+
+    def of_equations(self) -> Iterable[str]:
+        """Write what the formulation asks for, whoever makes the steps."""
+        system, simulation = self._system, self._simulation
+        if self._needs.element_scales is not None:
+            yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
+        for name, texts in self._needs.names.items():
+            yield f"static const char *const {name}[] = {strings(texts)};"
+        if simulation.functions.rows:
+            yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
+            for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
+                chosen = strings(texts[row] for row in simulation.functions.rows)
+                yield f"static const char *const loop_{what}[] = {chosen};"
+        if system.guesses:
+            unsolved = self._simulation.functions.expressions.unsolved
+            yield f"static const char *const unsolved_loops[] = {strings(told for told, _ in unsolved)};"
+            firsts = ", ".join(str(first) for _, first in unsolved)
+            yield f"static const int first_guesses[] = {{{firsts}}};"
+        if system.references:
+            steep = ", ".join(str(index) for index in system.steep)
+            yield f"static const int steep_coordinates[] = {{{steep}}};"
+
+    def of_readings(self, *, watched: bool) -> Iterable[str]:
+        """Write what updates, jumps of inputs and readers need; of change points where they are watched for."""
+        simulation = self._simulation
+        samplings = (
+            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}}}"
+            for each in self._system.samplings
+        )
+        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
+        if watched:
+            watch = simulation.rank_watch
+            yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
+            yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
+            yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
+        if driven := simulation.functions.driven:
+            rows = [simulation.functions.rows[row] for row in driven]
+            for what, texts in (("names", self._system.constraints), ("units", self._system.constraint_units)):
+                yield f"static const char *const driven_{what}[] = {strings(texts[row] for row in rows)};"
+            scales = simulation.functions.scales[list(driven)]
+            yield f"static const double driven_scales[] = {numbers(scales)};"
+
+    @staticmethod
+    def _method(method: RosenbrockMethod) -> Iterable[str]:
+        """Write the coefficients, of couplings the triangles row by row."""
+        tables: dict[str, Iterable[float]] = {
+            "couplings": chain(*method.couplings),
+            "rate_couplings": chain(*method.rate_couplings),
+            "stage_nodes": method.nodes,
+            "stage_slopes": method.slopes,
+            "interpolation": chain(*method.interpolation),
+        }
+        sizes = {"ORDER": method.order, "STAGES": method.stages, "DIAGONAL": number(method.diagonal)}
+        sizes["INTERPOLANTS"] = len(method.interpolation)
+        sizes["SOLVER_NAME"] = string(method.name)
+        yield "\n".join(
+            f"#define {name} {value}" for name, value in {**sizes, "SOLVER_NAME": string(method.name)}.items()
+        )
+        for name, values in tables.items():
+            yield f"static const double {name}[] = {numbers(values)};"
+
+    def of_rest(self) -> Iterable[str]:
+        """Write what the start, the variables and their readers need."""
+        system, simulation = self._system, self._simulation
+        accelerated = self._simulation.functions.outputs_by_accelerations
+        yield f"static const double guess_starts[] = {numbers(each.start or 0.0 for each in system.guesses)};"
+        yield f"static const char *const parameter_names[] = {strings(each.name for each in system.parameters)};"
+        yield f"static const double parameter_starts[] = {numbers(each.start or 0.0 for each in system.parameters)};"
+        needs = ", ".join(str(int(each)) for each in accelerated)
+        yield f"static const int output_needs_accelerations[] = {{{needs or '0'}}};"
+        feeds = (f"{{{calculated}, {parameter}}}" for calculated, parameter in simulation.initialization.feeds)
+        yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
+        orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
+        yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
+        tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
+        yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
+        yield f"static const Energies balances[] = {{{self._energies()}}};"
+        yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
+        yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"
+        start = simulation.initialization
+        for what in ("coordinates", "velocities"):
+            described = (f"{{{string(e.name)}, {string(e.unit)}}}" for e in getattr(start.functions.system, what))
+            yield f"static const StartVariable start_{what}_described[] = {{{', '.join(described) or '{NULL, NULL}'}}};"
+        least = bounds(start.functions.system.coordinates, start.lever_arm)
+        yield f"static const double start_bounds[] = {numbers(least)};"
+        yield from self._signals()
+        if self._exchange:
+            yield from self._exchange_tables(self._exchange)
+        rows = ",\n    ".join(self._row(variable) for variable in self.variables)
+        yield f"static const Variable variables[] = {{\n    {rows},\n}};"
+
+    def _exchange_tables(self, exchange: Exchange) -> Iterable[str]:
+        index = {variable.name: place for place, variable in enumerate(self.variables)}
+        states = ", ".join(str(index[name]) for name in exchange.derivatives)
+        yield f"static const unsigned state_variables[] = {{{states or '0'}}};"
+        yield f"static const double state_nominals[] = {numbers(exchange.magnitudes)};"
+
+    def _signals(self) -> Iterable[str]:
+        rows = []
+        for place, (index, signal) in enumerate(self._simulation.signals.items()):
+            kind, times, values, initial = signal.table
+            yield f"static const double times_{place}[] = {numbers(times)};"
+            yield f"static const double values_{place}[] = {numbers(values)};"
+            rows.append(f"{{{index}, {kind}, {len(times)}, times_{place}, values_{place}, {number(initial)}}}")
+        yield f"static const Signal signals[] = {{{', '.join(rows) or '{0, SIGNAL_STEPS, 0, NULL, NULL, 0.0}'}}};"
+
+    def _energies(self) -> str:
+        """Return where the energies of each mechanism and circuit stand among outputs and integrals."""
+        rows = []
+        for names in self._simulation.energy_watch.balances:
+            places = (-1 if name is None else self._places[name][1] for name in names)
+            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}}}")
+        return ", ".join(rows) or "{NULL, 0, 0, 0, 0, 0}"
+
+    def _row(self, variable: Variable) -> str:
+        kind, index = self._places[variable.name]
+        tunable = variable.variability is Variability.TUNABLE
+        low = "-DBL_MAX" if variable.minimum is None else number(variable.minimum)
+        high = "DBL_MAX" if variable.maximum is None else number(variable.maximum)
+        return (
+            f"{{{kind}, {index}, {number(variable.start or 0.0)}, {low}, {high}, "
+            f"{string(variable.name)}, {string(variable.unit)}, {int(variable.settable)}, {int(tunable)}}}"
+        )

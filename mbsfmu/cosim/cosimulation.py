@@ -44,7 +44,6 @@ from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.files import WriteError
-from mbsfmu.times import check_grid, check_span
 from mbsfmu.trajectory import check_suffix
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
@@ -190,7 +189,7 @@ class Cosimulation:
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
         columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
-        self._check_size(graph.start, stop, step, len(columns))
+        preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
         thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
         self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)
         return Parts(
@@ -212,17 +211,6 @@ class Cosimulation:
         self.facts.undriven = undriven_inputs(graph, instances, known)
         tell_undriven(self.facts, graph.connections, known)
         tell_crossed(self.facts, graph.connections, instances)
-
-    def _check_size(self, start: float, stop: float, step: float, columns: int) -> None:
-        """Check that a run with steps of one length has a possible number of them, and that its rows can be held."""
-        chosen = self.options
-        check_span(start, stop, step)
-        if chosen.control != "fixed":
-            return
-        check_grid(start, stop, step, 0)
-        if self._output is None:
-            row = max(step * chosen.record_every, chosen.record_interval or 0.0)
-            check_grid(start, stop, min(row, stop - start), 1 + columns)
 
     # -- going on -------------------------------------------------------------------------------------------------
 

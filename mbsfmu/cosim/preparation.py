@@ -17,7 +17,7 @@ from mbsfmu.cosim.options import TOLERANCE, CouplingOptions
 from mbsfmu.cosim.texts import Texts
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
-from mbsfmu.times import check_span
+from mbsfmu.times import check_grid, check_span
 from mbsfmu.variables import Causality
 
 _SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
@@ -79,6 +79,28 @@ def check_control(control: str, instances: Mapping[str, Instance]) -> None:
     fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
     if control != "fixed" and fixed:
         raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
+
+
+def check_size(options: CouplingOptions, grid: tuple[float, float, float], columns: int | None) -> None:
+    """Check that a run with steps of one length has a possible number of them, and that its rows can be held.
+
+    Parameters
+    ----------
+    options
+        Of the run.
+    grid
+        Start, stop time and communication step in s.
+    columns
+        How many there are in memory beside the times; None where rows go to a file.
+    """
+    start, stop, step = grid
+    check_span(start, stop, step)
+    if options.control != "fixed":
+        return
+    check_grid(start, stop, step, 0)
+    if columns is not None:
+        row = max(step * options.record_every, options.record_interval or 0.0)
+        check_grid(start, stop, min(row, stop - start), 1 + columns)
 
 
 def initialize(

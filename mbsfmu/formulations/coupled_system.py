@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.algebraic_loops import NonlinearLoop
@@ -38,6 +37,7 @@ from mbsfmu.formulations.levels import At
 from mbsfmu.formulations.part_names import PartNames
 from mbsfmu.formulations.system import SIZES, Instant, LoopsInUse, Sampling, System
 from mbsfmu.formulations.traces import Traces
+from mbsfmu.formulations.update_order import readers_first
 from mbsfmu.formulations.wiring import Wiring
 from mbsfmu.tracing import expression, symbolic_array
 from mbsfmu.variables import Causality, Variable
@@ -141,7 +141,7 @@ class CoupledSystem(
     # -- structure ------------------------------------------------------------------------------------------
 
     def _sorted_samplings(self) -> tuple[Sampling, ...]:
-        """Return when discrete states are updated: what others read before these, in a loop as parts are listed."""
+        """Return when discrete states are updated, of all parts."""
         samplings = [
             replace(sampling, first=self._offset("discrete", index) + sampling.first)
             for index, part in enumerate(self.parts)
@@ -150,13 +150,7 @@ class CoupledSystem(
         if len(samplings) < 2:
             return tuple(samplings)
         traced = SystemExpressions(self)
-        needs = _needs(traced.depends(traced.updates, "discrete"), samplings)
-        left, ordered = list(range(len(samplings))), list[Sampling]()
-        while left:
-            free = next(each for each in left if all(needs[other, each] for other in left if needs[each, other]))
-            ordered.append(samplings[free])
-            left.remove(free)
-        return tuple(ordered)
+        return readers_first(samplings, traced.depends(traced.updates, "discrete"))
 
     def input_name(self, reference: str) -> str:
         """Return the name in the whole of an input given as `part.variable`.
@@ -391,12 +385,3 @@ class CoupledSystem(
         kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
         joined = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}
         return replace(instant, **joined)
-
-
-def _needs(pattern: NDArray[np.bool_], samplings: Sequence[Sampling]) -> NDArray[np.bool_]:
-    """Tell which updates read what which ones change, at once or by way of others; those of a loop need each other."""
-    own = [slice(each.first, each.first + each.count) for each in samplings]
-    needs = np.array([[bool(pattern[one, other].any()) for other in own] for one in own])
-    for between in range(len(own)):
-        needs |= np.outer(needs[:, between], needs[between])
-    return needs

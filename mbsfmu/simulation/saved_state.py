@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import ARRAYS, State, array_sizes
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.identity import opened, sealed
-from mbsfmu.simulation.course import Place
+from mbsfmu.simulation.course import Course, Place
+from mbsfmu.simulation.energy_watch import EnergyWatch
 
 _DAMAGED = "the saved state is refused: it is damaged"
 
@@ -47,6 +48,34 @@ class Snapshot:
     calculated: Floats
     energies: Floats
     stepped: bool
+
+    @classmethod
+    def of(cls, course: Course, watch: EnergyWatch) -> Snapshot:
+        """Return what a simulation is where its course is."""
+        solver, inputs = course.solver, course.inputs
+        return cls(
+            course.place if course.state is not None else replace(course.place, effective=inputs.values),
+            solver.step,
+            solver.tolerances,
+            course.parameters,
+            inputs.values,
+            inputs.held,
+            course.calculated,
+            watch.numbers,
+            course.stepped,
+        )
+
+    def put_back(self, course: Course, watch: EnergyWatch) -> None:
+        """Let a simulation be what it was."""
+        solver, inputs = course.solver, course.inputs
+        solver.step = self.step
+        solver.tolerances = self.tolerances
+        course.take_parameters(self.parameters)
+        inputs.values, inputs.held = self.inputs, self.held
+        watch.numbers = self.energies
+        course.calculated, course.stepped = self.calculated, self.stepped
+        course.go_to(self.place)
+        inputs.since = course.time
 
 
 class StateFormat:

@@ -6,7 +6,6 @@ import logging
 import math
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -386,20 +385,7 @@ class Simulation:
 
     def save(self) -> bytes:
         """Return all that is needed to continue exactly as from now."""
-        course, inputs = self.course, self.course.inputs
-        return self._format.pack(
-            Snapshot(
-                course.place if course.state is not None else replace(course.place, effective=inputs.values),
-                self.solver.step,
-                self.solver.tolerances,
-                course.parameters,
-                inputs.values,
-                inputs.held,
-                course.calculated,
-                self.energy_watch.numbers,
-                course.stepped,
-            )
-        )
+        return self._format.pack(Snapshot.of(self.course, self.energy_watch))
 
     def restore(self, saved: bytes) -> None:
         """Go back to what `save` gave.
@@ -409,12 +395,4 @@ class Simulation:
         InputError
             When it was not saved by a simulation of the same model and formulation, or has been changed since.
         """
-        snapshot, course, inputs = self._format.unpack(saved), self.course, self.course.inputs
-        self.solver.step = snapshot.step
-        self.solver.tolerances = snapshot.tolerances
-        course.take_parameters(snapshot.parameters)
-        inputs.values, inputs.held = snapshot.inputs, snapshot.held
-        self.energy_watch.numbers = snapshot.energies
-        course.calculated, course.stepped = snapshot.calculated, snapshot.stepped
-        course.go_to(snapshot.place)
-        inputs.since = course.time
+        self._format.unpack(saved).put_back(self.course, self.energy_watch)

@@ -1,4 +1,4 @@
-"""Masts of many scissors, whose loop equations are next to dependent anyway; they lose rank where all bars are in line."""
+"""Masts of many scissors: their loop equations are next to dependent, and lose rank where all bars are in line."""
 
 from __future__ import annotations
 

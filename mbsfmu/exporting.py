@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
@@ -118,42 +119,86 @@ def export(
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
-    starts: dict[str | None, dict[str, float]] = {} if layout == "monolithic" else {**model.starts(options=chosen)}
-    units: dict[str | None, tuple[Simulation, dict[str, Any]]] = {}
-    shows_locals, parts = locals == "all", Parts.of(model)
-    files = parts.with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
-    for system in wanted:
-        arguments = {"model": without_shapes(model.to_dict()), "system": system, "starts": starts.get(system)}
-        arguments |= {"options": chosen.to_dict(), "parts": list(files), "locals": shows_locals}
-        with parts.given():
-            units[system] = (unit_from_dict(arguments), arguments)
-    _tell_undriven(model, {system: unit.undriven for system, (unit, _) in units.items()})
-    _tell_kept([unit for unit, _ in units.values()])
+    files = Parts.of(model).with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
+    units = _made_units(model, wanted, chosen, list(files), shows_locals=locals == "all")
+    _tell_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
+    _tell_kept([unit.simulation for unit in units])
+    native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kind, "sources": sources}
     paths: list[Path] = []
     with all_or_none(paths):
-        for system, (unit, arguments) in units.items():
-            carries = {
-                "icon": icon(model.systems if system is None else {system: model.systems[system]}, unit),
-                "carried": _carried(model, system, unit) if shows_locals else None,
-                "force": force,
-            }
+        for unit in units:
+            carries = {"icon": unit.icon(), "carried": unit.carried() if locals == "all" else None, "force": force}
             if backend == "native":
-                carries |= {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kind}
-                path = export_native(unit, wanted[system], sources=sources, apart=_connected(model, system), **carries)
+                path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
             else:
                 carries |= {"files": files, "needs_execution_tool": needs_execution_tool}
-                path = export_python(unit, _FACTORY, arguments, wanted[system], **carries)
+                path = export_python(unit.simulation, _FACTORY, unit.arguments, unit.path, **carries)
             paths.append(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))
     return paths
 
 
-def _carried(model: CoupledModel, system: str | None, unit: Simulation) -> str:
-    """Return what a unit says of the machine that it is, which is what coupled runs are drawn from."""
-    run = unit.machine_as_run()
-    machine = Machine.of(model, system).with_values({} if run is None else run.values)
-    return Carried(machine, system).text()
+@dataclass(frozen=True)
+class _Unit:
+    """A unit before it is written.
+
+    Attributes
+    ----------
+    model
+        The model.
+    system
+        Its system; None for the whole.
+    path
+        The file to write.
+    arguments
+        What `unit_from_dict` makes it from, here and in Python units.
+    simulation
+        What it computes.
+    """
+
+    model: CoupledModel
+    system: str | None
+    path: Path
+    arguments: dict[str, Any]
+    simulation: Simulation
+
+    def icon(self) -> bytes:
+        """Return its picture."""
+        systems = self.model.systems
+        return icon(systems if self.system is None else {self.system: systems[self.system]}, self.simulation)
+
+    def carried(self) -> str:
+        """Return what it says of the machine that it is, which is what coupled runs are drawn from."""
+        run = self.simulation.machine_as_run()
+        machine = Machine.of(self.model, self.system).with_values({} if run is None else run.values)
+        return Carried(machine, self.system).text()
+
+    def connected(self) -> list[str]:
+        """Return its variables that connections of its package name, one by one."""
+        ends = (_split(reference) for connection in self.model.connections for reference in connection)
+        return [name for owner, name in ends if owner == self.system]
+
+
+def _made_units(
+    model: CoupledModel,
+    wanted: Mapping[str | None, Path],
+    options: RunOptions,
+    files: Sequence[str],
+    *,
+    shows_locals: bool,
+) -> list[_Unit]:
+    """Return the units by their files; systems alone start where they do in the whole."""
+    parts = Parts.of(model)
+    starts = {} if set(wanted) == {None} else model.starts(options=options)
+    common = {"model": without_shapes(model.to_dict()), "options": options.to_dict()}
+    common |= {"parts": files, "locals": shows_locals}
+    units = []
+    for system, path in wanted.items():
+        arguments = {**common, "system": system, "starts": None if system is None else starts.get(system)}
+        with parts.given():
+            units.append(_Unit(model, system, path, arguments, unit_from_dict(arguments)))
+    return units
 
 
 def _check_words(layout: str, backend: str, shown: str, fmi: int) -> None:
@@ -187,12 +232,6 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
             raise InputError(f"there is no kind '{each}' of units; {meant(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("units of 'python' are for co-simulation; those of 'native' can be for model exchange")
-
-
-def _connected(model: CoupledModel, system: str | None) -> list[str]:
-    """Return the variables of a system alone that connections of its package name, one by one."""
-    ends = (_split(reference) for connection in model.connections for reference in connection)
-    return [name for owner, name in ends if owner == system]
 
 
 def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:

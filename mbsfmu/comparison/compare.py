@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
@@ -69,39 +69,70 @@ def compare(
         raise InputError(f"{model.name} has one system; there is nothing to couple")
     inner = {name: getattr(chosen, name) for name in ("formulation", "newton_tolerance")}
     inner["step"] = internal = min(chosen.steps)
-    simulation = model.simulation(**inner)
-    begin = clock.process_time()
-    result = simulation.run(chosen.stop)
-    spent = clock.process_time() - begin
-    names = simulation.shown
-    outputs = [
-        variable
-        for variable in simulation.variables
-        if variable.causality is Causality.OUTPUT and variable.name in names.qualified
-    ]
-    reference = Reference.of(result, {output.name: output.nominal or 1.0 for output in outputs}, names.qualified)
-    tight = tight_run(model, chosen.formulation, chosen.steps, chosen.accuracy, reference)
+    whole = _Monolithic(model, chosen.stop, inner)
+    tight = tight_run(model, chosen.formulation, chosen.steps, chosen.accuracy, whole.reference)
     export_units = partial(export, model, layout="separate", backend=chosen.backend, **inner)
-    runs, limits, interrupted = _coupled_runs(chosen, export_units, reference, tight, workers, progress)
-    units, finest = {output.name: output.unit for output in outputs}, tight.on(internal)
-    error = finest.errors(result, names.by_system) if finest else dict.fromkeys(units)
+    runs, limits, interrupted = _coupled_runs(chosen, export_units, whole.reference, tight, workers, progress)
     made = Comparison(
         model.name,
         model.description,
-        result.formulation,
-        {**result.summary(), "cpu_seconds": spent, "error": error, "still": reference.still},
-        units,
+        whole.result.formulation,
+        whole.summary(tight.on(internal)),
+        whole.units,
         runs,
         {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},
-        result,
+        whole.result,
         chosen.accuracy,
         limits,
         tight,
-        simulation.machine,
+        whole.simulation.machine,
     )
     if interrupted:
         raise ComparisonInterrupted(made, len(chosen.steps) * len(chosen.algorithms))
     return made
+
+
+class _Monolithic:
+    """The monolithic run, to which coupled ones are compared.
+
+    Parameters
+    ----------
+    model
+        The model.
+    stop
+        End of the run in s; None for the model's own.
+    inner
+        Options of its steps.
+
+    Attributes
+    ----------
+    simulation, result
+        What ran, and what came of it.
+    units
+        Units of the outputs by their names.
+    reference
+        The outputs.
+    """
+
+    def __init__(self, model: CoupledModel, stop: float | None, inner: Mapping[str, Any]) -> None:
+        self.simulation = model.simulation(**inner)
+        begin = clock.process_time()
+        self.result = self.simulation.run(stop)
+        self._spent = clock.process_time() - begin
+        names = self.simulation.shown
+        outputs = [
+            variable
+            for variable in self.simulation.variables
+            if variable.causality is Causality.OUTPUT and variable.name in names.qualified
+        ]
+        self.units = {output.name: output.unit for output in outputs}
+        nominal = {output.name: output.nominal or 1.0 for output in outputs}
+        self.reference = Reference.of(self.result, nominal, names.qualified)
+
+    def summary(self, tight: Reference | None) -> dict[str, Any]:
+        """Return what it has cost, and its errors where there is a tight run of its step."""
+        found = tight.errors(self.result, self.simulation.shown.by_system) if tight else dict.fromkeys(self.units)
+        return {**self.result.summary(), "cpu_seconds": self._spent, "error": found, "still": self.reference.still}
 
 
 def _coupled_runs(

@@ -188,11 +188,7 @@ def describe(
         dependencies = exchange.dependencies
         unknowns = sorted({*unknowns, *exchange.derivatives, *exchange.derivatives.values()}, key=index.__getitem__)
         initial = {**dict.fromkeys(unknowns), **initial}
-        integrated = Integrated(
-            {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},
-            _by_index(exchange.derivatives.values(), dependencies, index),
-            exchange.derivatives_known,
-        )
+        integrated = _integrated(exchange, index)
     content = UnitDescription(
         name=unit.name,
         description=unit.description,
@@ -212,6 +208,15 @@ def describe(
         integrated=integrated,
     )
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
+
+
+def _integrated(exchange: Exchange, index: Mapping[str, int]) -> Integrated:
+    """Return what somebody else's solver integrates, by the places of variables."""
+    return Integrated(
+        {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},
+        _by_index(exchange.derivatives.values(), exchange.dependencies, index),
+        exchange.derivatives_known,
+    )
 
 
 def _described(variables: Sequence[Variable]) -> tuple[Described, ...]:

@@ -63,10 +63,7 @@ def motion(
     """
     if not frame_rate > 0.0:
         raise InputError(f"frame_rate is {frame_rate}; it must be positive")
-    mechanisms = {name: data for name, data in machine.systems.items() if isinstance(data, Mechanism)}
-    if not mechanisms:
-        raise InputError(f"{machine.name} has no mechanism; there is no motion to show")
-    placements = [Placement(name, data, machine.values) for name, data in mechanisms.items()]
+    placements = _placements(machine)
     times = viewing_times(run, frame_rate, _FEWEST, _MOST)
     label = label or "run"
     if label in (beside or {}):
@@ -98,6 +95,14 @@ def motion(
             *chain(*(each.notes for each in (*looks, *acting)), *(each.notes(size) for each in shown)),
         ],
     }
+
+
+def _placements(machine: Machine) -> list[Placement]:
+    """Return the mechanisms of a machine."""
+    mechanisms = {name: data for name, data in machine.systems.items() if isinstance(data, Mechanism)}
+    if not mechanisms:
+        raise InputError(f"{machine.name} has no mechanism; there is no motion to show")
+    return [Placement(name, data, machine.values) for name, data in mechanisms.items()]
 
 
 class _Looks:

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.coupled_system import CoupledSystem
@@ -27,6 +27,7 @@ from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.solver import Solver
 
 STEP = 1e-3
 """Internal step in s where neither options nor a model say one."""
@@ -89,25 +90,34 @@ def make_simulation(
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
+    solver = _made_solver(system, initialization, chosen, step)
+    # Step and tolerances are in saved states: what differs in them alone takes each other's.
+    decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
+    made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
+    return Simulation(
+        name,
+        initialization,
+        solver,
+        inputs,
+        description=description,
+        stop_time=stop_time,
+        identity=content_key(made_from, decisive),
+        origin=origin,
+        shown=replace(shown, qualified=system.qualified()),
+        machine=machine,
+    )
+
+
+def _made_solver(system: System, initialization: Initialization, chosen: RunOptions, step: float) -> Solver:
+    """Return the solver of completed options, with their formulation of the system, for steps of a size in s."""
+    kind, rule = chosen.method
     limits = chosen.tolerances or Tolerances()
     formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step, kind.kind)
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
-    of_its_own = {each: getattr(chosen, each) for each in kind.options}
     _tell_straight_code(system, formulation)
     _tell_motionless(system.name, initialization, formulation)
-    solver = kind.of(chosen.solver, formulation, step, **of_its_own)
-    # Step and tolerances are in saved states: what differs in them alone takes each other's.
-    decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
-    made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
-    described: dict[str, Any] = {
-        "description": description,
-        "stop_time": stop_time,
-        "origin": origin,
-        "machine": machine,
-    }
-    described["shown"] = replace(shown, qualified=system.qualified())
-    return Simulation(name, initialization, solver, inputs, **described, identity=content_key(made_from, decisive))
+    return kind.of(chosen.solver, formulation, step, **{each: getattr(chosen, each) for each in kind.options})
 
 
 def _tell_straight_code(system: System, formulation: Formulation) -> None:

@@ -2,47 +2,115 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+_Handler = Callable[[int, FrameType | None], Any]
+_REMINDED_EVERY = 0.1
+"""In s: how soon an interruption comes again that was lost."""
 
 
 @contextmanager
 def heeding_interruptions() -> Iterator[None]:
-    """Let an interruption count at the end of a block at the latest; it decorates functions too.
+    """Let interruptions count inside a block though libraries lose them; it decorates functions too.
 
-    While equations are traced, every third interruption or so meets CasADi's conversions of arguments, which clear
-    whatever error Python has; pydantic turns others into errors of its own.
+    While equations are traced, every second interruption or so meets CasADi's conversions of arguments, which clear
+    whatever error Python has; pydantic turns others into errors of its own. One that was lost comes again until the
+    block is left, but where it is what is being dealt with: what that has to clean up is not interrupted.
 
     Raises
     ------
     KeyboardInterrupt
         When an interruption came inside, whatever became of it there.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers: dict[signal.Signals, _Handler] = {each: own for each, own in before.items() if callable(own)}
+    if not handlers or threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
+    reminder = _Reminder(handlers)
+    for number in handlers:
+        signal.signal(number, reminder.heed)
     try:
         yield
     except Exception:
-        if came:
+        if reminder.came:
             raise KeyboardInterrupt from None
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+        reminder.leave()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if reminder.came:
         raise KeyboardInterrupt
+
+
+class _Reminder:
+    """Hands interruptions on to what handled them before, and has those come again that are lost.
+
+    Attributes
+    ----------
+    came
+        Whether there was an interruption.
+    """
+
+    def __init__(self, handlers: Mapping[signal.Signals, _Handler]) -> None:
+        self._handlers = handlers
+        self._reminds = False
+        self._left = threading.Event()
+        self._reminding = threading.Lock()
+        self.came = False
+
+    def heed(self, number: int, frame: FrameType | None) -> None:
+        """Handle an interruption, or what reminds of one."""
+        if self._reminds:
+            self._reminds = False
+            if not self._left.is_set() and not _is_dealt_with():
+                raise KeyboardInterrupt
+            return
+        if not self.came:
+            self.came = True
+            threading.Thread(target=self._remind, args=(signal.Signals(number),), daemon=True).start()
+        self._handlers[signal.Signals(number)](number, frame)
+
+    def leave(self) -> None:
+        """Let nothing come again any more."""
+        with self._reminding:
+            self._left.set()
+
+    def _remind(self, number: signal.Signals) -> None:
+        """Let the interruption come again every now and then, where nobody else handles it meanwhile."""
+        while not self._left.wait(_REMINDED_EVERY):
+            with self._reminding:
+                if not self._left.is_set() and signal.getsignal(number) == self.heed:
+                    self._reminds = True
+                    _interrupt_main(number)
+
+
+def _interrupt_main(number: signal.Signals) -> None:
+    """Send a signal to the main thread; in POSIX it ends what that waits for, as one from outside does."""
+    if sys.platform == "win32":
+        _thread.interrupt_main(number)
+    else:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, number)
+
+
+def _is_dealt_with() -> bool:
+    """Tell whether an interruption is on its way through the callers of this, as in what they do at last."""
+    error = sys.exception()
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +47,88 @@ def test_no_interruption_is_lost(interrupted: Callable[[], None]) -> None:
     with pytest.raises(KeyboardInterrupt):
         heeding_interruptions()(interrupted)()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_lost_interruption_comes_again() -> None:
+    """As where CasADi has cleared it, and tracing would go on for a minute."""
+
+    @heeding_interruptions()
+    def trace() -> None:
+        lose()
+        lose_where_it_waits()
+
+    def lose_where_it_waits() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            time.sleep(60.0)
+        time.sleep(60.0)
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        trace()
+    assert time.monotonic() - begin < 20.0
+
+
+def test_what_the_system_ends_is_interrupted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    monkeypatch.setattr("test_interruptions.interrupt", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            heeding_interruptions()(lose)()
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_an_interruption_that_is_dealt_with_does_not_come_again() -> None:
+    """It takes several times as long to clean up as a lost one takes to come again."""
+    cleaned = []
+
+    @contextlib.contextmanager
+    def unpacked() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            time.sleep(0.5)
+            cleaned.append("folder")
+
+    @heeding_interruptions()
+    def work() -> None:
+        with unpacked():
+            try:
+                interrupt()
+            finally:
+                time.sleep(0.5)
+                cleaned.append("file")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert cleaned == ["file", "folder"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_ends_its_compilers(tmp_path: Path, number: signal.Signals) -> None:
+    """The interruption comes to the command alone; what it began to compile would take a minute."""
+    compiler = tmp_path / "slow"
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho $$ >> {tmp_path}/calls\nsleep 60\n')
+    compiler.chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+    folders = {"MBSFMU_CACHE": str(tmp_path / "kept"), "TMPDIR": str(tmp_path / "temporary")}
+    command = [sys.executable, "-m", "mbsfmu", "simulate", "pendulum-1"]
+    environment = {**os.environ, **folders, "CC": str(compiler)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        while not (tmp_path / "calls").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        begin = time.monotonic()
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 20.0
+    assert (process.returncode, told.splitlines()[-1]) == (128 + number, "mbsfmu: interrupted")
+    groups = (tmp_path / "calls").read_text().split()
+    listed = subprocess.run(["ps", "-eo", "pgid,stat"], check=True, capture_output=True, text=True).stdout
+    assert [line for line in listed.splitlines() if line.split()[0] in groups and " Z" not in line] == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert not (tmp_path / "kept").exists()
 
 
 def test_what_is_not_interrupted_goes_its_way() -> None:
@@ -184,7 +266,7 @@ def test_an_interrupted_study_ends_and_goes_on(tmp_path: Path) -> None:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "Traceback" not in told
     assert told.splitlines()[-1] == "mbsfmu: interrupted"
     assert "the same study goes on from there" in told

@@ -9,14 +9,14 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.files import reason
 from mbsfmu.identity import content_key
+from mbsfmu.interruption import deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
@@ -46,16 +46,12 @@ class Compilation:
         How much each of the files to compile is optimized, such as `-O2`.
     suffix
         How the library's name ends.
-    aside
-        Whether it is made beside what this process does: then the compiler ends where the process does, and nobody who
-        interrupts it by the keyboard interrupts the compiler.
     """
 
     command: tuple[str, ...]
     sources: Mapping[str, str]
     levels: Mapping[str, str]
     suffix: str
-    aside: bool = False
 
     def library(self, keep_sources_in: str | None = None) -> bytes:
         """Compile, and return what the library is; the sources stay in a folder where one is given.
@@ -84,54 +80,86 @@ class Compilation:
             (folder / name).write_text(text, encoding="utf-8")
         objects = {main: f"{main}.o" for main in self.levels}
         calls = [[*self.command, *FLAGS, self.levels[main], "-c", main, "-o", made] for main, made in objects.items()]
-        with ThreadPoolExecutor(len(calls)) as pool:
-            list(pool.map(lambda call: self.run(call, folder), calls))
+        call_compilers(calls, folder)
         library = f"unit{self.suffix}"
         link = [each for each in LINK[self.suffix] if not ("-g" in self.command and each == "-s")]
-        self.run([*self.command, "-shared", *objects.values(), "-o", library, *link], folder)
+        call_compilers([[*self.command, "-shared", *objects.values(), "-o", library, *link]], folder)
         if not (folder / library).is_file():
             told = f"the C compiler {shlex.join(self.command)} says that all is well, but makes no library"
             raise CompilerError(told)
         return (folder / library).read_bytes()
 
-    def run(self, call: Sequence[str], folder: Path) -> None:
-        """Call the compiler in a folder.
 
-        Raises
-        ------
-        CompilerError
-            When it cannot be called, or refuses.
-        """
-        group = 0 if self.aside and os.name == "posix" else None
+def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
+    """Call compilers in a folder, all at the same time.
+
+    Each has a process group of its own, so that what is interrupted at the keyboard ends them, with all that they have
+    started, and not they themselves; none goes on where this call ends, or the process.
+
+    Raises
+    ------
+    CompilerError
+        When one cannot be called, or refuses.
+    """
+    started: list[subprocess.Popen[str]] = []
+    try:
+        with deferring_interruptions():  # none is started that is not known here
+            for call in calls:
+                process = subprocess.Popen(
+                    call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+                    process_group=0 if os.name == "posix" else None,
+                )  # fmt: skip
+                started.append(process)
+                _working.add(process)
+        for call, process in zip(calls, started, strict=True):
+            said = process.communicate()[1]
+            if process.returncode:
+                raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {_reason_in(said)}")
+    except OSError as error:
+        raise CompilerError(f"the C compiler cannot be called: {error}") from None
+    finally:
+        _end(started)
+        for process in started:
+            _working.discard(process)
+            if process.stderr is not None:
+                process.stderr.close()
+
+
+def _reason_in(said: str) -> str:
+    """Return the line of what a compiler says that tells why it refuses."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    why = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
+    return why.strip()
+
+
+_working: set[subprocess.Popen[str]] = set()
+"""Compilers that have been called and have not ended."""
+_PATIENCE = 1.0
+"""In s: how long a compiler may take to remove its own files where it is ended."""
+
+
+def _end(processes: Collection[subprocess.Popen[str]]) -> None:
+    """End compilers that still work, and what they have started."""
+    still = [process for process in processes if process.poll() is None]
+    for process in still:
+        _signal(process, signal.SIGTERM)
+    for process in still:
         try:
-            with subprocess.Popen(
-                call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                process_group=group,
-            ) as process:  # fmt: skip
-                if self.aside:
-                    _aside.add(process)
-                said = process.communicate()[1]
-                _aside.discard(process)
-        except OSError as error:
-            raise CompilerError(f"the C compiler cannot be called: {error}") from None
-        if process.returncode:
-            lines = [line for line in said.splitlines() if line.strip()]
-            why = next(
-                (line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason"
-            )
-            raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {why.strip()}")
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            _signal(process, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+            process.wait()
 
 
-_aside: set[subprocess.Popen[str]] = set()
-"""Compilers that work beside what this process does."""
+def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    with contextlib.suppress(OSError):
+        if os.name == "posix":
+            os.killpg(process.pid, number)
+        else:
+            process.kill()
 
 
 @atexit.register
-def _end_those_aside() -> None:
-    """End compilers that nobody waits for any more, and what they have started."""
-    for process in tuple(_aside):
-        with contextlib.suppress(OSError):
-            if os.name == "posix":
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+def _end_all() -> None:
+    """End compilers that nobody waits for any more, as those that work beside a run."""
+    _end(tuple(_working))

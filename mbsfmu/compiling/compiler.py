@@ -55,7 +55,6 @@ def compile_library(
     *,
     key: str | None = None,
     portable: bool = True,
-    aside: bool = False,
 ) -> Path:
     """Compile sources, all at the same time, into one shared library; keep it, and use it when it is there.
 
@@ -71,9 +70,6 @@ def compile_library(
         Name of what it is made from; made from the content by default.
     portable
         Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler.
-    aside
-        Whether it is made beside what this process does: then the compiler ends where the process does, and nobody who
-        interrupts it by the keyboard interrupts the compiler.
 
     Raises
     ------
@@ -99,7 +95,7 @@ def compile_library(
     place = platform or "this machine"
     _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
     levels = {main: _level() or suited for main, suited in mains.items()}
-    made = Compilation(tuple(command), sources, levels, suffix, aside).library(os.environ.get(SOURCES))
+    made = Compilation(tuple(command), sources, levels, suffix).library(os.environ.get(SOURCES))
     return kept.store(content, maker, suffix, made)
 
 

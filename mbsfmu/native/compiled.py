@@ -79,17 +79,17 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
     files = {**sources, **identity_source(name)}
     size = sum(map(len, files.values()))
 
-    def made(key: str, levels: Mapping[str, str], *, aside: bool) -> CompiledRunner:
-        library = compile_library(files, levels, None, key=key, portable=False, aside=aside)
+    def made(key: str, levels: Mapping[str, str]) -> CompiledRunner:
+        library = compile_library(files, levels, None, key=key, portable=False)
         return CompiledRunner(library, simulation, name)
 
     patience = size * _PATIENCE
     if is_level_given() or size < _LARGE or (spent := _Spent(name)).seconds > patience:
-        return made(name, LOOP, aside=False)
+        return made(name, LOOP)
     if traced:
         kept.store(name, toolkit(), _TEXTS, zlib.compress(json.dumps(sources).encode(), _FASTEST))
-    first = _kept(simulation, quick, name) or made(quick, _QUICK, aside=False)
-    return TieredRunner(first, lambda: made(name, LOOP, aside=True), patience, spent)
+    first = _kept(simulation, quick, name) or made(quick, _QUICK)
+    return TieredRunner(first, lambda: made(name, LOOP), patience, spent)
 
 
 def _has_code(solver: Solver) -> bool:

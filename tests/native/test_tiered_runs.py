@@ -166,11 +166,12 @@ def test_no_compiler_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
 
 _LEAVES = """
 import threading, time
-from mbsfmu.compiling import compilation
-made = compilation.Compilation((), {{}}, {{}}, ".so", aside=True)
-call = lambda: made.run(["sh", "-c", "sleep 30; touch late"], {folder!r})
-threading.Thread(target=call, daemon=True).start()
-while not compilation._aside:
+from pathlib import Path
+from mbsfmu.compiling.compilation import Compilation
+compiler = "touch {folder}/began; sleep 30; touch late"
+made = Compilation(("sh", "-c", compiler), {{"part.c": ""}}, {{"part.c": "-O2"}}, ".so")
+threading.Thread(target=made.library, daemon=True).start()
+while not Path("{folder}/began").exists():
     time.sleep(0.01)
 """
 
@@ -179,4 +180,4 @@ while not compilation._aside:
 def test_compilers_beside_a_process_end_with_it(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", _LEAVES.format(folder=str(tmp_path))], check=True, timeout=20)
     left = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True).stdout
-    assert "sleep 30; touch late" not in left
+    assert f"touch {tmp_path}/began" not in left

@@ -8,12 +8,13 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import click
 
 from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once
+from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status
 from mbsfmu.errors import SimulationError
 from mbsfmu.files import WriteError, reason
 
@@ -61,11 +62,19 @@ class _Commands(click.Group):
 
 
 def main() -> None:
-    """Run the command line: exit status 0 done, 1 the work failed, 2 the call or the input was wrong.
+    """Run the command line: exit status 0 done, 1 the work failed, 2 the call or the input was wrong, 130 interrupted.
 
-    What the system ends (SIGTERM) is interrupted as by Ctrl-C: results are kept, and what was unpacked is removed.
+    What the system ends (SIGTERM) is interrupted as by Ctrl-C: results are kept, and what was unpacked is removed. Its
+    status is 143.
     """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted_by = signal.SIGINT
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted_by
+        interrupted_by = signal.Signals(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -82,7 +91,7 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename}: {reason(error)}" if error.filename else reason(error), 2)
     except (KeyboardInterrupt, click.Abort):
-        _fail(INTERRUPTED.partition(": ")[2], 1)
+        _fail(INTERRUPTED, interrupted_status(interrupted_by))
     finally:
         signal.signal(signal.SIGTERM, before)
 

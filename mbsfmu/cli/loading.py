@@ -8,20 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-INTERRUPTED = "mbsfmu: interrupted"
+INTERRUPTED = "interrupted"
 """What stderr is told."""
 
 
 @contextmanager
 def interrupted_at_once() -> Iterator[None]:
     """End the process where it is interrupted within: nothing has begun that would have to be put in order."""
-    before = signal.signal(signal.SIGINT, _end)
+    before = {number: signal.signal(number, _end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _end(*_: object) -> NoReturn:
-    os.write(2, f"{INTERRUPTED}\n".encode())
-    os._exit(1)
+def interrupted_status(number: int) -> int:
+    """Return the exit status of what a signal has ended, as shells have it: 130 of SIGINT, 143 of SIGTERM."""
+    return 128 + number
+
+
+def _end(number: int, _: object) -> NoReturn:
+    os.write(2, f"mbsfmu: {INTERRUPTED}\n".encode())
+    os._exit(interrupted_status(number))

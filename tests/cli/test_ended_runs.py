@@ -1,4 +1,4 @@
-"""Runs of `simulate` that fail or are interrupted leave the rows until then, say so, and exit with 1."""
+"""Runs of `simulate` that fail or are interrupted leave the rows until then, say so, and exit with 1 or 130."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_command_writes_what_an_interrupted_run_did(tmp_path: Path) -> None:
         time.sleep(5.0)  # long enough for some steps on a machine with other work
         process.send_signal(signal.SIGINT)
         told = process.stderr.read()
-    assert process.returncode == 1, told
+    assert process.returncode == 130, told
     assert told.splitlines()[-1] == "mbsfmu: interrupted"
     assert "run.parquet has what was recorded until" in told
     assert 0.0 < mbsfmu.Trajectory.from_file(tmp_path / "run.parquet").time[-1] < 1e3

@@ -71,8 +71,11 @@ def test_a_compiled_run_needs_no_scipy() -> None:
     assert loaded_by(run).isdisjoint({"scipy", "fmpy", "lxml", "matplotlib", "rich", "pyarrow"})
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("losing", [False, True])
-def test_interruptions_while_libraries_are_loaded_end_in_one_line(tmp_path: Path, losing: bool) -> None:
+def test_interruptions_while_libraries_are_loaded_end_in_one_line(
+    tmp_path: Path, losing: bool, number: signal.Signals
+) -> None:
     """A library takes its time to load, and may make another error of an interruption."""
     made = "ImportError" if losing else "KeyboardInterrupt"
     (tmp_path / "numpy.py").write_text(
@@ -85,9 +88,9 @@ def test_interruptions_while_libraries_are_loaded_end_in_one_line(tmp_path: Path
     with subprocess.Popen(call, stderr=subprocess.PIPE, text=True, env=environment) as process:
         while not (tmp_path / "begun").exists():
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, told = process.communicate(timeout=20)
-    assert (process.returncode, told) == (1, "mbsfmu: interrupted\n")
+    assert (process.returncode, told) == (128 + number, "mbsfmu: interrupted\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")

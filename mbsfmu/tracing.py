@@ -43,14 +43,17 @@ def _is(value: Scalar, number: float) -> bool:
     return not isinstance(value, ca.SX) and value == number
 
 
+# CasADi's operators look for all that their operands could be, which takes several times as long as `SX.binary`.
+
+
 def _product(one: Scalar, other: Scalar) -> Scalar:
     if _is(one, 1.0):
         return other
     if _is(other, 1.0):
         return one
-    if isinstance(one, ca.SX) != isinstance(other, ca.SX) and (_is(one, 0.0) or _is(other, 0.0)):
-        return 0.0
-    return one * other
+    if isinstance(one, ca.SX) == isinstance(other, ca.SX):
+        return ca.SX.binary(ca.OP_MUL, one, other) if isinstance(one, ca.SX) else one * other
+    return 0.0 if _is(one, 0.0) or _is(other, 0.0) else ca.SX.binary(ca.OP_MUL, one, other)
 
 
 def _sum(one: Scalar, other: Scalar) -> Scalar:
@@ -58,15 +61,19 @@ def _sum(one: Scalar, other: Scalar) -> Scalar:
         return other
     if _is(other, 0.0):
         return one
-    result = one + other
-    return _folded(result) if isinstance(result, ca.SX) else result
+    if isinstance(one, ca.SX) or isinstance(other, ca.SX):
+        return _folded(ca.SX.binary(ca.OP_ADD, one, other))
+    return one + other
 
 
 def _difference(one: Scalar, other: Scalar) -> Scalar:
     if _is(other, 0.0):
         return one
-    result = -other if _is(one, 0.0) else one - other
-    return _folded(result) if isinstance(result, ca.SX) else result
+    if _is(one, 0.0):
+        return -other
+    if isinstance(one, ca.SX) or isinstance(other, ca.SX):
+        return _folded(ca.SX.binary(ca.OP_SUB, one, other))
+    return one - other
 
 
 _PRODUCT = np.frompyfunc(_product, 2, 1)
@@ -119,7 +126,7 @@ _UFUNCS: dict[np.ufunc, np.ufunc] = {
             np.minimum: ca.fmin,
             np.arctan2: ca.atan2,
             np.hypot: ca.hypot,
-            np.true_divide: lambda dividend, divisor: dividend / divisor,
+            np.true_divide: lambda dividend, divisor: ca.SX.binary(ca.OP_DIV, dividend, divisor),
             np.power: lambda base, exponent: base**exponent,
             np.greater: ca.gt,
             np.greater_equal: ca.ge,

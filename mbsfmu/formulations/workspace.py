@@ -31,21 +31,23 @@ class TracedFunction:
         Indices of results that come back with shape (k, l) whatever their size.
     into
         Parts that the last results are written to.
-    sparsities
-        Where results may have elements other than zero; nothing where that is not known.
 
     Attributes
     ----------
-    function, into, sparsities
+    function, into
         As given.
     name
         Its name.
+    sparsities
+        Where results may have elements other than zero.
     reads
         Names of the parts that it reads, with their sizes.
     writes
-        Sizes of its results, those that are written to parts included.
+        Sizes of its results, zeros included, those that are written to parts as well.
     operations
         How many operations a call takes.
+    length
+        How many there are in its code.
     """
 
     def __init__(
@@ -54,28 +56,35 @@ class TracedFunction:
         memory: Mapping[str, Floats],
         matrices: Sequence[int] = (),
         into: Iterable[str] = (),
-        sparsities: Sequence[ca.Sparsity] = (),
     ) -> None:
         self.function = function
         self.into = tuple(into)
-        self.sparsities = tuple(sparsities)
+        self.sparsities = tuple(function.sparsity_out(index) for index in range(function.n_out()))
         self.name: str = function.name()
         self.reads = {name: function.numel_in(index) for index, name in enumerate(function.name_in())}
         self.writes = tuple(function.numel_out(index) for index in range(function.n_out()))
-        self.operations: int = function.n_instructions() + solution_operations(function)
+        self.length: int = function.n_instructions()
+        self.operations: int = self.length + solution_operations(function)
         self._buffer, self._evaluate = function.buffer()
         for index, part in enumerate(function.name_in()):
             self._buffer.set_arg(index, _flat(memory[part]))  # pyright: ignore[reportCallIssue]
         self._results: list[Floats] = []
+        self._scattered: list[tuple[Floats, list[int], Floats]] = []
         own = function.n_out() - len(self.into)
-        for index in range(function.n_out()):
-            array = np.zeros(function.size_out(index), order="F") if index < own else memory[self.into[index - own]]
-            self._buffer.set_res(index, _flat(array))  # pyright: ignore[reportCallIssue]
+        for index, sparsity in enumerate(self.sparsities):
+            array = np.zeros(sparsity.shape, order="F") if index < own else memory[self.into[index - own]]
+            found = array
+            if not sparsity.is_dense():
+                found = np.zeros(sparsity.nnz())
+                self._scattered.append((array.reshape(-1, order="F"), sparsity.find(), found))
+            self._buffer.set_res(index, _flat(found))  # pyright: ignore[reportCallIssue]
             self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
     def __call__(self) -> list[Overwritten]:
         """Evaluate at what the shared arrays hold."""
         self._evaluate()
+        for array, places, found in self._scattered:
+            array[places] = found
         return self._results
 
 
@@ -97,7 +106,7 @@ class RecordedFunction:
     ----------
     program, into
         As given.
-    name, reads, writes, operations
+    name, reads, writes, operations, length
         As of a `TracedFunction`.
     """
 
@@ -114,6 +123,7 @@ class RecordedFunction:
         self.reads = {name: size for name, size in program.given.items() if size}
         self.writes = tuple(places.size for places in program.results)
         self.operations = program.operations
+        self.length = sum(program.kernels[index].cost for index in {loop.kernel for loop in program.schedule.loops})
         self._arrays = {name: memory[name] for name in program.given}
         self._written = [memory[part] for part in self.into]
         self._memory = program.memory() if work is None else work
@@ -186,15 +196,14 @@ class Workspace:
         matrices, into
             As for `TracedFunction`.
         """
-        sparsities = [result.sparsity() for result in results]
-        return TracedFunction(self._function(name, results), self._memory, matrices, into, sparsities)
+        return TracedFunction(self._function(name, results), self._memory, matrices, into)
 
     def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
-        dense = ca.cse([ca.densify(result) for result in results])
-        occurring = {each.element_hash() for each in ca.symvar(ca.SX(ca.veccat(*dense)))}
+        given = ca.cse([ca.densify(result) if result.is_vector() else result for result in results])
+        occurring = {each.element_hash() for each in ca.symvar(ca.SX(ca.veccat(*given)))}
         used = [part for part, symbol in self._symbol_by_part.items() if _occurs(symbol, occurring)]
-        named = [f"result_{index}" for index in range(len(dense))]
-        return ca.Function(name, [self._symbol_by_part[part] for part in used], dense, used, named)
+        named = [f"result_{index}" for index in range(len(given))]
+        return ca.Function(name, [self._symbol_by_part[part] for part in used], given, used, named)
 
 
 def _occurs(symbol: ca.SX, occurring: Set[int]) -> bool:

@@ -9,8 +9,14 @@ import zlib
 from collections.abc import Mapping
 
 from mbsfmu.compiling import kept
-from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import SWITCH, compile_library, has_compiler, is_level_given, kept_library
+from mbsfmu.compiling.compilation import SOURCES, CompilerError
+from mbsfmu.compiling.compiler import (
+    SWITCH,
+    compile_library,
+    has_compiler,
+    is_level_given,
+    kept_library,
+)
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.history_layout import fingerprint
@@ -18,7 +24,7 @@ from mbsfmu.formulations.traces import toolkit
 from mbsfmu.identity import content_key
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
-from mbsfmu.native.sources import LOOP, identity_source, step_sources
+from mbsfmu.native.sources import LOOP, QUICK, StepSources, identity_source
 from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
@@ -26,10 +32,9 @@ from mbsfmu.simulation.runner import Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 
-_QUICK = dict.fromkeys(LOOP, "-O0")
-_LARGE = 600e3  # characters of C that take more than a second to be optimized
-_PATIENCE = 1e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
-_TEXTS, _SPENT = ".sources", ".spent"
+_LARGE = 15e3  # operations that take more than a second to be optimized
+_PATIENCE = 27e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
+_KEPT_SOURCES, _SPENT = ".sources", ".spent"
 _FASTEST = 1
 _LOGGER = logging.getLogger(__name__)
 
@@ -49,8 +54,8 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     """
     if os.environ.get(SWITCH) == "0" or not _has_code(simulation.solver):
         return
-    sources = step_sources(simulation) if key is None else None
-    made_from = key if sources is None else sorted(sources.items())
+    sources = StepSources.of(simulation) if key is None else None
+    made_from = key if sources is None else sources.told()
     name = content_key(made_from, fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
     try:
         runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
@@ -61,9 +66,9 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         simulation.runner = runner
 
 
-def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None) -> Runner | None:
+def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:
     """Return who makes the steps where there is no optimized code yet; None where nobody compiles any."""
-    quick = content_key(name, sorted(_QUICK.items()))
+    quick = content_key(name, sorted(QUICK.items()))
     if not has_compiler():
         if (runner := _kept(simulation, quick, name)) is None:
             tell_once(
@@ -75,21 +80,21 @@ def _begun(simulation: Simulation, name: str, sources: Mapping[str, str] | None)
     if sources is None:
         system = simulation.functions.system
         _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
-        sources = step_sources(simulation)
-    files = {**sources, **identity_source(name)}
-    size = sum(map(len, files.values()))
+        sources = StepSources.of(simulation)
 
-    def made(key: str, levels: Mapping[str, str]) -> CompiledRunner:
+    def made(key: str, files: Mapping[str, str], levels: Mapping[str, str]) -> CompiledRunner:
+        files = {**files, **identity_source(name)}
         library = compile_library(files, levels, None, key=key, portable=False)
         return CompiledRunner(library, simulation, name)
 
-    patience = size * _PATIENCE
-    if is_level_given() or size < _LARGE or (spent := _Spent(name)).seconds > patience:
-        return made(name, LOOP)
+    patience = sources.length * _PATIENCE
+    if is_level_given() or sources.length < _LARGE or (spent := _Spent(name)).seconds > patience:
+        return made(name, sources.code(), LOOP)
     if traced:
-        kept.store(name, toolkit(), _TEXTS, zlib.compress(json.dumps(sources).encode(), _FASTEST))
-    first = _kept(simulation, quick, name) or made(quick, _QUICK)
-    return TieredRunner(first, lambda: made(name, LOOP), patience, spent)
+        kept.store(name, toolkit(), _KEPT_SOURCES, zlib.compress(json.dumps(sources.told()).encode(), _FASTEST))
+    read = SOURCES in os.environ  # by somebody, who looks for C
+    first = _kept(simulation, quick, name) or made(quick, sources.code() if read else sources.tables(), QUICK)
+    return TieredRunner(first, lambda: made(name, sources.code(), LOOP), patience, spent)
 
 
 def _has_code(solver: Solver) -> bool:
@@ -138,10 +143,10 @@ class _Spent(Spent):
             before.unlink(missing_ok=True)
 
 
-def _kept_sources(name: str) -> dict[str, str] | None:
+def _kept_sources(name: str) -> StepSources | None:
     """Return the sources that are kept under a name, so that optimizing them later needs nothing to be traced."""
-    file = kept.find(name, toolkit(), _TEXTS)
+    file = kept.find(name, toolkit(), _KEPT_SOURCES)
     try:
-        return None if file is None else json.loads(zlib.decompress(file.read_bytes()))
+        return None if file is None else StepSources.kept(json.loads(zlib.decompress(file.read_bytes())))
     except OSError:  # gone since
         return None

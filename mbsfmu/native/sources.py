@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
+from mbsfmu.native.operations import Operations, filled, operations_header
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.variables import Exchange
 
@@ -17,6 +20,8 @@ FLOW = {"flow.c": "-O2"}
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
 """The source files of a unit that are compiled, by the version of the FMI, and how much they are optimized: steps most;
 at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
+QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O2"}
+"""The same of a loop with tables of operations, which is soon made."""
 LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
@@ -27,13 +32,50 @@ _LAYERS = ("fmi", "component")
 """How the names of files begin that are for units alone, whatever the version of the FMI."""
 
 
-def step_sources(simulation: Simulation) -> dict[str, str]:
-    """Return the C files of steps and readings by name: enough for runs in process, and sooner made than a unit."""
-    code = ModelCode(simulation)
-    return {
-        **_sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE))),
-        **interface_source(exchange=None),
-    }
+@dataclass(frozen=True)
+class StepSources:
+    """The C files of steps and readings: enough for runs in process, and sooner made than a unit.
+
+    Attributes
+    ----------
+    files
+        Files by name, with places for functions.
+    functions
+        The functions, by name.
+    length
+        How many operations there are in all of the code, these functions included.
+    """
+
+    files: Mapping[str, str]
+    functions: Mapping[str, Operations]
+    length: int
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> StepSources:
+        """Write those of a simulation."""
+        functions: dict[str, Operations] = {}
+        code = ModelCode(simulation, held=functions)
+        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)))
+        own = {"operations.h": operations_header(), **interface_source(exchange=None)}
+        return cls({**files, **own}, functions, code.length)
+
+    @classmethod
+    def kept(cls, told: dict[str, Any]) -> StepSources:
+        """Return what was kept as `told` gives it."""
+        functions = {name: Operations(**each) for name, each in told["functions"].items()}
+        return cls(told["files"], functions, told["length"])
+
+    def told(self) -> dict[str, Any]:
+        """Return all of it as it can be kept."""
+        return asdict(self)
+
+    def code(self) -> dict[str, str]:
+        """Return the files with all functions as C."""
+        return filled(self.files, {name: each.code() for name, each in self.functions.items()})
+
+    def tables(self) -> dict[str, str]:
+        """Return the files with tables of operations in place of functions."""
+        return filled(self.files, {name: each.table() for name, each in self.functions.items()})
 
 
 def unit_files(fmi: Fmi, exchanges: bool) -> dict[str, str]:
@@ -61,7 +103,7 @@ def unit_sources(
     others = {f"fmi{each}" for each in VERSIONS if each != fmi} | (set() if exchange else set(_EXCHANGE))
 
     def chosen(name: str) -> bool:
-        return name not in LOOP.keys() - _CORE.keys() and not name.startswith(tuple(others))
+        return name not in (LOOP.keys() | QUICK.keys()) - _CORE.keys() and not name.startswith(tuple(others))
 
     rest = {"model_rest.c": code.rest()}
     if exchange:

@@ -58,12 +58,26 @@ def traced_code(traced: TracedFunction, helpers: dict[str, str], prefix: str = "
     sources = [f"p->{name}" for name in traced.function.name_in()]
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)]
     body, handed = _body(traced.function, sources, targets, helpers)
-    unused = [name for name in ("p", *targets[:own]) if not re.search(rf"\b{name}\b", body + handed)]
-    before = "".join(f"  (void){name};\n" for name in unused) + handed
-    name, arguments = f"{prefix}{traced.function.name()}", ["p", *targets[:own]]
+    return function_code(f"{prefix}{traced.function.name()}", ["p", *targets[:own]], body, handed)
+
+
+def function_code(name: str, arguments: list[str], body: str, handed: str = "") -> str:
+    """Write a function, or several where it is long.
+
+    Parameters
+    ----------
+    name, arguments
+        As it has them.
+    body
+        Its statements, a line each, with local variables a0, a1 and so on.
+    handed
+        What is declared before besides.
+    """
+    unused = [each for each in arguments if not re.search(rf"\b{each}\b", body + handed)]
+    before = "".join(f"  (void){each};\n" for each in unused) + handed
     if body.count("\n") > _LONG:
         return _in_pieces(name, arguments, body, before)
-    return f"static void {name}({_declared(arguments)}) {{\n{before}{body}}}"
+    return f"static void {name}({parameters(arguments)}) {{\n{before}{body}}}"
 
 
 def body_of(function: ca.Function, sources: Sequence[str], targets: Sequence[str], helpers: dict[str, str]) -> str:
@@ -91,7 +105,17 @@ def _body(
     match = _BODY.search(code)
     assert match is not None, function.name()
     body = _ARGUMENT.sub(lambda found: f"{sources[int(found[1])]}[{found[2]}]", match[1])
-    body = _RESULT.sub(lambda found: f"{targets[int(found[1])]}[{found[2]}]=", body)
+    sparsities = [function.sparsity_out(index) for index in range(function.n_out())]
+    places = [None if sparsity.is_dense() else sparsity.find() for sparsity in sparsities]
+    body = _RESULT.sub(lambda found: _element(targets[int(found[1])], places[int(found[1])], int(found[2])), body)
+    body = (
+        "".join(
+            f"  memset({target}, 0, {sparsity.numel()} * sizeof(double));\n"
+            for target, sparsity in zip(targets, sparsities, strict=True)
+            if not sparsity.is_dense()
+        )
+        + body
+    )
     for word, own_word in _WORDS.items():
         body = body.replace(word, own_word)
     for found in _HELPER.finditer(code):
@@ -110,6 +134,11 @@ def _body(
         f"  const double *arg[{function.sz_arg()}] = {{{first}}};\n  double *res[{function.sz_res()}] = {{{last}}};\n"
     )
     return body, f"{handed}  double between[{function.sz_w()}];\n"
+
+
+def _element(target: str, places: Sequence[int] | None, index: int) -> str:
+    """Write what assigns an element of a result; of a sparse one, given where the elements are that it has."""
+    return f"{target}[{index if places is None else places[index]}]="
 
 
 def _call(solver: str, first: int, last: int) -> str:
@@ -167,9 +196,9 @@ def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
         own = [each for each in arguments if each in piece.words]
         idle = "".join(f"  (void){each};\n" for each in ["w"] if not stored and not (before & piece.used))
         text = "\n".join([f"  double {', '.join(declared)};" if declared else "", *piece.lines, *stored])
-        functions.append(f"static PIECE void {name}_{number}({_declared([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
+        functions.append(f"static PIECE void {name}_{number}({parameters([*own, 'w'])}) {{\n{idle}{text}\n}}\n")
         calls.append(f"  {name}_{number}({', '.join([*own, 'w'])});\n")
-    whole = f"static void {name}({_declared(outer)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
+    whole = f"static void {name}({parameters(outer)}) {{\n{ignored}  double w[{max(len(shared), 1)}];\n"
     return "\n".join(functions) + whole + "".join(calls) + "}"
 
 
@@ -210,5 +239,6 @@ class _Piece:
         return cls(lines, words, frozenset(changed | needed), frozenset(changed), frozenset(needed))
 
 
-def _declared(arguments: list[str]) -> str:
+def parameters(arguments: Sequence[str]) -> str:
+    """Write the parameters of a function."""
     return ", ".join(f"{_TYPES.get(argument, 'double *')}{argument}" for argument in arguments)

@@ -12,9 +12,8 @@ import pytest
 
 import mbsfmu
 from mbsfmu.compiling import compiler, kept, platforms
-from mbsfmu.native import compiled
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.sources import step_sources
+from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05
@@ -161,9 +160,9 @@ def test_a_library_of_other_sizes_is_made_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It would read and write beyond the arrays of the model."""
-    larger = step_sources(mbsfmu.models.pendulum(2).simulation(step=1e-2, compiled=False))
+    larger = StepSources.of(mbsfmu.models.pendulum(2).simulation(step=1e-2, compiled=False))
     with monkeypatch.context() as patched:
-        patched.setattr(compiled, "step_sources", lambda _: larger)
+        patched.setattr(StepSources, "of", lambda _: larger)
         assert not is_compiled(pendulum())
     (library,) = folder.glob("*.so")
     simulation = pendulum()

@@ -18,6 +18,7 @@ from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.native import compiled, loop
 from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.sources import StepSources
 from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.result import Result
@@ -138,7 +139,7 @@ def test_a_compiler_that_fails_on_the_way_leaves_a_run_as_it_is(
 @pytest.mark.usefixtures("tiers")
 def test_the_next_process_traces_nothing_before_it_has_to(monkeypatch: pytest.MonkeyPatch) -> None:
     mbsfmu.models.built_in("pendulum-2").simulation()
-    monkeypatch.setattr(compiled, "step_sources", lambda _: pytest.fail("equations are traced once more"))
+    monkeypatch.setattr(StepSources, "of", lambda _: pytest.fail("equations are traced once more"))
     simulation, runner = tiered("pendulum-2")
     simulation.run(50.0, output_step=1e-2)
     assert runner.runs == 1
@@ -148,7 +149,7 @@ def test_the_next_process_traces_nothing_before_it_has_to(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("tiers")
 def test_processes_that_run_a_model_for_a_short_time_each_come_to_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise each of them would begin to optimize it, and none would come to the end of that."""
-    monkeypatch.setattr(compiled, "_PATIENCE", 1e-9)  # some 0.3 ms, which is less than a run takes
+    monkeypatch.setattr(compiled, "_PATIENCE", 1e-7)  # some 0.3 ms, which is less than a run takes
     monkeypatch.setattr(TieredRunner, "_make", lambda self, made: None)  # as where the process ends before it is done
     simulation = mbsfmu.models.built_in("pendulum-2").simulation()
     assert isinstance(simulation.runner, TieredRunner)

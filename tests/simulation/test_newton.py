@@ -14,7 +14,7 @@ from mbsfmu.formulations import dca_alm
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.sources import step_sources
+from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.newton import Jacobian, Method, solve
 from mbsfmu.simulation.simulation import Simulation
 
@@ -127,7 +127,7 @@ def test_tolerance_is_part_of_a_unit() -> None:
     codes = []
     for tolerance in (None, 1e-6):
         simulation = pendulum(1).simulation(newton_tolerance=tolerance, compiled=False)
-        codes.append(step_sources(simulation)["model_steps.c"])
+        codes.append(StepSources.of(simulation).code()["model_steps.c"])
     assert codes[0] != codes[1]
     assert float(codes[1].partition("unknown_tolerances[] = {")[2].partition("}")[0]) == pytest.approx(1e-5)
 

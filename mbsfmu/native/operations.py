@@ -1,0 +1,246 @@
+"""Traced functions as lists of operations: tables, which `runtime/operations.c` goes through, and C later on.
+
+No compiler has to read a table operation by operation: it is done at once with it, and steps take half as long again.
+C is made of the same list, so that both compute the same to the last bit, and nothing is traced again for it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.native.literals import number
+from mbsfmu.native.traced_code import function_code, parameters
+
+_RESULT_OF: dict[int, str] = {
+    ca.OP_ASSIGN: "{a}",
+    ca.OP_ADD: "{a} + {b}",
+    ca.OP_SUB: "{a} - {b}",
+    ca.OP_MUL: "{a} * {b}",
+    ca.OP_DIV: "{a} / {b}",
+    ca.OP_NEG: "-{a}",
+    ca.OP_EXP: "exp({a})",
+    ca.OP_LOG: "log({a})",
+    ca.OP_POW: "pow({a}, {b})",
+    ca.OP_CONSTPOW: "pow({a}, {b})",
+    ca.OP_SQRT: "sqrt({a})",
+    ca.OP_SQ: "{a} * {a}",
+    ca.OP_TWICE: "2.0 * {a}",
+    ca.OP_SIN: "sin({a})",
+    ca.OP_COS: "cos({a})",
+    ca.OP_TAN: "tan({a})",
+    ca.OP_ASIN: "asin({a})",
+    ca.OP_ACOS: "acos({a})",
+    ca.OP_ATAN: "atan({a})",
+    ca.OP_LT: "{a} < {b}",
+    ca.OP_LE: "{a} <= {b}",
+    ca.OP_EQ: "{a} == {b}",
+    ca.OP_NE: "{a} != {b}",
+    ca.OP_NOT: "!{a}",
+    ca.OP_AND: "{a} && {b}",
+    ca.OP_OR: "{a} || {b}",
+    ca.OP_FLOOR: "floor({a})",
+    ca.OP_CEIL: "ceil({a})",
+    ca.OP_FABS: "fabs({a})",
+    ca.OP_SIGN: "{a} < 0.0 ? -1.0 : {a} > 0.0 ? 1.0 : {a}",
+    ca.OP_COPYSIGN: "copysign({a}, {b})",
+    ca.OP_IF_ELSE_ZERO: "{a} ? {b} : 0.0",
+    ca.OP_FMIN: "smaller({a}, {b})",
+    ca.OP_FMAX: "larger({a}, {b})",
+    ca.OP_INV: "1.0 / {a}",
+    ca.OP_SINH: "sinh({a})",
+    ca.OP_COSH: "cosh({a})",
+    ca.OP_TANH: "tanh({a})",
+    ca.OP_ASINH: "asinh({a})",
+    ca.OP_ACOSH: "acosh({a})",
+    ca.OP_ATANH: "atanh({a})",
+    ca.OP_ATAN2: "atan2({a}, {b})",
+    ca.OP_LOG1P: "log1p({a})",
+    ca.OP_EXPM1: "expm1({a})",
+    ca.OP_HYPOT: "hypot({a}, {b})",
+}
+"""What operations make of numbers a and b, as C says it."""
+_MOVING = {"CONSTANT": ca.OP_CONST, "GIVEN": ca.OP_INPUT, "RESULT": ca.OP_OUTPUT}
+"""Those that write a constant or an element of an argument, or an element of a result."""
+_OCTAL = np.array([list(f"\\{byte:03o}".encode()) for byte in range(256)], dtype=np.uint8)
+_HELD = re.compile(r"/\* operations of (\w+) \*/")
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What a function does, one operation after the other.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    given, results
+        The arrays that it takes numbers from and writes them to.
+    own
+        How many of the results, the first ones, are arguments; the others are parts.
+    cleared
+        By result how many elements are set to zero before, as only some of them are written.
+    room
+        How many numbers are at work.
+    constants
+        The constants.
+    rows
+        For each operation which one it is, where its result goes, and what it takes, four numbers of two bytes in
+        hexadecimal digits.
+    """
+
+    name: str
+    given: list[str]
+    results: list[str]
+    own: int
+    cleared: list[int]
+    room: int
+    constants: list[float]
+    rows: str
+
+    @classmethod
+    def of(cls, traced: TracedFunction, prefix: str = "") -> Operations | None:
+        """Return those of a traced function; None where there are others among them, or too many numbers.
+
+        Parameters
+        ----------
+        traced
+            The function.
+        prefix
+            Of its name.
+        """
+        function = traced.function
+        constants: list[float] = []
+        rows = _rows(function, [sparsity.find() for sparsity in traced.sparsities], constants)
+        if rows is None:
+            return None
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        if np.any(table > np.iinfo(np.uint16).max):
+            return None
+        own = function.n_out() - len(traced.into)
+        return cls(
+            f"{prefix}{function.name()}",
+            [f"p->{part}" for part in function.name_in()],
+            [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)],
+            own,
+            [0 if sparsity.is_dense() else sparsity.numel() for sparsity in traced.sparsities],
+            function.sz_w(),
+            constants,
+            table.astype("<u2").tobytes().hex(),
+        )
+
+    @property
+    def place(self) -> str:
+        """What stands in a file where the function belongs."""
+        return f"/* operations of {self.name} */"
+
+    @property
+    def _arguments(self) -> list[str]:
+        return ["p", *self.results[: self.own]]
+
+    @property
+    def _clearing(self) -> str:
+        sized = zip(self.results, self.cleared, strict=True)
+        return "".join(f"  memset({each}, 0, {size} * sizeof(double));\n" for each, size in sized if size)
+
+    @property
+    def _numbers(self) -> np.ndarray[Any, np.dtype[np.uint16]]:
+        return np.frombuffer(bytes.fromhex(self.rows), dtype="<u2").reshape(-1, 4)
+
+    def table(self) -> str:
+        """Write the function with a table that is gone through."""
+        rows = self._numbers
+        octal = _OCTAL[np.frombuffer(rows.astype(np.uint16).tobytes(), dtype=np.uint8)].tobytes().decode()
+        constants = ", ".join(map(_constant, self.constants)) or "0.0"
+        unused = ["  (void)p;"] * (not self.given and len(self.results) == self.own)
+        arrays = f"{self.name}_constants, given, results, work"
+        return "\n".join(
+            [
+                f'static const char {self.name}_table[] = "{octal}";',
+                f"static const double {self.name}_constants[] = {{{constants}}};",
+                f"static void {self.name}({parameters(self._arguments)}) {{",
+                f"  const double *const given[] = {{{', '.join([*self.given, 'NULL'])}}};",
+                f"  double *const results[] = {{{', '.join([*self.results, 'NULL'])}}};",
+                f"  double work[{max(self.room, 1)}];",
+                *unused,
+                f"{self._clearing}  operate({self.name}_table, {len(rows)}, {arrays});",
+                "}",
+            ]
+        )
+
+    def code(self) -> str:
+        """Write the function as C."""
+        written = {operation: f"  a{{made}} = {result};" for operation, result in _RESULT_OF.items()}
+        lines, used = [], set[int]()
+        for operation, made, a, b in self._numbers.tolist():
+            if operation == ca.OP_OUTPUT:
+                lines.append(f"  {self.results[made]}[{b}] = a{a};")
+                continue
+            used.add(made)
+            if operation == ca.OP_CONST:
+                lines.append(f"  a{made} = {_constant(self.constants[a])};")
+            elif operation == ca.OP_INPUT:
+                lines.append(f"  a{made} = {self.given[a]}[{b}];")
+            else:
+                lines.append(written[operation].format(made=made, a=f"a{a}", b=f"a{b}"))
+        names = f"  double {', '.join(f'a{each}' for each in sorted(used))};\n" if used else ""
+        return function_code(self.name, self._arguments, names + self._clearing + "\n".join([*lines, ""]))
+
+
+def _constant(value: float) -> str:
+    if math.isfinite(value):
+        return number(value)
+    return "NAN" if math.isnan(value) else "INFINITY" if value > 0.0 else "-INFINITY"
+
+
+def _rows(
+    function: ca.Function, places: list[list[int]], constants: list[float]
+) -> list[tuple[int, int, int, int]] | None:
+    """Return the operations; constants are added to a list, and elements of results have their places."""
+    rows = []
+    for index in range(function.n_instructions()):
+        operation = function.instruction_id(index)
+        made = function.instruction_output(index)
+        if operation == ca.OP_CONST:
+            rows.append((operation, made[0], len(constants), 0))
+            constants.append(function.instruction_constant(index))
+            continue
+        taken = function.instruction_input(index)
+        if operation == ca.OP_INPUT:
+            rows.append((operation, made[0], *taken))
+        elif operation == ca.OP_OUTPUT:
+            rows.append((operation, made[0], taken[0], places[made[0]][made[1]]))
+        elif operation in _RESULT_OF:
+            rows.append((operation, made[0], taken[0], taken[-1]))
+        else:
+            return None
+    return rows
+
+
+def operations_header() -> str:
+    """Write `operations.h`: the numbers of operations, and what they make."""
+    results = (f"    OF({operation}, {result.format(a='a', b='b')})" for operation, result in _RESULT_OF.items())
+    return "\n".join(
+        [
+            "#ifndef MBSFMU_OPERATIONS_H",
+            "#define MBSFMU_OPERATIONS_H",
+            *(f"#define OPERATION_{name} {operation}" for name, operation in _MOVING.items()),
+            " \\\n".join(["#define OPERATIONS(OF)", *results]),
+            "void operate(const char *table, int count, const double *constants, const double *const *given, "
+            "double *const *results, double *work);",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def filled(files: Mapping[str, str], functions: Mapping[str, str]) -> dict[str, str]:
+    """Return files with functions, by their names, where they belong."""
+    return {name: _HELD.sub(lambda found: functions[found[1]], text) for name, text in files.items()}

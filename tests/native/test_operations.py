@@ -1,0 +1,192 @@
+"""Traced functions as tables of operations and as C: both compute what NumPy does, to the same bit."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from math import copysign, inf
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from mbsfmu.compiling.compiler import OPTIMIZATION, compile_library, has_compiler
+from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
+from mbsfmu.native import operations as subject
+from mbsfmu.native import traced_code
+from mbsfmu.native.operations import Operations, operations_header
+
+needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+_RUNTIME = Path(subject.__file__).parent / "runtime"
+_HEADER = """
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#define PIECE
+typedef struct { double *x, *y; } Parts;
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
+"""
+_CALLED = """
+#include "model.h"
+#include "operations.h"
+{function}
+__attribute__((visibility("default"))) void call(double *x, double *y, double *result) {{
+    const Parts parts = {{x, y}};
+    {name}(&parts, result);
+}}
+"""
+X = (0.3, -0.7, 2.5, 0.0, -0.0)
+Y = (1.4, 0.0)
+
+_OF_ONE: Mapping[int, Callable[[float], float]] = {
+    ca.OP_NEG: np.negative,
+    ca.OP_EXP: np.exp,
+    ca.OP_LOG: lambda a: np.log(np.float64(a)),
+    ca.OP_SQRT: lambda a: np.sqrt(np.float64(a)),
+    ca.OP_SQ: np.square,
+    ca.OP_TWICE: lambda a: 2.0 * a,
+    ca.OP_SIN: np.sin,
+    ca.OP_COS: np.cos,
+    ca.OP_TAN: np.tan,
+    ca.OP_ASIN: np.arcsin,
+    ca.OP_ACOS: np.arccos,
+    ca.OP_ATAN: np.arctan,
+    ca.OP_NOT: np.logical_not,
+    ca.OP_FLOOR: np.floor,
+    ca.OP_CEIL: np.ceil,
+    ca.OP_FABS: np.fabs,
+    ca.OP_SIGN: np.sign,
+    ca.OP_INV: lambda a: np.divide(1.0, a),
+    ca.OP_SINH: np.sinh,
+    ca.OP_COSH: np.cosh,
+    ca.OP_TANH: np.tanh,
+    ca.OP_ASINH: np.arcsinh,
+    ca.OP_ACOSH: np.arccosh,
+    ca.OP_ATANH: np.arctanh,
+    ca.OP_LOG1P: np.log1p,
+    ca.OP_EXPM1: np.expm1,
+}
+_OF_TWO: Mapping[int, Callable[[float, float], float]] = {
+    ca.OP_ADD: np.add,
+    ca.OP_SUB: np.subtract,
+    ca.OP_MUL: np.multiply,
+    ca.OP_DIV: np.divide,
+    ca.OP_POW: np.power,
+    ca.OP_CONSTPOW: np.power,
+    ca.OP_LT: np.less,
+    ca.OP_LE: np.less_equal,
+    ca.OP_EQ: np.equal,
+    ca.OP_NE: np.not_equal,
+    ca.OP_AND: np.logical_and,
+    ca.OP_OR: np.logical_or,
+    ca.OP_COPYSIGN: copysign,
+    ca.OP_IF_ELSE_ZERO: lambda a, b: b if a else 0.0,
+    ca.OP_FMIN: np.minimum,
+    ca.OP_FMAX: np.maximum,
+    ca.OP_ATAN2: np.arctan2,
+    ca.OP_HYPOT: np.hypot,
+}
+
+
+@pytest.fixture(autouse=True)
+def optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let code be optimized as much as in runs."""
+    monkeypatch.delenv(OPTIMIZATION, raising=False)
+
+
+def workspace() -> tuple[Workspace, ca.SX, ca.SX]:
+    """Return arrays x and y with numbers, and their symbols."""
+    x, y = ca.SX.sym("x", len(X)), ca.SX.sym("y", len(Y))
+    arrays = Workspace({"x": x, "y": y})
+    arrays.write("x", np.array(X))
+    arrays.write("y", np.array(Y))
+    return arrays, x, y
+
+
+def called(traced: TracedFunction, text: str, elements: int) -> Floats:
+    """Compile a function with one result, and call it with a result that is not empty."""
+    sources = {
+        "model.h": _HEADER,
+        "operations.h": operations_header(),
+        "operations.c": (_RUNTIME / "operations.c").read_text(),
+        "called.c": _CALLED.format(function=text, name=traced.name),
+    }
+    levels = {"operations.c": "-O2", "called.c": "-O2"}
+    library = ctypes.CDLL(str(compile_library(sources, levels, None, portable=False)))
+    x, y, result = np.array(X), np.array(Y), np.full(elements, 77.0)
+    library.call(*(each.ctypes.data_as(ctypes.c_void_p) for each in (x, y, result)))
+    return result
+
+
+def both(traced: TracedFunction, elements: int) -> Floats:
+    """Return what the table gives; C gives the same."""
+    operations = Operations.of(traced)
+    assert operations is not None
+    by_table, by_code = (called(traced, text, elements) for text in (operations.table(), operations.code()))
+    np.testing.assert_array_equal(by_table.view(np.int64), by_code.view(np.int64))
+    return by_table
+
+
+@needs_compiler
+def test_all_operations_are_those_of_numpy() -> None:
+    arrays, x, y = workspace()
+    values = [*X, *Y]
+    symbols = ca.vertsplit(ca.vertcat(x, y))
+    made, expected = [], []
+    with np.errstate(all="ignore"):
+        for operation, function in _OF_ONE.items():
+            made += [ca.SX.unary(operation, each) for each in symbols]
+            expected += [float(function(value)) for value in values]
+        for operation, of_two in _OF_TWO.items():
+            made += [ca.SX.binary(operation, *pair) for pair in pairwise(symbols)]
+            expected += [float(of_two(*pair)) for pair in pairwise(values)]
+    traced = arrays.traced("every", [ca.vertcat(*made)])
+    used = {traced.function.instruction_id(index) for index in range(traced.function.n_instructions())}
+    assert used >= {*_OF_ONE, *_OF_TWO} - {ca.OP_CONSTPOW, ca.OP_AND, ca.OP_OR}
+    found = both(traced, len(made))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=4e-16)
+
+
+@needs_compiler
+def test_constants_keep_all_their_digits_and_may_be_infinite() -> None:
+    arrays, x, _ = workspace()
+    constants = [np.pi, 1.0 / 3.0, -1e-300, inf, -inf]
+    traced = arrays.traced("constants", [ca.vertcat(*(x[2] * 0.0 + each for each in constants), *constants)])
+    np.testing.assert_array_equal(both(traced, 10), [*constants, *constants])
+
+
+@needs_compiler
+def test_elements_of_a_matrix_that_are_always_zero_are_cleared() -> None:
+    arrays, x, y = workspace()
+    matrix = ca.SX(3, 2)
+    matrix[2, 0], matrix[0, 1] = x[0] * y[0], x[1]
+    traced = arrays.traced("matrix", [matrix], matrices=[0])
+    expected = [[0.0, -0.7], [0.0, 0.0], [0.3 * 1.4, 0.0]]
+    np.testing.assert_array_equal(traced()[0], expected)
+    np.testing.assert_array_equal(both(traced, 6), np.ravel(expected, order="F"))
+    assert traced.length == 6  # two elements of x, one of y, a product, and two that are written
+
+
+@needs_compiler
+def test_long_functions_are_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traced_code, "_LONG", 10)
+    monkeypatch.setattr(traced_code, "_PIECE", 7)
+    arrays, x, y = workspace()
+    total, expected = y[0], Y[0]
+    for index in range(40):
+        total, expected = ca.sin(total) + x[index % 3], np.sin(expected) + X[index % 3]
+    np.testing.assert_allclose(both(arrays.traced("lengthy", [total]), 1), [expected], rtol=1e-15)
+
+
+def test_what_a_table_does_not_hold_is_left_to_others() -> None:
+    arrays, x, _ = workspace()
+    given = ca.MX.sym("given", 2)
+    called_one = ca.Function("called", [given], [ca.sin(given)], {"never_inline": True})
+    (answer,) = called_one.call([x[:2]], False, True)
+    assert Operations.of(arrays.traced("calling", [answer])) is None
+    many = ca.densify(ca.SX(2**16 + 1, 1))
+    assert Operations.of(arrays.traced("many", [many + x[0]])) is None

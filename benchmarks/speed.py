@@ -30,7 +30,7 @@ from mbsfmu.compiling.platforms import platform_names
 from mbsfmu.errors import InputError
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-MODEL, STOP, STEP = "four-bar-frictionless", 1.2 if QUICK else 10.0, 1e-3
+MODEL, STOP, STEP = "four-bar-frictionless", 0.2 if QUICK else 10.0, 1e-3
 STEPS = round(STOP / STEP)
 SLOW_EVERY, HOST_RUNS = 6, 1 if QUICK else 9
 FORMULATIONS = ("double-step", "penalty")

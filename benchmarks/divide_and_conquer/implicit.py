@@ -18,8 +18,8 @@ from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.models import ladder
 from mbsfmu.simulation.simulation import Simulation
 
-SIZES = (4, 8) if QUICK else (64, 256, 1024)
-LOOPS = (2, 4) if QUICK else (16, 32, 64, 128, 256)
+SIZES = (2, 3) if QUICK else (64, 256, 1024)
+LOOPS = (1, 2) if QUICK else (16, 32, 64, 128, 256)
 ROUNDS = 1 if QUICK else 6
 ROUND = {"trapezoidal": 0.02, "rodas5p": 0.02} if QUICK else {"trapezoidal": 0.1, "rodas5p": 1.0}  # s
 SOLVERS = tuple(ROUND)

@@ -33,7 +33,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
             if not makes_equal_steps(solver):
                 options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
             path = export(model, folder, layout="monolithic", fmi=fmi, sources=True, **options)[0]
-            made[key] = Exported(path, model.simulation(**options))
+            made[key] = Exported(path, model, options)
         return made[key]
 
     return unit
@@ -57,7 +57,7 @@ def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exporte
             model = model_of(name)
             folder = tmp_path_factory.mktemp("exchanged")
             path = export(model, folder, layout="monolithic", kind=("cs", "me"), fmi=fmi, sources=True, **options)[0]
-            made[key] = Exported(path, model.simulation(**options))
+            made[key] = Exported(path, model, options)
         return made[key]
 
     return unit

@@ -87,9 +87,9 @@ def test_host_in_c_sees_what_python_sees(native: Native, tmp_path: Path, formula
 )
 def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
     folder, _ = unpack(native(name, formulation), tmp_path)
-    for standard in ("c99", "c17"):
-        flags = (f"-std={standard}", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
-        run("gcc", *flags, *UNIT[2], cwd=folder / "sources")
+    # What a standard forbids is seen while sources are read; what optimizing shows is the same for both.
+    for how in (("-std=c99", "-O2", "-fPIC", "-c"), ("-std=c17", "-fsyntax-only")):
+        run("gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", *how, *UNIT[2], cwd=folder / "sources")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Equations whose rows are independent beyond doubt, most of whose coefficients are zero: shortest solutions.
 
 A Aᵀ has an element where two equations have an unknown in common. Of loops that only touch their neighbours it has a
-narrow band, whose factors take a time that grows as their number.
+narrow band, whose factors take a time that grows as their number. Where some follow from others, solutions are found by
+iteration, which takes products with A and Aᵀ alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ WELL_CONDITIONED = 1e-8
 """Rows are independent beyond doubt where the eigenvalues of A Aᵀ differ by less than this …"""
 ITERATIONS = 4
 """… the least of which is found by so many inverse iterations: what counts as zero outweighs the rest after two."""
+MOST_PRODUCTS = 1000
+"""Iterations for equations that follow from others, after which these are left to dense algebra."""
+_AGREES = 1e-14
+_SOLVED = (0, 1, 2, 4, 5)
 
 
 class IndependentRows:
@@ -67,6 +72,37 @@ def independent_rows(matrix: Floats) -> IndependentRows | None:
         return None
     factors = IndependentRows(matrix)
     return factors if factors.well_conditioned else None
+
+
+def shortest_of_any_rank(matrix: Floats, right: Floats) -> Floats | None:
+    """Return the shortest x with the least |A x − b| by iteration [Fong2011]; None for few rows, or where it is slow.
+
+    Parameters
+    ----------
+    matrix
+        A, shape (m, n); rows may follow from others, and contradict each other.
+    right
+        b, shape (m,).
+
+    References
+    ----------
+    [Fong2011] D. C.-L. Fong, M. Saunders, LSMR: an iterative algorithm for sparse least-squares problems, SIAM Journal
+    on Scientific Computing 33 (2011).
+    """
+    if min(matrix.shape) <= MANY:
+        return None
+    sparse = _sparse()
+    equations = sparse.csr_array(matrix)
+    found = np.zeros(matrix.shape[1])
+    for _ in range(2):  # the second time for what the first one has left
+        missing = right - equations @ found
+        step, told, *_ = sparse.linalg.lsmr(
+            equations, missing, atol=_AGREES, btol=_AGREES, conlim=0.0, maxiter=MOST_PRODUCTS
+        )
+        if told not in _SOLVED:
+            return None
+        found += step
+    return found
 
 
 def _sparse() -> ModuleType:

@@ -98,15 +98,17 @@ AS_LONG = 1e-9
 """Lengths that differ by less than this share are the same: what is chosen must not be a matter of round-off."""
 
 
-NEGLIGIBLE = 1e-20
+NEGLIGIBLE = 1e-17
 """Components of a unit vector below this change no sum by as much as round-off."""
+WORN = 1e-2
+"""Squares of lengths from which others were subtracted are summed up anew below this share of what they were."""
 
 
 def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
     """Return the lengths by which columns stand out of the span of those before, and the columns in that order.
 
     Each time the longest is taken, of several that are as long the first. A column only changes where it has something
-    in common with the one that is taken: where rows have few elements, so is the work.
+    in common with the one that is taken: where rows have few elements, next to each other, so is the work.
 
     Parameters
     ----------
@@ -120,24 +122,41 @@ def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDAr
     tuple
         Lengths, not increasing, shape (most,), and column indices of the same shape.
     """
-    rest = matrix[matrix.any(axis=1)]
+    rest = np.ascontiguousarray(matrix[matrix.any(axis=1)].T)  # a row for each column
     count = min(*matrix.shape, matrix.shape[1] if most is None else most)
     lengths, order = np.zeros(count), np.zeros(count, dtype=np.intp)
-    left = np.ones(matrix.shape[1], dtype=bool)
-    squares = np.einsum("ij,ij->j", rest, rest)
+    left = np.ones(len(rest), dtype=bool)
+    squares = np.einsum("ij,ij->i", rest, rest)
+    summed = squares.copy()
+    begins = np.argmax(rest != 0.0, axis=1)  # of the elements of each column, which are next to each other or nearly so
+    ends = rest.shape[1] - np.argmax(rest[:, ::-1] != 0.0, axis=1)
     for step in range(count):
-        sizes = np.where(left, np.sqrt(squares), -1.0)
+        roots = np.sqrt(squares)
+        sizes = np.where(left, roots, -1.0)
         column = int(np.argmax(sizes >= (1.0 - AS_LONG) * np.max(sizes)))
-        lengths[step], order[step], left[column] = sizes[column], column, False
-        if sizes[column] > 0.0:
-            direction = rest[:, column] / sizes[column]
-            rest[:, column] = 0.0
-            rows = np.flatnonzero(np.abs(direction) > NEGLIGIBLE)
-            shares = direction[rows] @ rest[rows]
-            touched = np.flatnonzero(shares)
-            rest[np.ix_(rows, touched)] -= np.outer(direction[rows], shares[touched])
-            squares[touched] = np.einsum("ij,ij->j", rest[:, touched], rest[:, touched])
+        size = float(np.linalg.norm(rest[column]))
+        lengths[step], order[step], left[column] = size, column, False
+        if size > 0.0:
+            direction = rest[column] / size
+            rest[column] = squares[column] = 0.0
+            rows = _extent(np.abs(direction) > NEGLIGIBLE)
+            met = _extent(left & (begins < rows.stop) & (ends > rows.start))
+            shares = np.einsum("ij,j->i", rest[met, rows], direction[rows])  # BLAS would wait for threads
+            shares[np.abs(shares) <= NEGLIGIBLE * roots[met]] = 0.0
+            rest[met, rows] -= np.multiply.outer(shares, direction[rows])
+            squares[met] -= shares**2
+            touched = met.start + np.flatnonzero(shares)
+            begins[touched] = np.minimum(begins[touched], rows.start)
+            ends[touched] = np.maximum(ends[touched], rows.stop)
+            worn = touched[squares[touched] < WORN * summed[touched]]
+            summed[worn] = squares[worn] = np.einsum("ij,ij->i", rest[worn], rest[worn])
     return lengths, order
+
+
+def _extent(chosen: NDArray[np.bool_]) -> slice:
+    """Return from the first to the last that is chosen."""
+    places = np.flatnonzero(chosen)
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 0)
 
 
 def pivot_lengths(matrix: Floats) -> Floats:
@@ -146,7 +165,10 @@ def pivot_lengths(matrix: Floats) -> Floats:
 
 
 def pivots(matrix: Floats) -> tuple[Floats, float]:
-    """Return the magnitudes of the pivots of LU factors, and the sign of the determinant, for small matrices.
+    """Return the magnitudes of the pivots of LU factors, and the sign of the determinant.
+
+    Rows and columns only change where they have something in common with the pivot's: of matrices with a narrow band
+    the work is little.
 
     Parameters
     ----------
@@ -161,15 +183,16 @@ def pivots(matrix: Floats) -> tuple[Floats, float]:
     rest, sign = matrix.copy(), 1.0
     found = np.zeros(len(rest))
     for step in range(len(rest)):
-        column = rest[:, 0]
-        row = int(np.argmax(np.abs(column)))
-        pivot = float(column[row])
+        row = step + int(np.argmax(np.abs(rest[step:, step])))
+        pivot = float(rest[row, step])
         found[step] = abs(pivot)
-        sign *= np.sign(pivot or 1.0) * (-1.0 if row else 1.0)
+        sign *= np.sign(pivot or 1.0) * (-1.0 if row > step else 1.0)
         if not pivot:
             break
-        rest[[0, row]] = rest[[row, 0]]
-        rest = rest[1:, 1:] - np.outer(rest[1:, 0] / pivot, rest[0, 1:])
+        rest[[step, row], step:] = rest[[row, step], step:]
+        rows = step + 1 + np.flatnonzero(rest[step + 1 :, step])
+        columns = step + 1 + np.flatnonzero(rest[step, step + 1 :])
+        rest[np.ix_(rows, columns)] -= np.outer(rest[rows, step] / pivot, rest[step, columns])
     return found, float(sign)
 
 

@@ -7,7 +7,7 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.equations.independent_rows import independent_rows
+from mbsfmu.equations.independent_rows import MANY, independent_rows, shortest_of_any_rank
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import SystemFunctions
@@ -96,7 +96,12 @@ def _rank(jacobian: Floats) -> int:
     rows = jacobian[jacobian.any(axis=1)]
     if not rows.size:
         return 0
-    return len(rows) if independent_rows(rows) else int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
+    if independent_rows(rows):
+        return len(rows)
+    if min(rows.shape) > MANY:  # of matrices that are mostly zeros pivots are found sooner than singular values
+        lengths = pivot_columns(rows)[0]
+        return int(np.count_nonzero(lengths > RANK_TOLERANCE * lengths[0]))
+    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
 
 
 def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -130,6 +135,8 @@ def _least_squares(matrix: Floats, right: Floats) -> Floats:
     matrix, right = matrix[rows], right[rows]
     if (factors := independent_rows(matrix)) is not None:
         return factors.shortest(right)
+    if (found := shortest_of_any_rank(matrix, right)) is not None:
+        return found
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,10 @@ class Minor:
     Attributes
     ----------
     rows, columns
-        Indices of loop equations and coordinates, shapes (r,); the row that stands out least comes last.
+        Indices of loop equations and coordinates, ascending, shapes (r,): where loops have few coordinates in common,
+        so do pivots then.
+    outermost
+        The row that stands out least.
     size
         Least pivot in magnitude where it was chosen.
     sign
@@ -37,6 +40,7 @@ class Minor:
 
     rows: np.typing.NDArray[np.intp]
     columns: np.typing.NDArray[np.intp]
+    outermost: int
     size: float
     sign: float
 
@@ -67,11 +71,8 @@ class RankWatch:
         Whether a change point of the run was told of.
     joints
         Name of the joint that each loop equation belongs to.
-    scales
-        By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n); none
-        where nothing is watched.
-    lengths
-        By which coordinates are divided so that they are, shape (n,).
+    equations, lengths
+        What loop equations and coordinates are divided by to be the same in all units and sizes, shapes (m,) and (n,).
     """
 
     def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float) -> None:
@@ -79,8 +80,7 @@ class RankWatch:
         self._rank = rank
         self.near = near
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
-        self.lengths = functions.coordinate_lengths(arm)
-        self.scales = functions.element_scales(arm) if rank else np.zeros((0, 0))
+        self.equations, self.lengths = functions.equation_lengths(arm), functions.coordinate_lengths(arm)
         self.told = False
         self.forget()
 
@@ -116,7 +116,7 @@ class RankWatch:
         minor, measure = self._choose(state.coordinates)
         self._last, self._least = (time, state, minor), minor.size
         if found is None and measure < self.near:
-            found = time, int(minor.rows[-1])
+            found = time, minor.outermost
         if found is not None:
             self._tell(*found)
 
@@ -133,21 +133,23 @@ class RankWatch:
     def _jacobian(self, coordinates: Floats) -> Floats:
         """Return Φ_z without units."""
         self._functions.coordinates[:] = coordinates
-        return np.asarray(self._functions.closure()[1] / self.scales)
+        return np.asarray(self._functions.closure()[1] / np.divide.outer(self.equations, self.lengths))
 
     def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
         """Return a minor by pivoting, and the share by which the last equation stands out."""
         jacobian, rank = self._jacobian(coordinates), self._rank
         lengths, columns = pivot_columns(jacobian, rank)
         rows = pivot_columns(jacobian[:, columns].T, rank)[1]
-        minor = Minor(rows, columns, 0.0, 0.0)
-        return Minor(minor.rows, minor.columns, *self._minor_at(coordinates, minor)), lengths[rank - 1] / lengths[0]
+        minor = Minor(np.sort(rows), np.sort(columns), int(rows[-1]), 0.0, 0.0)
+        size, sign = self._minor_at(coordinates, minor)
+        return replace(minor, size=size, sign=sign), lengths[rank - 1] / lengths[0]
 
     def _minor_at(self, coordinates: Floats, minor: Minor) -> tuple[float, float]:
         """Return least pivot and sign of a minor."""
         place = minor.rows[:, np.newaxis], minor.columns
         self._functions.coordinates[:] = coordinates
-        sizes, sign = pivots(self._functions.closure()[1][place] / self.scales[place])
+        scales = np.divide.outer(self.equations[minor.rows], self.lengths[minor.columns])
+        sizes, sign = pivots(self._functions.closure()[1][place] / scales)
         return float(np.min(sizes)), sign
 
     def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
@@ -160,7 +162,7 @@ class RankWatch:
             same = self._minor_at(_along(before, state, length, middle), minor)[1] == minor.sign
             low, high = (middle, high) if same else (low, middle)
         chosen, measure = self._choose(_along(before, state, length, low))
-        return (begin + low * length, int(chosen.rows[-1])) if measure < self.near else None
+        return (begin + low * length, chosen.outermost) if measure < self.near else None
 
 
 def _same(references: Floats, others: Floats) -> bool:

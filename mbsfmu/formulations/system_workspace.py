@@ -128,9 +128,12 @@ class SystemWorkspace(Workspace):
         arm
             A length in m by which distances are measured.
         """
-        system = self.system
-        equations = [arm if system.constraint_units[row] == "m" else 1.0 for row in self.rows]
-        return np.divide.outer(equations, self.coordinate_lengths(arm))
+        return np.divide.outer(self.equation_lengths(arm), self.coordinate_lengths(arm))
+
+    def equation_lengths(self, arm: float) -> Floats:
+        """Return what loop equations in use are divided by to be the same in all units and sizes, shape (m,)."""
+        units = self.system.constraint_units
+        return np.array([arm if units[row] == "m" else 1.0 for row in self.rows])
 
     def coordinate_lengths(self, arm: float) -> Floats:
         """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""

@@ -139,7 +139,7 @@ class ModelTables:
         yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
         if watched:
             watch = simulation.rank_watch
-            yield f"static const double watched_scales[] = {numbers(watch.scales.ravel(order='F'))};"
+            yield f"static const double watched_equations[] = {numbers(watch.equations)};"
             yield f"static const double watched_lengths[] = {numbers(watch.lengths)};"
             yield f"static const char *const watched_joints[] = {strings(watch.joints)};"
         if driven := simulation.functions.driven:

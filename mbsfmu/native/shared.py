@@ -43,6 +43,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ALLOWED_OF_RODS": (inertia, "ALLOWED_OF_RODS"),
     "NEXT_TO_ZERO": (linear, "NEXT_TO_ZERO"),
     "AS_LONG": (linear, "AS_LONG"),
+    "NEGLIGIBLE": (linear, "NEGLIGIBLE"),
     "STEEP_ANGLE": (charts, "STEEP"),
     "RANK_TOLERANCE": (partition, "RANK_TOLERANCE"),
     "STEEP": (partition, "STEEP"),

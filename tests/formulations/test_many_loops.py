@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from mbsfmu.equations.independent_rows import independent_rows
+from mbsfmu.equations.independent_rows import independent_rows, shortest_of_any_rank
 from mbsfmu.equations.linear import Floats, pivot_columns
 from mbsfmu.formulations.assembly import close_loops, onto_velocity_constraints
 from mbsfmu.formulations.functions import SystemFunctions
@@ -52,6 +52,24 @@ def test_rows_that_nearly_follow_from_others_are_left_to_dense_algebra(apart: fl
     rows = matrix[matrix.any(axis=1)]
     rows[40] = rows[41] + rows[43] + apart * rows[40]
     assert independent_rows(rows) is None
+
+
+@pytest.mark.parametrize("contradiction", [0.0, 0.1])
+def test_shortest_solutions_where_rows_follow_from_others(contradiction: float) -> None:
+    """Every loop has one equation more, which is a sum of its two, as dense algebra has it."""
+    matrix, random = banded(2), np.random.default_rng(10)
+    matrix[2::3] = matrix[0::3] + 0.5 * matrix[1::3]
+    right = matrix @ random.normal(size=matrix.shape[1]) + contradiction * random.normal(size=len(matrix))
+    found = shortest_of_any_rank(matrix, right)
+    assert found is not None
+    np.testing.assert_allclose(found, np.linalg.lstsq(matrix, right)[0], atol=1e-9)
+
+
+def test_equations_that_are_hardly_independent_are_left_to_dense_algebra() -> None:
+    """Of a chain of second differences, whose least singular value is 1/5000 of the largest, iteration takes long."""
+    size = 220
+    matrix = np.diag(np.full(size, 2.0)) - np.eye(size, k=1) - np.eye(size, k=-1)
+    assert shortest_of_any_rank(matrix @ matrix, np.ones(size)) is None
 
 
 def test_a_long_ladder_is_closed_with_what_is_given_kept() -> None:

@@ -64,7 +64,7 @@ static int choose_dependent(
 ) {
     const int m = assembly->constraints, n = assembly->coordinates;
     double *factors = dense_matrix(parts, OF_FACTORS), scales[ROOM(MOST_SIDE)];
-    int order[ROOM(MOST_COORDINATES)];
+    int order[ROOM(QR_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     memcpy(factors, closure->jacobian, sizeof(double) * (size_t)(m * n));
     const int rank = orthogonalize(m, n, factors, scales, order, RANK_TOLERANCE);
     for (int j = 0; j < n; j++) {

@@ -16,6 +16,9 @@ static void jacobian_at(const Parts *parts, const double *coordinates, double *j
     step_functions.closure(parts, violation, jacobian);
 }
 
+/* What an element of Phi_z is divided by to be the same in all units and sizes. */
+static double scale_of(int row, int column) { return watched_equations[row] / watched_lengths[column]; }
+
 /* The least pivot of the watched minor at some coordinates, and the sign of its determinant. */
 static double minor_at(const Watch *watch, const Parts *parts, const double *coordinates, int *sign) {
     double *jacobian = parts->dense, *minor = parts->dense + PHI_Z, least = HUGE_VAL;
@@ -23,8 +26,8 @@ static double minor_at(const Watch *watch, const Parts *parts, const double *coo
     jacobian_at(parts, coordinates, jacobian);
     for (int j = 0; j < INDEPENDENT; j++) {
         for (int i = 0; i < INDEPENDENT; i++) {
-            const int place = watch->rows[i] + CONSTRAINTS * watch->columns[j];
-            minor[i + INDEPENDENT * j] = jacobian[place] / watched_scales[place];
+            const int row = watch->rows[i], column = watch->columns[j];
+            minor[i + INDEPENDENT * j] = jacobian[row + CONSTRAINTS * column] / scale_of(row, column);
         }
     }
     *sign = 1;
@@ -38,22 +41,35 @@ static double minor_at(const Watch *watch, const Parts *parts, const double *coo
     return least;
 }
 
+/* Take the first indices of an order as a set: neighbours in the mechanism are neighbours in the minor then, whose factors
+ * have a band. */
+static void take_ascending(int count, const int *order, int *chosen) {
+    int taken[MOST(COORDINATES, CONSTRAINTS)] = {0};
+    for (int k = 0; k < INDEPENDENT; k++) taken[order[k]] = 1;
+    for (int i = 0, k = 0; i < count; i++) {
+        if (taken[i]) chosen[k++] = i;
+    }
+}
+
 /* Choose rows and columns by pivoting; returns the share by which the last equation stands out. */
 static double choose_minor(Watch *watch, const Parts *parts, const double *coordinates) {
     double *jacobian = parts->dense, *factors = parts->dense + CHOSEN_FROM, *turned = parts->dense + CHOSEN_TURNED;
     double scales[MOST(COORDINATES, CONSTRAINTS)];
-    int order[MOST(COORDINATES, CONSTRAINTS)];
+    int order[QR_ORDERS(CONSTRAINTS, COORDINATES) + QR_ORDERS(COORDINATES, CONSTRAINTS)];
     jacobian_at(parts, coordinates, jacobian);
-    for (int k = 0; k < CONSTRAINTS * COORDINATES; k++) jacobian[k] /= watched_scales[k];
+    for (int j = 0; j < COORDINATES; j++) {
+        for (int i = 0; i < CONSTRAINTS; i++) jacobian[i + CONSTRAINTS * j] /= scale_of(i, j);
+    }
     COPY(factors, jacobian, CONSTRAINTS * COORDINATES);
     const int rank = orthogonalize(CONSTRAINTS, COORDINATES, factors, scales, order, 0.0);
     const double last = rank < INDEPENDENT ? 0.0 : fabs(factors[(CONSTRAINTS + 1) * (INDEPENDENT - 1)] / factors[0]);
     for (int k = 0; k < INDEPENDENT; k++) {
-        watch->columns[k] = order[k];
         for (int i = 0; i < CONSTRAINTS; i++) turned[k + INDEPENDENT * i] = jacobian[i + CONSTRAINTS * order[k]];
     }
+    take_ascending(COORDINATES, order, watch->columns);
     orthogonalize(INDEPENDENT, CONSTRAINTS, turned, scales, order, 0.0);
-    for (int k = 0; k < INDEPENDENT; k++) watch->rows[k] = order[k];
+    watch->outermost = order[INDEPENDENT - 1];
+    take_ascending(CONSTRAINTS, order, watch->rows);
     watch->size = minor_at(watch, parts, coordinates, &watch->sign);
     return last;
 }
@@ -105,7 +121,7 @@ static int still_serves(Watch *watch, const Parts *parts, const State *state, in
     watch->least = size;
     if (sign == watch->sign) return size >= MINOR_KEPT * watch->size;
     *lost = lost_between(watch, parts, state, time);
-    *row = watch->rows[INDEPENDENT - 1];
+    *row = watch->outermost;
     return 0;
 }
 
@@ -126,7 +142,7 @@ static void follow_rank(Instance *instance) {
         if (!lost && last < NEAR_CHANGE) {
             lost = 1;
             time = state->time;
-            row = watch->rows[INDEPENDENT - 1];
+            row = watch->outermost;
         }
     }
     watch->follows = 1;

@@ -5,7 +5,7 @@
  * rows than columns, whose solutions are those of least squares. */
 typedef struct {
     double matrix[ROOM(CONSTRAINTS * RANK)], scales[ROOM(RANK)];
-    int order[ROOM(RANK)];
+    int order[ROOM(QR_ORDERS(CONSTRAINTS, RANK))];
 } DependentFactors;
 
 static int factorize_dependent(DependentFactors *factors) {

@@ -65,6 +65,7 @@ typedef struct {
     double size;                        /* least pivot of a minor of Phi_z where it was chosen … */
     double least;                       /* … and at the last point */
     int rows[ROOM(INDEPENDENT)], columns[ROOM(INDEPENDENT)], sign;
+    int outermost;                      /* the row that stands out least */
     double seen_time, seen[ROOM(COORDINATES)]; /* where the run was looked at last, had it moved far enough or not */
     int follows;                        /* whether the next point of the run follows from this one */
     int told;

@@ -31,9 +31,10 @@ static inline int all_finite(const double *values, int count) {
 /* LU factors in place, partial pivoting. Returns 0 where a pivot is zero. */
 static FLAT int factorize(int n, double *a, int *pivots) {
     for (int k = 0; k < n; k++) {
-        int pivot = k;
+        int pivot = k, last = k; /* of the column: below, there is nothing to do, as of matrices with a band */
         for (int i = k + 1; i < n; i++) {
             if (fabs(a[i + n * k]) > fabs(a[pivot + n * k])) pivot = i;
+            if (a[i + n * k] != 0.0) last = i;
         }
         pivots[k] = pivot;
         if (a[pivot + n * k] == 0.0) return 0;
@@ -44,11 +45,11 @@ static FLAT int factorize(int n, double *a, int *pivots) {
                 a[pivot + n * j] = kept;
             }
         }
-        for (int i = k + 1; i < n; i++) a[i + n * k] /= a[k + n * k];
+        for (int i = k + 1; i <= last; i++) a[i + n * k] /= a[k + n * k];
         for (int j = k + 1; j < n; j++) {
             const double factor = a[k + n * j];
             if (factor == 0.0) continue;
-            for (int i = k + 1; i < n; i++) a[i + n * j] -= a[i + n * k] * factor;
+            for (int i = k + 1; i <= last; i++) a[i + n * j] -= a[i + n * k] * factor;
         }
     }
     return 1;

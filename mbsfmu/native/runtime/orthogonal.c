@@ -1,19 +1,33 @@
 /* Dense systems of any rank, by orthogonal decompositions. Matrices are stored as in linear.c. */
 
+static inline void exchange_ints(int *one, int *other) {
+    const int kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+static inline void exchange_doubles(double *one, double *other) {
+    const double kept = *one;
+    *one = *other;
+    *other = kept;
+}
 
 /* Householder QR with column pivoting, in place; returns the rank: pivots below tolerance * the first count as zero.
- * The reflectors stand below the diagonal, their factors in `scales`. */
+ * The reflectors stand below the diagonal, their factors in `scales`. A reflector is made of the rows only in which its
+ * column has elements, one of which is moved to the diagonal: where rows have few elements, so is the work. `order` has
+ * the columns' order, then for each step the row that was exchanged with the diagonal's, then room: QR_ORDERS ints. */
 static int orthogonalize(int rows, int columns, double *a, double *scales, int *order, double tolerance) {
     const int most = rows < columns ? rows : columns;
+    int *const exchanged = order + columns, *const met = exchanged + rows;
     double first = 0.0;
-    for (int j = 0; j < columns; j++) order[j] = j;
+    for (int j = 0; j < columns; j++) {
+        order[j] = j;
+        scales[j] = magnitude(a + rows * j, rows);
+    }
     for (int k = 0; k < most; k++) {
-        int best = k;
+        int best = k, count = 0;
         double largest = 0.0, size = -1.0;
-        for (int j = k; j < columns; j++) { /* where reflectors' factors will stand */
-            scales[j] = magnitude(a + k + rows * j, rows - k);
-            largest = larger(largest, scales[j]);
-        }
+        for (int j = k; j < columns; j++) largest = larger(largest, scales[j]); /* where reflectors' factors will stand */
         for (int j = k; j < columns; j++) { /* of those that are as long but for round-off, the first as given */
             const double candidate = scales[j];
             if (candidate >= (1.0 - AS_LONG) * largest && (size < 0.0 || order[j] < order[best])) {
@@ -24,29 +38,49 @@ static int orthogonalize(int rows, int columns, double *a, double *scales, int *
         if (k == 0) first = size;
         if (!(size > tolerance * first) || size == 0.0) return k;
         if (best != k) {
-            const int kept = order[k];
-            order[k] = order[best];
-            order[best] = kept;
-            for (int i = 0; i < rows; i++) {
-                const double value = a[i + rows * k];
-                a[i + rows * k] = a[i + rows * best];
-                a[i + rows * best] = value;
+            exchange_ints(order + k, order + best);
+            scales[best] = scales[k];
+            for (int i = 0; i < rows; i++) exchange_doubles(a + i + rows * k, a + i + rows * best);
+        }
+        double *const column = a + rows * k;
+        for (int i = k; i < rows; i++) {
+            if (fabs(column[i]) > NEGLIGIBLE * size) {
+                met[count++] = i;
+            } else {
+                column[i] = 0.0;
             }
         }
-        const double diagonal = a[k + rows * k] > 0.0 ? -size : size;
-        const double head = a[k + rows * k] - diagonal;
+        exchanged[k] = count > 0 ? met[0] : k;
+        if (exchanged[k] != k) {
+            for (int j = 0; j < columns; j++) exchange_doubles(a + k + rows * j, a + exchanged[k] + rows * j);
+        }
+        const double diagonal = column[k] > 0.0 ? -size : size;
+        const double head = column[k] - diagonal;
         scales[k] = -head / diagonal;
-        for (int i = k + 1; i < rows; i++) a[i + rows * k] /= head;
-        a[k + rows * k] = diagonal;
+        for (int l = 1; l < count; l++) column[met[l]] /= head;
+        column[k] = diagonal;
         for (int j = k + 1; j < columns; j++) {
-            double sum = a[k + rows * j];
-            for (int i = k + 1; i < rows; i++) sum += a[i + rows * k] * a[i + rows * j];
+            double *const other = a + rows * j;
+            double sum = other[k];
+            for (int l = 1; l < count; l++) sum += column[met[l]] * other[met[l]];
+            if (sum == 0.0 && other[k] == 0.0) continue;
             sum *= scales[k];
-            a[k + rows * j] -= sum;
-            for (int i = k + 1; i < rows; i++) a[i + rows * j] -= a[i + rows * k] * sum;
+            other[k] -= sum;
+            for (int l = 1; l < count; l++) other[met[l]] -= column[met[l]] * sum;
+            scales[j] = magnitude(other + k + 1, rows - k - 1);
         }
     }
     return most;
+}
+
+/* Bring a vector into the order of the rows of the factors, of some rank. */
+static void arrange(int rank, const int *exchanged, double *vector) {
+    for (int k = 0; k < rank; k++) exchange_doubles(vector + k, vector + exchanged[k]);
+}
+
+/* Bring it back. */
+static void arrange_back(int rank, const int *exchanged, double *vector) {
+    for (int k = rank - 1; k >= 0; k--) exchange_doubles(vector + k, vector + exchanged[k]);
 }
 
 /* Apply reflector k of the factors to a vector. */
@@ -62,6 +96,7 @@ static void reflect(int rows, const double *a, const double *scales, int k, doub
 static inline void solve_tall(
     int rows, int columns, const double *factors, const double *scales, const int *order, double *b, double *x
 ) {
+    arrange(columns, order + columns, b);
     for (int k = 0; k < columns; k++) reflect(rows, factors, scales, k, b);
     for (int k = columns - 1; k >= 0; k--) {
         double value = b[k];
@@ -76,25 +111,27 @@ static inline void least_squares(
 ) {
     double *factors = work, *scales = factors + rows * columns, *right = scales + columns;
     double *turned = right + (rows > columns ? rows : columns), *turned_scales = turned + columns * columns;
-    int *order = orders, *unused = orders + columns;
+    int *order = orders, *turned_order = orders + QR_ORDERS(rows, columns);
     memcpy(factors, a, sizeof(double) * (size_t)(rows * columns));
     memcpy(right, b, sizeof(double) * (size_t)rows);
     const int rank = orthogonalize(rows, columns, factors, scales, order, tolerance);
+    arrange(rank, order + columns, right);
     for (int k = 0; k < rank; k++) reflect(rows, factors, scales, k, right);
     /* [R11 R12] y = c with the shortest y: the transpose is decomposed once more. */
     for (int k = 0; k < rank; k++) {
         for (int j = 0; j < columns; j++) turned[j + columns * k] = j >= k ? factors[k + rows * j] : 0.0;
     }
-    orthogonalize(columns, rank, turned, turned_scales, unused, 0.0);
+    orthogonalize(columns, rank, turned, turned_scales, turned_order, 0.0);
     /* The pivoting of this second decomposition permutes the equations of c. */
     double *y = turned_scales + columns;
     for (int k = 0; k < columns; k++) y[k] = 0.0;
     for (int k = 0; k < rank; k++) {
-        double value = right[unused[k]];
+        double value = right[turned_order[k]];
         for (int i = 0; i < k; i++) value -= turned[i + columns * k] * y[i];
         y[k] = value / turned[k + columns * k];
     }
     for (int k = rank - 1; k >= 0; k--) reflect(columns, turned, turned_scales, k, y);
+    arrange_back(rank, turned_order + rank, y);
     for (int j = 0; j < columns; j++) x[order[j]] = y[j];
 }
 
@@ -114,6 +151,7 @@ static inline int null_space(
         double *vector = basis + columns * (j - rank);
         for (int i = 0; i < columns; i++) vector[i] = i == j ? 1.0 : 0.0;
         for (int k = rank - 1; k >= 0; k--) reflect(columns, turned, scales, k, vector);
+        arrange_back(found, orders + rows, vector);
     }
     return columns - rank;
 }

@@ -18,7 +18,8 @@ static double last_pivot(const double *jacobian, const int *rows, int count, dou
  * has changed; where `first`, nothing is kept. */
 static inline int choose_rows(const Parts *parts, double *active, int first) {
     double violation[ROOM(CONSTRAINTS)], *jacobian = scratch_of_rows(parts), *turned = jacobian + OF_PHI_Z;
-    int every[ROOM(CONSTRAINTS)], used[ROOM(CONSTRAINTS)], order[ROOM(CONSTRAINTS)], ignored[ROOM(CONSTRAINTS)];
+    int every[ROOM(CONSTRAINTS)], used[ROOM(CONSTRAINTS)];
+    int order[ROOM(QR_ORDERS(COORDINATES, CONSTRAINTS))], ignored[ROOM(QR_ORDERS(COORDINATES, CONSTRAINTS))];
     int count = 0;
     if (!REDUNDANT) return 0;
     closure(parts, violation, jacobian);

@@ -24,7 +24,7 @@ static void shorten(const Parts *parts, double *multipliers) {
  * is room for all. */
 static void leave_out(const double *jacobian, double *turned, double *active) {
     double scales[CONSTRAINTS];
-    int order[CONSTRAINTS];
+    int order[QR_ORDERS(COORDINATES, CONSTRAINTS)];
     for (int j = 0; j < COORDINATES; j++) {
         for (int i = 0; i < CONSTRAINTS; i++) {
             const int place = i + CONSTRAINTS * j;

@@ -6,9 +6,11 @@
 #define SADDLE (COORDINATES + CONSTRAINTS)
 #define OF_PHI_Z (CONSTRAINTS * COORDINATES)
 
+/* Number of ints that `orthogonalize` needs. */
+#define QR_ORDERS(rows, columns) ((columns) + 2 * (rows))
 /* Number of doubles and ints that `least_squares` and `null_space` need at most. */
 #define SQUARES_WORK(rows, columns) ((rows) * (columns) + (columns) * (columns) + 4 * (columns) + 2 * (rows))
-#define SQUARES_ORDERS(rows, columns) ((rows) + 2 * (columns))
+#define SQUARES_ORDERS(rows, columns) (2 * (rows) + 4 * (columns))
 
 /* Equations with multipliers are solved at an instant where a formulation has no motion of its own, and for derivatives. */
 #define SOLVES_SADDLE (!OWN_MOTION || !CHANGES)

@@ -32,7 +32,7 @@ from mbsfmu.simulation.runner import Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
 
-_LARGE = 15e3  # operations that take more than a second to be optimized
+_LARGE = 8e3  # operations that take more than a second to be optimized
 _PATIENCE = 27e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
 _KEPT_SOURCES, _SPENT = ".sources", ".spent"
 _FASTEST = 1

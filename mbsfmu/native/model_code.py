@@ -118,7 +118,7 @@ class ModelCode:
             memory, size = function.program.memory_name, function.program.schedule.size
             self._memories[memory] = max(self._memories[memory], size)
             return program_code(function, helpers, prefix, shared=shared, rare=function.name in RARE)
-        operations = Operations.of(function, prefix)
+        operations = Operations.of(function, helpers, prefix)
         if operations is None:
             return traced_code(function, helpers, prefix)
         if self._held is None:

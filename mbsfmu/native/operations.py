@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from mbsfmu.formulations.linear_solver import NAME as LINEAR
 from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.native.literals import number
-from mbsfmu.native.traced_code import function_code, parameters
+from mbsfmu.native.traced_code import function_code, linear_solver, parameters
 
 _RESULT_OF: dict[int, str] = {
     ca.OP_ASSIGN: "{a}",
@@ -67,8 +68,9 @@ _RESULT_OF: dict[int, str] = {
     ca.OP_HYPOT: "hypot({a}, {b})",
 }
 """What operations make of numbers a and b, as C says it."""
-_MOVING = {"CONSTANT": ca.OP_CONST, "GIVEN": ca.OP_INPUT, "RESULT": ca.OP_OUTPUT}
-"""Those that write a constant or an element of an argument, or an element of a result."""
+_OTHERS = {"CONSTANT": ca.OP_CONST, "GIVEN": ca.OP_INPUT, "RESULT": ca.OP_OUTPUT, "CALL": ca.OP_CALL}
+"""Those that write a constant or an element of an argument, or an element of a result, or call what solves linear
+equations."""
 _OCTAL = np.array([list(f"\\{byte:03o}".encode()) for byte in range(256)], dtype=np.uint8)
 _HELD = re.compile(r"/\* operations of (\w+) \*/")
 
@@ -91,9 +93,11 @@ class Operations:
         How many numbers are at work.
     constants
         The constants.
+    solvers
+        Names of the functions that solve linear equations.
     rows
         For each operation which one it is, where its result goes, and what it takes, four numbers of two bytes in
-        hexadecimal digits.
+        hexadecimal digits; behind a call stand rows of what `runtime/operations.c` says.
     """
 
     name: str
@@ -103,25 +107,31 @@ class Operations:
     cleared: list[int]
     room: int
     constants: list[float]
+    solvers: list[str]
     rows: str
 
     @classmethod
-    def of(cls, traced: TracedFunction, prefix: str = "") -> Operations | None:
+    def of(cls, traced: TracedFunction, helpers: dict[str, str], prefix: str = "") -> Operations | None:
         """Return those of a traced function; None where there are others among them, or too many numbers.
 
         Parameters
         ----------
         traced
             The function.
+        helpers
+            Gets the functions that solve linear equations.
         prefix
             Of its name.
         """
         function = traced.function
-        constants: list[float] = []
-        rows = _rows(function, [sparsity.find() for sparsity in traced.sparsities], constants)
-        if rows is None:
+        called = function.find_functions(0)
+        if not all(each.name().startswith(LINEAR) for each in called):
             return None
-        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        solvers = {(each.numel_in(0) + each.numel_in(1), each.numel_out(0)): each for each in called}
+        found = _Found(function, traced.sparsities, list(solvers))
+        if not found.complete:
+            return None
+        table = np.array(found.rows, dtype=np.int64).reshape(-1, 4)
         if np.any(table > np.iinfo(np.uint16).max):
             return None
         own = function.n_out() - len(traced.into)
@@ -131,8 +141,9 @@ class Operations:
             [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in traced.into)],
             own,
             [0 if sparsity.is_dense() else sparsity.numel() for sparsity in traced.sparsities],
-            function.sz_w(),
-            constants,
+            found.room,
+            found.constants,
+            [linear_solver(each, helpers) for each in solvers.values()],
             table.astype("<u2").tobytes().hex(),
         )
 
@@ -160,7 +171,7 @@ class Operations:
         octal = _OCTAL[np.frombuffer(rows.astype(np.uint16).tobytes(), dtype=np.uint8)].tobytes().decode()
         constants = ", ".join(map(_constant, self.constants)) or "0.0"
         unused = ["  (void)p;"] * (not self.given and len(self.results) == self.own)
-        arrays = f"{self.name}_constants, given, results, work"
+        arrays = f"{self.name}_constants, given, results, solvers, work"
         return "\n".join(
             [
                 f'static const char {self.name}_table[] = "{octal}";',
@@ -168,6 +179,7 @@ class Operations:
                 f"static void {self.name}({parameters(self._arguments)}) {{",
                 f"  const double *const given[] = {{{', '.join([*self.given, 'NULL'])}}};",
                 f"  double *const results[] = {{{', '.join([*self.results, 'NULL'])}}};",
+                f"  static const Solver solvers[] = {{{', '.join([*self.solvers, 'NULL'])}}};",
                 f"  double work[{max(self.room, 1)}];",
                 *unused,
                 f"{self._clearing}  operate({self.name}_table, {len(rows)}, {arrays});",
@@ -179,9 +191,18 @@ class Operations:
         """Write the function as C."""
         written = {operation: f"  a{{made}} = {result};" for operation, result in _RESULT_OF.items()}
         lines, used = [], set[int]()
-        for operation, made, a, b in self._numbers.tolist():
+        rows = iter(self._numbers.tolist())
+        for operation, made, a, b in rows:
             if operation == ca.OP_OUTPUT:
                 lines.append(f"  {self.results[made]}[{b}] = a{a};")
+                continue
+            if operation == ca.OP_CALL:
+                listed = [number for _ in range(_rows_of_call(a, b)) for number in next(rows)]
+                places = listed[2 : 2 + a + b]
+                lines += [f"  between[{index}] = a{place};" for index, place in enumerate(places[:a])]
+                lines.append(f"  {self.solvers[made]}(between, between + {listed[0]}, between + {a});")
+                lines += [f"  a{place} = between[{index}];" for index, place in enumerate(places[a:], a)]
+                used.update(places[a:])
                 continue
             used.add(made)
             if operation == ca.OP_CONST:
@@ -191,7 +212,8 @@ class Operations:
             else:
                 lines.append(written[operation].format(made=made, a=f"a{a}", b=f"a{b}"))
         names = f"  double {', '.join(f'a{each}' for each in sorted(used))};\n" if used else ""
-        return function_code(self.name, self._arguments, names + self._clearing + "\n".join([*lines, ""]))
+        between = f"  double between[{self.room}];\n" if self.solvers else ""
+        return function_code(self.name, self._arguments, names + self._clearing + "\n".join([*lines, ""]), between)
 
 
 def _constant(value: float) -> str:
@@ -200,28 +222,64 @@ def _constant(value: float) -> str:
     return "NAN" if math.isnan(value) else "INFINITY" if value > 0.0 else "-INFINITY"
 
 
-def _rows(
-    function: ca.Function, places: list[list[int]], constants: list[float]
-) -> list[tuple[int, int, int, int]] | None:
-    """Return the operations; constants are added to a list, and elements of results have their places."""
-    rows = []
-    for index in range(function.n_instructions()):
-        operation = function.instruction_id(index)
-        made = function.instruction_output(index)
-        if operation == ca.OP_CONST:
-            rows.append((operation, made[0], len(constants), 0))
-            constants.append(function.instruction_constant(index))
-            continue
-        taken = function.instruction_input(index)
+def _rows_of_call(taken: int, made: int) -> int:
+    """Return how many rows stand behind a call."""
+    return -(-(2 + taken + made) // 4)
+
+
+class _Found:
+    """The operations of a function, as `Operations` has them.
+
+    Parameters
+    ----------
+    function
+        The function.
+    sparsities
+        Where its results have elements.
+    solvers
+        Of functions that it calls, which solve linear equations, how many numbers each takes and gives.
+
+    Attributes
+    ----------
+    rows, constants, room
+        The operations, the constants, and how many numbers are at work.
+    complete
+        Whether all operations are known here.
+    """
+
+    def __init__(
+        self, function: ca.Function, sparsities: Sequence[ca.Sparsity], solvers: Sequence[tuple[int, int]]
+    ) -> None:
+        self.rows: list[tuple[int, ...]] = []
+        self.constants: list[float] = []
+        self.room: int = function.sz_w() + max(map(sum, solvers), default=0)
+        self.complete = True
+        self._first_between: int = function.sz_w()
+        self._places = [sparsity.find() for sparsity in sparsities]
+        self._solvers = solvers
+        for index in range(function.n_instructions()):
+            operation, made = function.instruction_id(index), function.instruction_output(index)
+            if operation == ca.OP_CONST:
+                self.rows.append((operation, made[0], len(self.constants), 0))
+                self.constants.append(function.instruction_constant(index))
+            else:
+                self._add(operation, made, function.instruction_input(index))
+
+    def _add(self, operation: int, made: list[int], taken: list[int]) -> None:
         if operation == ca.OP_INPUT:
-            rows.append((operation, made[0], *taken))
+            self.rows.append((operation, made[0], *taken))
         elif operation == ca.OP_OUTPUT:
-            rows.append((operation, made[0], taken[0], places[made[0]][made[1]]))
+            self.rows.append((operation, made[0], taken[0], self._places[made[0]][made[1]]))
         elif operation in _RESULT_OF:
-            rows.append((operation, made[0], taken[0], taken[-1]))
+            self.rows.append((operation, made[0], taken[0], taken[-1]))
+        elif operation == ca.OP_CALL:
+            size = len(taken), len(made)
+            self.rows.append((operation, self._solvers.index(size), *size))
+            listed = [len(taken) - len(made), self._first_between, *taken, *made]  # of right sides there are as many
+            listed += [0] * (4 * _rows_of_call(*size) - len(listed))
+            self.rows += [tuple(listed[first : first + 4]) for first in range(0, len(listed), 4)]
         else:
-            return None
-    return rows
+            self.complete = False
 
 
 def operations_header() -> str:
@@ -231,10 +289,11 @@ def operations_header() -> str:
         [
             "#ifndef MBSFMU_OPERATIONS_H",
             "#define MBSFMU_OPERATIONS_H",
-            *(f"#define OPERATION_{name} {operation}" for name, operation in _MOVING.items()),
+            *(f"#define OPERATION_{name} {operation}" for name, operation in _OTHERS.items()),
             " \\\n".join(["#define OPERATIONS(OF)", *results]),
+            "typedef void (*Solver)(const double *matrix, const double *right, double *found);",
             "void operate(const char *table, int count, const double *constants, const double *const *given, "
-            "double *const *results, double *work);",
+            "double *const *results, const Solver *solvers, double *work);",
             "#endif",
             "",
         ]

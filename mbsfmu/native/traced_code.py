@@ -149,7 +149,7 @@ def _call(solver: str, first: int, last: int) -> str:
 def _solver(function: ca.Function, helpers: dict[str, str]) -> str:
     """Write what solves linear equations, or an algebraic loop with its trials as a function; return its name."""
     if function.name().startswith(LINEAR):
-        return _linear_solver(function, helpers)
+        return linear_solver(function, helpers)
     trial = function.find_function(TRIAL)
     body, _ = _body(trial, ["state", "numbers"], ["next"], helpers)
     ignored = "" if re.search(r"\bnumbers\b", body) else "  (void)numbers;\n"
@@ -165,7 +165,8 @@ def _solver(function: ca.Function, helpers: dict[str, str]) -> str:
     return name
 
 
-def _linear_solver(function: ca.Function, helpers: dict[str, str]) -> str:
+def linear_solver(function: ca.Function, helpers: dict[str, str]) -> str:
+    """Write what solves linear equations, as a function of matrix, right sides and solutions; return its name."""
     name, unknowns = function.name(), math.isqrt(function.numel_in(0))
     helpers[name] = (
         f"static void {name}(const double *matrix, const double *right, double *found) {{\n"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mbsfmu.compiling.compiler import OPTIMIZATION, compile_library, has_compiler
+from mbsfmu.formulations.linear_solver import solved
 from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
 from mbsfmu.native import operations as subject
 from mbsfmu.native import traced_code
@@ -25,6 +26,7 @@ _HEADER = """
 #include <stdint.h>
 #include <string.h>
 #define PIECE
+#define FLAT inline
 typedef struct { double *x, *y; } Parts;
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
@@ -32,6 +34,7 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 _CALLED = """
 #include "model.h"
 #include "operations.h"
+#include "linear.c"
 {function}
 __attribute__((visibility("default"))) void call(double *x, double *y, double *result) {{
     const Parts parts = {{x, y}};
@@ -112,6 +115,7 @@ def called(traced: TracedFunction, text: str, elements: int) -> Floats:
         "model.h": _HEADER,
         "operations.h": operations_header(),
         "operations.c": (_RUNTIME / "operations.c").read_text(),
+        "linear.c": (_RUNTIME / "linear.c").read_text(),
         "called.c": _CALLED.format(function=text, name=traced.name),
     }
     levels = {"operations.c": "-O2", "called.c": "-O2"}
@@ -123,9 +127,11 @@ def called(traced: TracedFunction, text: str, elements: int) -> Floats:
 
 def both(traced: TracedFunction, elements: int) -> Floats:
     """Return what the table gives; C gives the same."""
-    operations = Operations.of(traced)
+    helpers: dict[str, str] = {}
+    operations = Operations.of(traced, helpers)
     assert operations is not None
-    by_table, by_code = (called(traced, text, elements) for text in (operations.table(), operations.code()))
+    written = ["\n".join([*helpers.values(), text]) for text in (operations.table(), operations.code())]
+    by_table, by_code = (called(traced, text, elements) for text in written)
     np.testing.assert_array_equal(by_table.view(np.int64), by_code.view(np.int64))
     return by_table
 
@@ -182,11 +188,27 @@ def test_long_functions_are_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(both(arrays.traced("lengthy", [total]), 1), [expected], rtol=1e-15)
 
 
+@needs_compiler
+def test_linear_equations_of_several_sizes_are_solved() -> None:
+    arrays, x, _ = workspace()
+    matrix = ca.SX([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.5, 1.0, 4.0]]) + 0.1 * x[0]
+    small, right = matrix[:2, 1:], ca.horzcat(ca.SX([1.0, 2.0, 3.0]), ca.vertcat(x[2], x[1], 1.0))
+    answers = solved(matrix, right), solved(small, right[:2, :1]), solved(matrix, 2.0 * right)
+    numbers, given = (
+        np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.5, 1.0, 4.0]]) + 0.03,
+        [[1.0, 2.5], [2.0, -0.7], [3.0, 1.0]],
+    )
+    whole = np.linalg.solve(numbers, given)
+    expected = [whole, np.linalg.solve(numbers[:2, 1:], np.array(given)[:2, :1]), 2.0 * whole]
+    found = both(arrays.traced("solving", [ca.veccat(*answers)]), 14)
+    np.testing.assert_allclose(found, np.concatenate([each.ravel(order="F") for each in expected]), rtol=1e-14)
+
+
 def test_what_a_table_does_not_hold_is_left_to_others() -> None:
     arrays, x, _ = workspace()
     given = ca.MX.sym("given", 2)
     called_one = ca.Function("called", [given], [ca.sin(given)], {"never_inline": True})
     (answer,) = called_one.call([x[:2]], False, True)
-    assert Operations.of(arrays.traced("calling", [answer])) is None
+    assert Operations.of(arrays.traced("calling", [answer]), {}) is None
     many = ca.densify(ca.SX(2**16 + 1, 1))
-    assert Operations.of(arrays.traced("many", [many + x[0]])) is None
+    assert Operations.of(arrays.traced("many", [many + x[0]]), {}) is None

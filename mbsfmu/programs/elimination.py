@@ -215,9 +215,12 @@ class _Elimination:
         """Say in which order to eliminate: from the tips to the base.
 
         What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no
-        equation further out than some other. It belongs to the inner one of both.
+        equation further out than some other. It belongs to the inner one of both. What is only there for loops to close
+        follows from the bodies of a loop and is used where its multipliers are, which may be far: it belongs to the
+        outermost body, so that nobody waits for it, and what it carries inwards is no more than its few equations.
         """
-        places: dict[int, float] = dict(enumerate(map(float, range(outwards))))
+        coordinates: dict[int, float] = dict(enumerate(map(float, range(outwards))))
+        places = dict(coordinates)
         for index, others in behind.items():
             self._waiting[index] = set(others)
             for each in self._waiting[index]:
@@ -229,9 +232,11 @@ class _Elimination:
             if index not in places:
                 places[index] = max(used[index], *(from_inside[each] for each in self._nodes[index].row), -1.0)
         from_inside, used = self._farthest(places)
-        own = [places[index] for index in count]
-        values = zip(from_inside[self._unknowns :], used[self._unknowns :], strict=True)
-        self._stages = [*own, *(min(each) if each[1] > -np.inf else np.inf for each in values)]
+        used_by_bodies = self._farthest(coordinates)[1]
+        self._stages = [places[index] for index in count]
+        for index in range(self._unknowns, len(self._nodes)):
+            inner = from_inside[index] if used_by_bodies[index] == -np.inf else min(from_inside[index], used[index])
+            self._stages.append(inner if used[index] > -np.inf else np.inf)
 
     def _farthest(self, places: Mapping[int, float]) -> tuple[list[float], list[float]]:
         """Return by node how far out the unknowns are that it follows from, and the equations that it is used in."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rings import ring
 from scipy.linalg import expm
 from spatial import random_tree
 
@@ -68,10 +69,22 @@ def simulation(model: CoupledModel, formulation: str, code: Code, **options: Any
         (crane, "hdca", "trapezoidal"),
         (lambda: linked(5, 1e5, 10.0), "hdca", "bdf2"),
         (lambda: mbsfmu.models.ladder(3), "dca", "trapezoidal"),
+        (lambda: ring(7), "dca", "trapezoidal"),
+        (lambda: ring(7), "hdca", "trapezoidal"),
         (lambda: mbsfmu.models.built_in("bennett"), "dca", "trapezoidal"),
         (lambda: mbsfmu.models.built_in("bennett"), "hdca", "trapezoidal"),
     ],
-    ids=["tree", "crane", "crane of momenta", "chain", "ladder", "redundant", "redundant momenta"],
+    ids=[
+        "tree",
+        "crane",
+        "crane of momenta",
+        "chain",
+        "ladder",
+        "ring",
+        "ring of momenta",
+        "redundant",
+        "redundant momenta",
+    ],
 )
 def test_solutions_are_those_of_the_dense_tangent(
     model: Callable[[], CoupledModel], formulation: str, rule: str
@@ -200,7 +213,12 @@ def test_a_stiff_chain_follows_its_linear_equations(solver: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "formulation", "sizes"),
-    [(mbsfmu.models.pendulum, "dca", (12, 24, 48)), (mbsfmu.models.ladder, "hdca", (5, 10, 20))],
+    [
+        (mbsfmu.models.pendulum, "dca", (12, 24, 48)),
+        (mbsfmu.models.ladder, "hdca", (5, 10, 20)),
+        (ring, "dca", (12, 24, 48)),  # equations of its loop have all coordinates in them
+        (ring, "hdca", (12, 24, 48)),
+    ],
 )
 def test_cost_is_linear(
     monkeypatch: pytest.MonkeyPatch, model: Callable[[int], CoupledModel], formulation: str, sizes: tuple[int, ...]

@@ -8,10 +8,10 @@ from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.model import along
 
 
-def ring(sides: int, odd: float = 1.0) -> CoupledModel:
-    """A regular polygon under its top side, the ground; the mass of the middle link is another one."""
+def ring(sides: int, odd: float = 1.0, usual: float = 1.0) -> CoupledModel:
+    """A regular polygon under its top side, the ground; the mass of the middle link may be another one."""
     turn, links = 2.0 * pi / sides, sides - 1
-    masses = [odd if index == links // 2 else 1.0 for index in range(links)]
+    masses = [odd if index == links // 2 else usual for index in range(links)]
     ends = ["ground.A", *(f"link_{index}.end" for index in range(links))]
     bodies = tuple(
         RigidBody(

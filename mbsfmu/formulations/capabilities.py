@@ -164,6 +164,10 @@ class CanonicalMomenta(System):
     def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ at velocities and impulses that fit the momenta, shape (n,)."""
 
+    @abstractmethod
+    def apparent_inertias(self, instant: Instant) -> Array:
+        """Return 1 / (M⁻¹)ᵢᵢ of the coordinates in kg m² and kg, shape (n,); from numbers, and never traced."""
+
 
 class ConstraintCorrections(System):
     """Finds the mass-orthogonal motion that takes a violation of its constraints away."""

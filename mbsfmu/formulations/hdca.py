@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
 import casadi as ca
+import numpy as np
 
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.code_options import CodeOptions
@@ -14,12 +15,14 @@ from mbsfmu.formulations.defined_motion import Motion, change_of, defined
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import AnyFunction
+from mbsfmu.formulations.system import System
+from mbsfmu.formulations.workspace import AnyFunction, Floats
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
@@ -74,6 +77,12 @@ class Hdca(FirstOrder):
     ----------
     functions, tolerances, rule, options
         As for every formulation.
+
+    Attributes
+    ----------
+    inertias
+        What velocities of one are worth in momenta, in kg m² and kg, shape (n,): absolute tolerances are those of
+        velocities, whatever the masses are.
     """
 
     name: ClassVar[str] = "hdca"
@@ -89,6 +98,23 @@ class Hdca(FirstOrder):
         super().__init__(functions, tolerances, rule, options)
         self.stabilisation = options.stabilisation
         self.restarts = bool(options.restart_momenta) and bool(functions.rows)
+        self.inertias = np.ones(len(functions.coordinates))
+
+    @classmethod
+    def of(
+        cls,
+        initialization: Initialization,
+        system: System,
+        tolerances: Tolerances,
+        rule: Rule,
+        options: FormulationOptions,
+        step: float,
+        kind: StepKind = StepKind.IMPLICIT,
+    ) -> Self:
+        """Make the formulation, whose momenta count by what they are worth in velocities at the model's start."""
+        made = super().of(initialization, system, tolerances, rule, options, step, kind)
+        made.inertias = initialization.apparent_inertias
+        return made
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""
@@ -141,6 +167,21 @@ class Hdca(FirstOrder):
     def momenta_anew(self) -> AnyFunction:
         """Twice the kinetic energies, of the open tree with p and of the motion, shape (2,), and M ż, shape (n,)."""
         return self.functions.defined("momenta_anew", lambda given: [given.momentum_energies, given.initial_momenta])
+
+    @property
+    def explicit_scale(self) -> Floats:
+        """Magnitudes of y, with those of momenta that go with velocities of one."""
+        scale = super().explicit_scale
+        n = len(self.inertias)
+        scale[n : 2 * n] = self.inertias
+        return scale
+
+    def limits(self, unknowns: int) -> Limits:
+        """Return the tolerances of the increments, with magnitudes of momenta that go with those of velocities."""
+        given, n = super().limits(unknowns), len(self.inertias)
+        nominal = given.nominal.copy()
+        nominal[n : 2 * n] *= self.inertias
+        return replace(given, nominal=nominal)
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return what its C needs."""

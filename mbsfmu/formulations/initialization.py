@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -168,6 +168,17 @@ class Initialization:
         functions = self.functions
         functions.parameters[:], functions.coordinates[:] = self._start.parameters, self._start.coordinates
         return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
+
+    @property
+    def apparent_inertias(self) -> Floats:
+        """1 / (M⁻¹)ᵢᵢ of the coordinates at the model's start, in kg m² or kg, shape (n,)."""
+        start, system = self._start, self.system
+        references = system.start_references(start.coordinates)
+        at = replace(
+            self.functions.numeric_instant(),
+            coordinates=start.coordinates, parameters=start.parameters, references=references,
+        )  # fmt: skip
+        return system.apparent_inertias(at)
 
     def tell_changes(self, start: Start) -> None:
         """Say in the log where a start differs from what its parameters say."""

@@ -15,6 +15,7 @@ import numpy as np
 from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, quaternion_product
+from mbsfmu.formulations.apparent_inertias import apparent_inertias
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ArticulatedDynamics, CanonicalMomenta
 from mbsfmu.formulations.closure_motion import joint_jacobian
@@ -156,6 +157,12 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ, shape (n,)."""
         return self.dynamics.momentum_rates(self.motion(instant), instant, loops)
+
+    def apparent_inertias(self, instant: Instant) -> Array:
+        """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,)."""
+        return apparent_inertias(
+            self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
+        )
 
     # -- outputs --------------------------------------------------------------------------------------------
 

@@ -98,9 +98,10 @@ def _moving(simulation: Simulation) -> tuple[list[Variable], list[Variable]]:
         Variable(
             f"momentum.{each.name}",
             unit=_MOMENTA.get(each.unit, "1"),
+            nominal=float(magnitude),
             description=f"canonical momentum of {each.name}, with impulses of the loops",
         )
-        for each in system.coordinates
+        for each, magnitude in zip(system.coordinates, formulation.explicit_scale[formulation.freedom :], strict=False)
     ]
     return [*system.coordinates, *own], own
 

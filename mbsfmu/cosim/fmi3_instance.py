@@ -148,7 +148,6 @@ class Fmi3Instance(Fmi3Library):
             if stays > MOST_ITERATIONS:
                 raise SimulationError(f"{self.name} returns from its steps at t = {now:.9g} s again and again")
         if self.report.ends:
-            self.report.ends = False
             self._end(now, end, step)
 
     def _goal(self, now: float, end: float, same: float) -> float:

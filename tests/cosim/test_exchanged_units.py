@@ -20,6 +20,7 @@ import mbsfmu
 from mbsfmu import Cosimulation, CosimulationError, InputError, LinearSignal, StepSignal, cosimulate
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.exchanged.model import ExchangedInstance
+from mbsfmu.cosim.instance import UnitEnded, UnitError
 from mbsfmu.cosim.loading import make_instance
 
 Jumper = Callable[..., Path]
@@ -76,6 +77,16 @@ def test_a_ball_bounces_when_it_does_in_closed_form(jumper: Jumper, version: int
     np.testing.assert_allclose(result["jumper.x"], heights, atol=2e-9)
     assert result.final()["jumper.bounces"] == count == 11
     assert result.unit_events == {"jumper": 2 * count - 1}  # at zero the indicator is not positive: it turns so again
+
+
+@VERSIONS
+def test_events_are_one_after_the_other_where_time_stands_still(
+    jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
+    monkeypatch.setattr("mbsfmu.cosim.exchanged.model.MOST_ITERATIONS", 1)
+    result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
+    assert result.final()["jumper.bounces"] == 11
 
 
 @VERSIONS
@@ -259,6 +270,46 @@ def test_a_step_that_is_made_again_is_the_same_to_the_last_bit(
                 seen.append(first[0])
         assert seen[-1][2] == 12
         assert seen[-1][3] >= 1
+
+
+@VERSIONS
+def test_a_unit_that_is_put_back_before_its_end_goes_on(jumper: Jumper, version: int) -> None:
+    """It ends the run at 0.5 s, whatever is asked for; put back to 0.25 s it moves on by x = cos 2t."""
+    with closing(Archive(jumper(version))) as archive, closing(make_instance("jumper", archive)) as unit:
+        unit.setup(0.0, 3.0, 1e-9)
+        for name, value in {"x": 1.0, "stiffness": 4.0, "last": 0.5}.items():
+            unit.set_start(name, value)
+        unit.enter_initialization()
+        unit.exit_initialization()
+        place = unit.port(["x"])
+        unit.step(0.0, 0.25)
+        unit.save("before", 0.25)
+        with pytest.raises(UnitEnded) as ended:
+            unit.step(0.25, 0.5)
+        assert ended.value.time == pytest.approx(0.5, abs=1e-15)
+        unit.restore("before")
+        unit.step(0.25, 0.1)
+        assert place.read()[0] == pytest.approx(np.cos(0.7), abs=1e-7)
+
+
+@VERSIONS
+def test_a_unit_is_told_that_nobody_goes_back(jumper: Jumper, version: int) -> None:
+    """It refuses states from before then; not while one is kept."""
+    with closing(Archive(jumper(version))) as archive, closing(make_instance("jumper", archive)) as unit:
+        unit.setup(0.0, 3.0)
+        unit.set_start("v", 1.0)
+        unit.enter_initialization()
+        unit.exit_initialization()
+        place, begin = unit.port(["x"]), unit.serialize()
+        unit.save("begin", 0.0)
+        unit.step(0.0, 0.5)
+        unit.deserialize(begin)
+        assert place.read()[0] == 0.0
+        unit.release("begin")
+        unit.step(0.0, 0.5)
+        assert place.read()[0] == pytest.approx(0.5)
+        with pytest.raises(UnitError, match="a state is set that is from before what was said to stay"):
+            unit.deserialize(begin)
 
 
 @VERSIONS

@@ -21,7 +21,8 @@ from mbsfmu.cosim import CosimulationResult
 from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.compiled.steps import CompiledSteps
 from mbsfmu.cosim.elements import elements_of
-from mbsfmu.cosim.instance import Instance
+from mbsfmu.cosim.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.instance import Instance, UnitEnded, UnitError
 from mbsfmu.cosim.loading import make_instance
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
@@ -220,6 +221,14 @@ def test_events_that_are_not_told_apart_end_the_run(foreign: Callable[[str], Pat
         cosimulate(foreign("ticking"), parameters={"ticking.period": 1e-17}, step=0.25, stop=0.5)
 
 
+def test_events_are_one_after_the_other_where_time_stands_still(foreign: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight periods and a turn are in a step, though no more than three events may follow at one time."""
+    monkeypatch.setattr("mbsfmu.cosim.fmi3_instance.MOST_ITERATIONS", 3)
+    result = cosimulate(foreign("ticking"), step=2.5, stop=2.5)
+    assert result.final()["ticking.count"] == 8
+    assert result.final()["ticking.events"] == 1 + 8 + 1
+
+
 def test_discrete_inputs_are_set_in_event_mode(foreign: Unit) -> None:
     """And only where they change: each change is one event more."""
     factor = StepSignal(times=(0.0, 0.5, 1.0), values=(1.0, 3.0, -1.0))
@@ -372,6 +381,41 @@ def test_discrete_inputs_are_set_again_after_a_return(instance_of: Callable[[str
     assert scaled.read()[0] == 0.25
     factor.write()
     assert scaled.read()[0] == 0.75
+
+
+def test_a_unit_that_is_put_back_before_its_end_goes_on(instance_of: Callable[[str], Instance]) -> None:
+    """Whatever it has said of a step that is taken back: it ends the run at 0.5 s, up to which it rises by t."""
+    instance = instance_of("ticking")
+    instance.set_start("last", 0.5)
+    instance.exit_initialization()
+    seen = instance.port(["height", "events"])
+    instance.step(0.0, 0.25)
+    instance.save("before", 0.25)
+    with pytest.raises(UnitEnded) as ended:
+        instance.step(0.25, 0.5)
+    assert ended.value.time == pytest.approx(0.5)
+    instance.restore("before")
+    instance.step(0.25, 0.05)
+    assert seen.read().tolist() == pytest.approx([0.3, 1.0])
+
+
+def test_an_event_of_a_step_that_is_taken_back_is_none(
+    instance_of: Callable[[str], Instance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The unit comes back from a step with an event, in which something goes wrong: it was counted nowhere."""
+    instance = instance_of("ticking")
+    assert isinstance(instance, Fmi3Instance)
+    instance.exit_initialization()
+    seen = instance.port(["count", "events"])
+    instance.step(0.0, 0.95)
+    instance.save("before", 0.95)
+    with monkeypatch.context() as broken:
+        broken.setattr(instance, "event", lambda: instance.fail("fmi3EnterEventMode", 3))
+        with pytest.raises(UnitError):
+            instance.step(0.95, 0.1)
+    instance.restore("before")
+    instance.step(0.95, 0.02)
+    assert seen.read().tolist() == [3.0, 4.0]
 
 
 def test_texts_are_set_again_after_a_return(instance_of: Callable[[str], Instance]) -> None:

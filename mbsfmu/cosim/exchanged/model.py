@@ -77,7 +77,6 @@ class ExchangedInstance(LibraryInstance, ABC):
         self.tolerances = np.ones(1)
         self._straight: StraightInputs | None = None
         self._now, self._following = -np.inf, np.inf
-        self._over = False
         self._relative = RELATIVE_TOLERANCE
         continuous = [each.name for each in self.variables.values() if self._runs(each.name)]
         self.interpolates = bool(continuous)
@@ -229,7 +228,6 @@ class ExchangedInstance(LibraryInstance, ABC):
             raise UnitError(f"{self.name} at t = {self.time:.9g} s: {refused.reason}", False) from None
         self._before = self._inputs.read().copy()
         if self._over:
-            self._over = False
             self._end(reached, time + step, step)
 
     def _go(self, now: float, end: float) -> float:

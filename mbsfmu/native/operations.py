@@ -132,7 +132,7 @@ class Operations:
         if not found.complete:
             return None
         table = np.array(found.rows, dtype=np.int64).reshape(-1, 4)
-        if np.any(table > np.iinfo(np.uint16).max):
+        if np.any((table < 0) | (table > np.iinfo(np.uint16).max)):
             return None
         own = function.n_out() - len(traced.into)
         return cls(
@@ -201,8 +201,9 @@ class Operations:
                 places = listed[2 : 2 + a + b]
                 lines += [f"  between[{index}] = a{place};" for index, place in enumerate(places[:a])]
                 lines.append(f"  {self.solvers[made]}(between, between + {listed[0]}, between + {a});")
-                lines += [f"  a{place} = between[{index}];" for index, place in enumerate(places[a:], a)]
-                used.update(places[a:])
+                kept = {index: place for index, place in enumerate(places[a:], a) if place < listed[1]}
+                lines += [f"  a{place} = between[{index}];" for index, place in kept.items()]
+                used.update(kept.values())
                 continue
             used.add(made)
             if operation == ca.OP_CONST:
@@ -275,7 +276,10 @@ class _Found:
         elif operation == ca.OP_CALL:
             size = len(taken), len(made)
             self.rows.append((operation, self._solvers.index(size), *size))
-            listed = [len(taken) - len(made), self._first_between, *taken, *made]  # of right sides there are as many
+            # What nobody needs stays where the solver has put it.
+            stays = (self._first_between + len(taken) + element for element in range(len(made)))
+            kept = (there if place < 0 else place for place, there in zip(made, stays, strict=True))
+            listed = [len(taken) - len(made), self._first_between, *taken, *kept]  # of right sides there are as many
             listed += [0] * (4 * _rows_of_call(*size) - len(listed))
             self.rows += [tuple(listed[first : first + 4]) for first in range(0, len(listed), 4)]
         else:

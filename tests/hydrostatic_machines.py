@@ -105,9 +105,9 @@ def slewer() -> CoupledModel:
     )
 
 
-def loader() -> CoupledModel:
-    """A house with a boom on a cylinder with cushions and leakage, a plunger, a fan, and four pumps."""
-    mechanism = Mechanism(
+def _boom_and_table() -> Mechanism:
+    """A house with a boom on a cylinder, and a table on a plunger beside it."""
+    return Mechanism(
         gravity=(0.0, 0.0, -9.81),
         ground={"O": (0.0, 0.0, 0.0), "P": (20.0, 0.0, 0.0)},
         bodies=(
@@ -126,6 +126,10 @@ def loader() -> CoupledModel:
             Actuator(name="jack", start="ground.P", end="table.centre"),
         ),
     )
+
+
+def _four_pumps() -> Circuit:
+    """A closed circuit that slews, and pumps for a cylinder with cushions and leakage, a plunger and a fan."""
     bore = {"stroke": 1.2, "retracted_length": 0.9, "bulk_modulus": 3e10, "viscous_friction": 2e3}
     main = {"displacement": catalogue_displacement(60e-6), "speed": 190.0, "time_constant": 0.04, "inlet": "T"}
     cut_off = {"cut_off": 250e5, "cut_off_range": 10e5}
@@ -171,11 +175,15 @@ def loader() -> CoupledModel:
         ),
     )
     rest = dict.fromkeys("ABPEG", 1000000.0)
-    circuit = Circuit(
+    return Circuit(
         oil=OIL,
         components=components,
         initial_pressures={**rest, "C": balanced("ram"), "D": 5e5, "F": balanced("jack")},
     )
+
+
+def loader() -> CoupledModel:
+    """A house with a boom on a cylinder with cushions and leakage, a plunger, a fan, and four pumps."""
     lines = [
         line
         for name in ("ram", "jack")
@@ -188,7 +196,7 @@ def loader() -> CoupledModel:
     ]
     return CoupledModel(
         name="loader",
-        systems={"mechanism": mechanism, "circuit": circuit},
+        systems={"mechanism": _boom_and_table(), "circuit": _four_pumps()},
         connections=(*SLEWING, *lines),
         signals={
             "circuit.swing.command": SWING,

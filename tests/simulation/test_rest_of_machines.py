@@ -57,10 +57,10 @@ ARM, TILT, FOOT, EYE = 2.4, radians(6.0), (1.6, -0.1, 0.0), 0.7
 BORE, ROD = 0.08, 0.05
 
 
-def scissor_lift(angle: float) -> CoupledModel:
-    """Two crossing arms, a table of 500 kg, a cylinder behind a counterbalance valve, a controller of the angle."""
+def scissors(angle: float) -> Mechanism:
+    """Two crossing arms that carry a table of 500 kg, on a slope."""
     along = (1.0, 0.0, 0.0)
-    machine = Mechanism(
+    return Mechanism(
         gravity=(GRAVITY * sin(TILT), -GRAVITY * cos(TILT), 0.0),
         ground={"O": (0.0, 0.0, 0.0), "foot": FOOT},
         bodies=(
@@ -86,6 +86,10 @@ def scissor_lift(angle: float) -> CoupledModel:
             JointSpringDamper(name="rub", joint="pin", damping=150.0),
         ),
     )
+
+
+def held_jack() -> Circuit:
+    """A pump, a spool and a cylinder behind a counterbalance valve."""
     valve = ProportionalValve(
         name="valve",
         supply="P",
@@ -122,17 +126,21 @@ def scissor_lift(angle: float) -> CoupledModel:
         viscous_friction=3000.0,
     )
     pump = PressureSource(name="pump", node="P", pressure=210.0 * BAR)
-    circuit = Circuit(
+    return Circuit(
         oil=OIL,
         components=(pump, Tank(name="tank", node="T"), valve, holding, jack, *hoses("V", "A", "B")),
         initial_pressures={"A": balanced("jack"), "V": 60.0 * BAR, "B": 30.0 * BAR},
     )
+
+
+def scissor_lift(angle: float) -> CoupledModel:
+    """Two crossing arms, a table of 500 kg, a cylinder behind a counterbalance valve, a controller of the angle."""
     pid = PidController(
         proportional=6.0, integral=0.5, minimum=-1.0, maximum=1.0, measured_unit="rad", command_unit="1"
     )
     return CoupledModel(
         name="lift",
-        systems={"machine": machine, "circuit": circuit, "pid": pid},
+        systems={"machine": scissors(angle), "circuit": held_jack(), "pid": pid},
         connections=[*JACK, ("machine.arm.angle", "pid.measured"), ("pid.command", "circuit.valve.command")],
     )
 

@@ -93,9 +93,7 @@ class Articulation:
     @cached_property
     def tree(self) -> BinaryTree:
         """The plan of the balanced assembly."""
-        tree = BinaryTree(len(self._masses), self._links)
-        tree.tell_width(len(self._masses))
-        return tree
+        return BinaryTree(len(self._masses), self._links)
 
     # -- joints ---------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ soft, so that none is singular for what was dealt with before, they come first, 
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +19,7 @@ from numpy.typing import NDArray
 
 GROUND = -1
 
-MANY = 24
-"""Handles of two parts beyond which it is said that joining them takes long: a lattice of 8 x 8 cells has 27."""
-
 Indices = NDArray[np.intp]
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -146,21 +141,6 @@ class BinaryTree:
         self.joined = len(self.levels) - before
         if self._waiting:
             self._add_level(live, [(each, None) for each in live if each.handles])
-
-    @property
-    def most_handles(self) -> int:
-        """How many handles two parts that are joined have at most; eliminations grow with a power of it."""
-        return max((sum(count for count, _ in group.parts) for each in self.levels for group in each.groups), default=0)
-
-    def tell_width(self, bodies: int) -> None:
-        """Say in the log that an assembly of so many bodies takes long to trace and to compile, where it does."""
-        if self.most_handles > MANY:
-            _LOGGER.warning(
-                "an assembly of %d bodies joins parts whose joints to others are at %d bodies: wide lattices and nets "
-                "do that, and code, and the time to trace and to compile it, grow with a power of this number, which "
-                "takes minutes from about 30 on; fewer cells across the narrow side make it smaller",
-                bodies, self.most_handles,
-            )  # fmt: skip
 
     def _add_level(
         self, live: list[_Subassembly], pairs: list[tuple[_Subassembly, _Subassembly | None]]

@@ -91,9 +91,7 @@ class ConstrainedBodies:
     @cached_property
     def tree(self) -> BinaryTree:
         """The plan of the balanced assembly."""
-        tree = BinaryTree(len(self._masses), self._links, ground_first=True)
-        tree.tell_width(len(self._masses))
-        return tree
+        return BinaryTree(len(self._masses), self._links, ground_first=True)
 
     @cached_property
     def _hung(self) -> list[Hung] | None:

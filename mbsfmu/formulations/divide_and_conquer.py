@@ -6,9 +6,9 @@ its inverse inertia. V are accelerations [Featherstone1999] or velocities [Chada
 
 A joint's constraint equations are eliminated one by one: with d the wrench of a unit multiplier on the handles and
 e = dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and ξ − ξ d dᵀ ξ / e is what the subassembly is then. What
-an equation feels of those before it in the same subassembly is kept as one number for each of them, so that solutions
-do not have to wait for ξ_0 to follow from one equation to the next.
-That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored into L and D as it is built up. With a softness
+an equation feels of those before it in the same subassembly is kept as one number for each of them, so that neither ξ
+nor ξ_0 has to follow from one equation to the next.
+That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored as L D Lᵀ. With a softness
 1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists whatever the rank.
 
 Matrices come first (`factorize`), vectors after them (`Factors.solve`), as often as there are right sides.
@@ -16,7 +16,7 @@ Matrices come first (`factorize`), vectors after them (`Factors.solve`), as ofte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,27 +45,24 @@ class Equations:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """One eliminated equation of all members of a group.
+    """The eliminated equations of one link of all members of a group.
 
     Attributes
     ----------
+    ends
+        The handles that they act on; None for the ground.
     rows
-        Its index for each member.
-    wrench
-        d, shape (members, 6 h) with the number h of the members' handles.
-    response
-        ξ d at the handles that are left, of which there are k, shape (members, 6 k).
-    weight
-        1/e, shape (members,).
-    effects
-        For each equation that the group has eliminated before, dᵀ ξ d / e with its ξ d / e; each of shape (members,).
+        Their indices, shape (members, equations).
+    numbers
+        d of each end that is not the ground, shape (members, equations, 6); ξ d / e of each handle that is left, shape
+        (members, 6, equations), with ξ as the equations before leave it; 1/e, shape (members, equations); of each link
+        that the group has eliminated before, dᵀ ξ d / e with its ξ d / e, shape (members, equations, its equations);
+        and the same among these equations, of each but the first, shape (members, equations before it).
     """
 
+    ends: tuple[int | None, ...]
     rows: Indices
-    wrench: Array
-    response: Array
-    weight: Array
-    effects: tuple[Array, ...]
+    numbers: Found
 
 
 History = list[list[list[Eliminated]]]
@@ -150,10 +147,7 @@ class Factors:
         inverse, matrices = rebuilt([self._inverse, self._matrices], numbers)
         history = [
             [
-                [
-                    Eliminated(one.rows, wrench, response, weight, tuple(effects))
-                    for one, (wrench, response, weight, effects) in zip(group, own, strict=True)
-                ]
+                [replace(one, numbers=found) for one, found in zip(group, own, strict=True)]
                 for group, own in zip(level, of_level, strict=True)
             ]
             for level, of_level in zip(self._history, matrices, strict=True)
@@ -172,22 +166,17 @@ def _assemble(
     made: dict[int, list[Array]] = {}
     history = []
     for group in level.groups:
-        every = [(each, rows) for each in group.eliminations for rows in each.rows.T]
+        links = [each for each in group.eliminations if each.rows.shape[1]]
         left, found = eliminate(
             [pools[count][positions] for count, positions in group.parts],
-            [[equations.wrenches[end][rows] for end in range(len(each.ends))] for each, rows in every],
-            [None if equations.active is None else equations.active[rows] for _, rows in every],
+            [[equations.wrenches[end][each.rows] for end in range(len(each.ends))] for each in links],
+            [None if equations.active is None else equations.active[each.rows] for each in links],
             None if softness is None else np.stack([softness] * len(group.parts[0][1])),
-            ends=tuple(each.ends for each, _ in every),
-            closes_loop=tuple(each.closes_loop for each, _ in every),
+            ends=tuple(each.ends for each in links),
+            closes_loop=tuple(each.closes_loop for each in links),
             kept=group.kept,
         )
-        history.append(
-            [
-                Eliminated(rows, wrench, response, weight, tuple(effects))
-                for (_, rows), (wrench, response, weight, effects) in zip(every, found, strict=True)
-            ]
-        )
+        history.append([Eliminated(each.ends, each.rows, own) for each, own in zip(links, found, strict=True)])
         made.setdefault(len(group.kept), []).append(left)
     return _joined(level, made, pools), history
 
@@ -200,14 +189,19 @@ def _gather(
     rests = []
     for group, eliminated in zip(level.groups, history, strict=True):
         parts = [pools[count][positions] for count, positions in group.parts]
-        vector, left = gather(parts, _numbers(eliminated), [bias[one.rows] for one in eliminated], kept=group.kept)
+        biases = [bias[one.rows] for one in eliminated]
+        vector, left = gather(parts, _numbers(eliminated), biases, ends=_ends(eliminated), kept=group.kept)
         rests.append(left)
         made.setdefault(len(group.kept), []).append(vector)
     return _joined(level, made, pools), rests
 
 
 def _numbers(eliminated: list[Eliminated]) -> list[Found]:
-    return [(one.wrench, one.response, one.weight, list(one.effects)) for one in eliminated]
+    return [one.numbers for one in eliminated]
+
+
+def _ends(eliminated: list[Eliminated]) -> tuple[tuple[int | None, ...], ...]:
+    return tuple(one.ends for one in eliminated)
 
 
 def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
@@ -239,10 +233,11 @@ def _disassemble(
             forces[kept][first : first + members] if kept else np.zeros((members, 0)),
             _numbers(eliminated),
             left,
+            ends=_ends(eliminated),
             kept=group.kept,
             handles=_handles(group),
         )
-        multipliers += [(one.rows, each) for one, each in zip(reversed(eliminated), found, strict=True)]
+        multipliers += [(one.rows.ravel(), each.ravel()) for one, each in zip(eliminated, found, strict=True)]
         begin = 0
         for count, positions in group.parts:
             placed.setdefault(count, []).append((positions, acting[:, begin : begin + 6 * count]))

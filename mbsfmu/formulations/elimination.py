@@ -1,6 +1,8 @@
 """Elimination of a group's constraint equations, and what acts on its handles then: the kernels of divide and conquer.
 
-First axes of all arrays are the members of the group.
+All of it goes by blocks: the six rows of a handle, and of a link as many as it has equations. Where a group has few
+handles it is one kernel, in which the blocks are straight code; where it has many, each step of a block is a call of a
+small kernel, so that a wide group has more calls, and no longer code. First axes of all arrays are the group's members.
 """
 
 from __future__ import annotations
@@ -16,8 +18,14 @@ from mbsfmu.kernels import kernel_of_members
 SINGULAR = 1e-10
 """Where e is below this share of what it is on free bodies, the equation depends on those before it."""
 
-Found = tuple[Array, Array, Array, list[Array]]
-"""Wrench, response, weight and effects of an eliminated equation; see `Eliminated`."""
+WIDE = 8
+"""Handles beyond which the steps of blocks are kernels."""
+
+AT_ONCE = 2
+"""Links whose products are taken from a block by one call there."""
+
+Found = tuple[list[Array], list[Array], Array, list[Array], list[Array]]
+"""Wrenches, responses, weights, and effects of earlier links and of the link itself; see `Eliminated`."""
 
 
 def reciprocal(value: Array) -> Array:
@@ -25,7 +33,6 @@ def reciprocal(value: Array) -> Array:
     return value / (value * value)
 
 
-@kernel_of_members
 def eliminate(
     parts: list[Array],
     wrenches: list[list[Array]],
@@ -38,70 +45,277 @@ def eliminate(
 ) -> tuple[Array, list[Found]]:
     """Eliminate equations from ξ; return the ξ of the handles that are left, and what was eliminated.
 
-    What an equation does to ξ is seen where the next ones act: in between, ξ itself is not needed.
+    Dᵀ ξ D is factored, with a row of blocks for each link, and ξ D of the handles that are left as further rows below
+    it. In between, ξ itself is not needed.
 
     Parameters
     ----------
     parts
         ξ of one or two parts of each member, each of shape (members, 6 h, 6 h).
     wrenches
-        For each equation what acts at its ends, each of shape (members, 6).
+        For each link what unit multipliers exert at its ends, each of shape (members, equations, 6).
     active
-        For each equation ones where it counts and zeros elsewhere, shape (members,); None where it always does.
+        For each link ones where equations count and zeros elsewhere, shape (members, equations); None where all do.
     softness
         1/α in 1/kg of each member, None where constraints are rigid.
     ends
-        For each equation the handles that it acts on; None for the ground.
+        For each link the handles that it acts on; None for the ground.
     closes_loop
-        For each equation whether it may depend on those before.
+        For each link whether its equations may depend on those before.
     kept
         The handles that are left.
     """
-    free = _side_by_side(parts)
-    slots = _slots(kept)
-    eliminated: list[Found] = []
-    responses: list[Array] = []
-    left = free[:, slots][:, :, slots]
-    for acting, places, counting, loop in zip(wrenches, ends, active, closes_loop, strict=True):
-        wrench = _wrench(acting, places, *free.shape[:2])
-        response = of_free = times(free, wrench)
-        effects: list[Array] = []
-        for one, before in zip(eliminated, responses, strict=True):
-            felt = (before * wrench).sum(axis=1)
-            effects.append(one[2] * felt)
-            response = response - before * effects[-1][:, np.newaxis]
-        pivot = (wrench * response).sum(axis=1)
-        if softness is not None:
-            weight = reciprocal(pivot + softness)
-        elif loop:
-            # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
-            small = SINGULAR * (wrench * of_free).sum(axis=1)
-            weight = pivot / (pivot * pivot + small * small)
-        else:
-            weight = reciprocal(pivot)
-        if counting is not None:
-            weight = weight * counting
-        responses.append(response)
-        eliminated.append((wrench, response[:, slots], weight, effects))
-        left = _without(left, response[:, slots], weight)
-    return left, eliminated
+    chosen = _eliminate if _is_wide(sum(part.shape[1] for part in parts)) else _eliminate_at_once
+    return chosen(parts, wrenches, active, softness, ends=ends, closes_loop=closes_loop, kept=kept)
 
 
-def _wrench(acting: list[Array], ends: tuple[int | None, ...], members: int, size: int) -> Array:
-    """Return d of one equation of each member on all handles, shape (members, size); nothing acts on the ground."""
-    wrench = np.zeros((members, size))
-    for slot, each in zip(ends, acting, strict=True):
-        if slot is not None:
-            ahead, behind = np.zeros((members, 6 * slot)), np.zeros((members, size - 6 * slot - 6))
-            wrench = wrench + np.concatenate([ahead, each, behind], axis=1)
-    return wrench
+def gather(
+    parts: list[Array],
+    eliminated: list[Found],
+    biases: list[Array],
+    *,
+    ends: tuple[tuple[int | None, ...], ...],
+    kept: tuple[int, ...],
+) -> tuple[Array, list[Array]]:
+    """Return the ξ_0 of a group's members on the handles that are kept, and dᵀ ξ_0 + γ of what is eliminated.
+
+    Parameters
+    ----------
+    parts
+        ξ_0 of one or two parts of each member, each of shape (members, 6 h).
+    eliminated, ends, kept
+        As `eliminate` gave it, and what that was given.
+    biases
+        For each link γ, shape (members, equations).
+    """
+    chosen = _gather if _is_wide(sum(part.shape[1] for part in parts)) else _gather_at_once
+    return chosen(parts, eliminated, biases, ends=ends, kept=kept)
 
 
-def _without(matrix: Array, response: Array, weight: Array) -> Array:
-    """Return ξ − ξ d dᵀ ξ / e."""
-    scaled = response * weight[:, np.newaxis]
-    one, other, mirrored = _triangle(matrix.shape[1])
-    return (matrix[:, one, other] - scaled[:, one] * response[:, other])[:, mirrored]
+def spread(
+    outer: Array,
+    eliminated: list[Found],
+    rests: list[Array],
+    *,
+    ends: tuple[tuple[int | None, ...], ...],
+    kept: tuple[int, ...],
+    handles: int,
+) -> tuple[Array, list[Array]]:
+    """Return what acts on all handles of a group's members, shape (members, 6 h), and the multipliers of each link.
+
+    Parameters
+    ----------
+    outer
+        What acts on the handles that are kept, shape (members, 6 k).
+    eliminated, ends, kept
+        As `eliminate` gave it, and what that was given.
+    rests
+        As `gather` gave it.
+    handles
+        How many handles there are.
+    """
+    chosen = _spread if _is_wide(6 * handles) else _spread_at_once
+    return chosen(outer, eliminated, rests, ends=ends, kept=kept, handles=handles)
+
+
+def _is_wide(rows: int) -> bool:
+    return rows > 6 * WIDE
+
+
+def times(matrices: Array, vectors: Array) -> Array:
+    """Return the product of each matrix with its vector, shapes (members, m, n) and (members, n)."""
+    return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
+
+
+# -- whole groups -----------------------------------------------------------------------------------------------------
+
+
+def _eliminate(
+    parts: list[Array],
+    wrenches: list[list[Array]],
+    active: list[Array | None],
+    softness: Array | None,
+    *,
+    ends: tuple[tuple[int | None, ...], ...],
+    closes_loop: tuple[bool, ...],
+    kept: tuple[int, ...],
+) -> tuple[Array, list[Found]]:
+    blocks = _blocks(parts)
+    acting = [
+        {slot: each for slot, each in zip(slots, own, strict=True) if slot is not None}
+        for slots, own in zip(ends, wrenches, strict=True)
+    ]
+    links = len(acting)
+    felt: list[list[Array]] = [[] for _ in range(links + len(kept))]  # by row, of each link before
+    effects: list[list[Array]] = [[] for _ in felt]  # and this times 1/e
+    weights: list[Array] = []
+    within: list[list[Array]] = []
+    for number, own in enumerate(acting):
+        turned = [_turned(each) for each in own.values()]
+        on_free = {
+            slot: _plus(None, [blocks[slot, end] for end in own], turned)
+            for slot in sorted(set(kept).union(*acting[number:]))
+        }
+        column = [_plus(None, list(each.values()), [on_free[slot] for slot in each]) for each in acting[number:]]
+        column += [on_free[slot] for slot in kept]
+        before = [_turned(each) for each in effects[number]]
+        left = [_minus(each, row, before) for each, row in zip(column, felt[number:], strict=True)]
+        weight, among = _pivots(left[0], column[0] if closes_loop[number] else None, active[number], softness)
+        for row, value in enumerate(left[1:], number + 1):
+            one, other = _apart(value, among, weight)
+            felt[row].append(one)
+            effects[row].append(other)
+        weights.append(weight)
+        within.append(among)
+    found = [
+        (list(own.values()), [row[number] for row in effects[links:]], weights[number], effects[number], within[number])
+        for number, own in enumerate(acting)
+    ]
+    return _without(blocks, kept, effects[links:], felt[links:]), found
+
+
+def _gather(
+    parts: list[Array],
+    eliminated: list[Found],
+    biases: list[Array],
+    *,
+    ends: tuple[tuple[int | None, ...], ...],
+    kept: tuple[int, ...],
+) -> tuple[Array, list[Array]]:
+    vectors = [each for part in parts for each in _by_handle(part)]
+    rests: list[Array] = []
+    for (wrenches, _, weight, effects, within), bias, slots in zip(eliminated, biases, ends, strict=True):
+        on_ends = [vectors[slot] for slot in slots if slot is not None]
+        value = _plus(bias[:, np.newaxis], on_ends, [_turned(each) for each in wrenches])
+        value = _minus(value, rests, [_turned(each) for each in effects])
+        rests.append(_apart(value, within, weight)[0])
+    left = [
+        _minus(vectors[slot], rests, [_turned(each[1][order]) for each in eliminated])
+        for order, slot in enumerate(kept)
+    ]
+    return _in_a_row(left, len(parts[0])), [rest[:, 0] for rest in rests]
+
+
+def _spread(
+    outer: Array,
+    eliminated: list[Found],
+    rests: list[Array],
+    *,
+    ends: tuple[tuple[int | None, ...], ...],
+    kept: tuple[int, ...],
+    handles: int,
+) -> tuple[Array, list[Array]]:
+    on_kept = _by_handle(outer)
+    found: list[Array] = []  # from the last to the first
+    for number, ((_, responses, weight, _, within), rest) in reversed(
+        list(enumerate(zip(eliminated, rests, strict=True)))
+    ):
+        later = [effects[number] for _, _, _, effects, _ in reversed(eliminated[number + 1 :])]
+        value = _minus(_opposing(weight, rest), [*on_kept, *found], [*responses, *later])
+        found.append(_back(value, within))
+    found.reverse()
+    acting = [np.zeros((len(outer), 1, 6))] * handles
+    for slot, each in zip(kept, on_kept, strict=True):
+        acting[slot] = each
+    for (wrenches, *_), multipliers, slots in zip(eliminated, found, ends, strict=True):
+        there = [slot for slot in slots if slot is not None]
+        for slot, wrench in zip(there, wrenches, strict=True):
+            acting[slot] = _plus(acting[slot], [multipliers], [wrench])
+    return _in_a_row(acting, len(outer)), [each[:, 0] for each in found]
+
+
+_eliminate_at_once = kernel_of_members(_eliminate)
+_gather_at_once = kernel_of_members(_gather)
+_spread_at_once = kernel_of_members(_spread)
+
+
+# -- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def _blocks(parts: list[Array]) -> dict[tuple[int, int], Array]:
+    """Return ξ of each pair of handles, zero between two parts, each of shape (members, 6, 6)."""
+    owner = [(part, slot) for part in parts for slot in range(part.shape[1] // 6)]
+    nothing = np.zeros((len(parts[0]), 6, 6))
+    return {
+        (row, column): part[:, 6 * one : 6 * one + 6, 6 * two : 6 * two + 6] if part is other else nothing
+        for row, (part, one) in enumerate(owner)
+        for column, (other, two) in enumerate(owner)
+    }
+
+
+def _by_handle(vectors: Array) -> list[Array]:
+    """Return the rows of each handle as a row of blocks, each of shape (members, 1, 6)."""
+    return [vectors[:, np.newaxis, first : first + 6] for first in range(0, vectors.shape[1], 6)]
+
+
+def _in_a_row(blocks: list[Array], members: int) -> Array:
+    """Return blocks of shape (members, 1, 6) beside each other, shape (members, 6 h)."""
+    return np.concatenate([np.zeros((members, 1, 0)), *blocks], axis=2)[:, 0]
+
+
+def _turned(block: Array) -> Array:
+    return np.swapaxes(block, 1, 2)
+
+
+def _plus(value: Array | None, ones: list[Array], others: list[Array]) -> Array:
+    """Return a block, where there is one, and products of blocks."""
+    for first in range(0, len(ones), AT_ONCE):
+        value = _with_products(value, ones[first : first + AT_ONCE], others[first : first + AT_ONCE])
+    assert value is not None
+    return value
+
+
+def _minus(value: Array, ones: list[Array], others: list[Array]) -> Array:
+    """Return a block without products of blocks."""
+    for first in range(0, len(ones), AT_ONCE):
+        value = _without_products(value, ones[first : first + AT_ONCE], others[first : first + AT_ONCE])
+    return value
+
+
+def _without(
+    blocks: dict[tuple[int, int], Array], kept: tuple[int, ...], effects: list[list[Array]], felt: list[list[Array]]
+) -> Array:
+    """Return what is left of ξ, shape (members, 6 k, 6 k), from blocks of its lower triangle."""
+    members = len(blocks[0, 0])
+    left: dict[tuple[int, int], Array] = {}
+    for row, slot in enumerate(kept):
+        for column, other in enumerate(kept[: row + 1]):
+            value = blocks[slot, other]
+            for first in range(0, len(effects[row]), AT_ONCE):
+                chosen = slice(first, first + AT_ONCE)
+                value = _lowered(value, effects[row][chosen], felt[column][chosen], symmetric=row == column)
+            left[row, column] = value
+            left[column, row] = _turned(value)
+    beside = [np.concatenate([left[row, column] for column in range(len(kept))], axis=2) for row in range(len(kept))]
+    return np.concatenate([np.zeros((members, 0, 6 * len(kept))), *beside], axis=1)
+
+
+@kernel_of_members
+def _with_products(value: Array | None, ones: list[Array], others: list[Array]) -> Array:
+    for one, other in zip(ones, others, strict=True):
+        product = one @ other
+        value = product if value is None else value + product
+    assert value is not None
+    return value
+
+
+@kernel_of_members
+def _without_products(value: Array, ones: list[Array], others: list[Array]) -> Array:
+    for one, other in zip(ones, others, strict=True):
+        value = value - one @ other
+    return value
+
+
+@kernel_of_members
+def _lowered(value: Array, effects: list[Array], felt: list[Array], *, symmetric: bool) -> Array:
+    """Return ξ − ξ d dᵀ ξ / e of a block; where it is symmetric, of its lower triangle."""
+    if not symmetric:
+        return _without_products(value, effects, [_turned(each) for each in felt])
+    one, other, mirrored = _triangle(value.shape[1])
+    lower = value[:, one, other]
+    for effect, each in zip(effects, felt, strict=True):
+        lower = lower - (effect[:, one] * each[:, other]).sum(axis=2)
+    return lower[:, mirrored]
 
 
 @cache
@@ -114,63 +328,82 @@ def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
 
 
 @kernel_of_members
-def gather(
-    parts: list[Array], eliminated: list[Found], biases: list[Array], *, kept: tuple[int, ...]
+def _pivots(
+    left: Array, on_free: Array | None, counting: Array | None, softness: Array | None
 ) -> tuple[Array, list[Array]]:
-    """Return the ξ_0 of a group's members on the handles that are kept, and dᵀ ξ_0 + γ of what is eliminated."""
-    vector = np.concatenate(parts, axis=1)
-    rests: list[Array] = []
-    for (wrench, _, _, effects), bias in zip(eliminated, biases, strict=True):
-        rest = (wrench * vector).sum(axis=1) + bias
-        for effect, before in zip(effects, rests, strict=True):
-            rest = rest - effect * before
-        rests.append(rest)
-    vector = vector[:, _slots(kept)]
-    for (_, response, weight, _), rest in zip(eliminated, rests, strict=True):
-        vector = vector - response * (weight * rest)[:, np.newaxis]
-    return vector, rests
+    """Return 1/e of each equation of a link, and how each but the first feels those before it.
+
+    Parameters
+    ----------
+    left
+        Dᵀ ξ D of the link as earlier links leave it, shape (members, equations, equations).
+    on_free
+        The same on free parts where equations may depend on others, else None.
+    counting, softness
+        As for `eliminate`.
+    """
+    weights: list[Array] = []
+    within: list[Array] = []
+    for row in range(left.shape[1]):
+        felt: list[Array] = []
+        own: list[Array] = []
+        for column, weight in enumerate(weights):
+            value = left[:, row, column]
+            for before in range(column):
+                value = value - felt[before] * within[column - 1][:, before]
+            felt.append(value)
+            own.append(value * weight)
+        pivot = left[:, row, row]
+        for one, other in zip(felt, own, strict=True):
+            pivot = pivot - one * other
+        if softness is not None:
+            weight = reciprocal(pivot + softness)
+        elif on_free is not None:
+            # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
+            small = SINGULAR * on_free[:, row, row]
+            weight = pivot / (pivot * pivot + small * small)
+        else:
+            weight = reciprocal(pivot)
+        weights.append(weight if counting is None else weight * counting[:, row])
+        if own:
+            within.append(np.stack(own, axis=1))
+    return np.stack(weights, axis=1), within
 
 
 @kernel_of_members
-def spread(
-    outer: Array, eliminated: list[Found], rests: list[Array], *, kept: tuple[int, ...], handles: int
-) -> tuple[Array, list[Array]]:
-    """Return what acts on all handles of a group's members, and the multipliers, the last eliminated first."""
-    found: list[Array] = []  # from the last to the first
-    for order, ((_, response, weight, _), rest) in reversed(list(enumerate(zip(eliminated, rests, strict=True)))):
-        multiplier = -weight * ((response * outer).sum(axis=1) + rest)
-        for (_, _, _, effects), pushing in zip(reversed(eliminated), found, strict=False):
-            multiplier = multiplier - effects[order] * pushing
+def _apart(value: Array, within: list[Array], weight: Array) -> tuple[Array, Array]:
+    """Return what a row feels of each equation of a link apart from those before it there, and this times 1/e.
+
+    Parameters
+    ----------
+    value
+        What it feels of all of them, shape (members, rows, equations).
+    within, weight
+        As `_pivots` gives them.
+    """
+    columns = [value[:, :, 0]]
+    for equation, own in enumerate(within, 1):
+        column = value[:, :, equation]
+        for before, each in enumerate(columns):
+            column = column - each * own[:, before, np.newaxis]
+        columns.append(column)
+    felt = np.stack(columns, axis=2)
+    return felt, felt * weight[:, np.newaxis]
+
+
+@kernel_of_members
+def _opposing(weight: Array, rest: Array) -> Array:
+    """Return −rest / e of a link's equations, shape (members, 1, equations)."""
+    return (-weight * rest)[:, np.newaxis]
+
+
+@kernel_of_members
+def _back(value: Array, within: list[Array]) -> Array:
+    """Return the multipliers of a link, given them without what those behind each add to it."""
+    found = [value[:, 0, -1]]
+    for equation in reversed(range(len(within))):
+        multiplier = value[:, 0, equation]
+        for own, later in zip(reversed(within), found, strict=False):
+            multiplier = multiplier - own[:, equation] * later
         found.append(multiplier)
-    acting = _on_handles(outer, kept, handles)
-    for (wrench, _, _, _), multiplier in zip(eliminated, reversed(found), strict=True):
-        acting = acting + wrench * multiplier[:, np.newaxis]
-    return acting, found
-
-
-def _on_handles(forces: Array, kept: tuple[int, ...], handles: int) -> Array:
-    """Put forces on the kept handles among those on all, which are zero elsewhere."""
-    columns = [np.zeros((len(forces), 6))] * handles
-    for index, slot in enumerate(kept):
-        columns[slot] = forces[:, 6 * index : 6 * index + 6]
-    return np.concatenate(columns, axis=1)
-
-
-def _side_by_side(parts: list[Array]) -> Array:
-    """Put the parts of a group's members side by side."""
-    if len(parts) == 1:
-        return parts[0]
-    one, other = parts
-    corner = np.zeros((one.shape[0], one.shape[1], other.shape[1]))
-    upper = np.concatenate([one, corner], axis=2)
-    lower = np.concatenate([np.swapaxes(corner, 1, 2), other], axis=2)
-    return np.concatenate([upper, lower], axis=1)
-
-
-def _slots(kept: tuple[int, ...]) -> list[int]:
-    return [6 * slot + axis for slot in kept for axis in range(6)]
-
-
-def times(matrices: Array, vectors: Array) -> Array:
-    """Return the product of each matrix with its vector, shapes (members, m, n) and (members, n)."""
-    return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
+    return np.stack(found[::-1], axis=1)[:, np.newaxis]

@@ -16,7 +16,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.equations.sections import JOINED, Piece
-from mbsfmu.formulations.binary_tree import GROUND
+from mbsfmu.formulations.binary_tree import GROUND, Indices
 from mbsfmu.formulations.corrections import in_a_row, rebuilt
 from mbsfmu.formulations.divide_and_conquer import Equations
 from mbsfmu.formulations.elimination import Found, eliminate, gather, spread, times
@@ -54,7 +54,9 @@ class _Step:
     widths
         How many handles they have.
     ends
-        The handles that the joint acts on; None for the ground.
+        The handles that the joint acts on, None for the ground; nothing where it has no equations.
+    rows
+        Indices of its equations, shape (1, equations); nothing where it has none.
     kept
         The handles that are left.
     """
@@ -63,7 +65,8 @@ class _Step:
     section: int
     parts: tuple[int, ...]
     widths: tuple[int, ...]
-    ends: tuple[int | None, int]
+    ends: tuple[tuple[int | None, int], ...]
+    rows: tuple[Indices, ...]
     kept: tuple[int, ...]
 
 
@@ -119,7 +122,9 @@ class _Joining:
                 self._waiting[each] -= 1
         kept = tuple(slot for slot, each in enumerate(handles) if self._waiting[each])
         widths = tuple(len(self._handles[part]) for part in parts)
-        self.steps.append(_Step(body, section, parts, widths, ends, kept))
+        rows = self._bodies[body].rows
+        of_link = ((ends,), (np.array([rows]),)) if rows else ((), ())
+        self.steps.append(_Step(body, section, parts, widths, *of_link, kept))
         for part in parts:
             self._of[part] = len(self._of)
         self._of.append(len(self._of))
@@ -186,15 +191,14 @@ class SequentialAssembly:
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
         history: list[list[Found]] = []
         for step in self._steps:
-            rows = self._bodies[step.body].rows
             with in_section(inverse, step.section):
                 joined, found = eliminate(
                     [left[part] for part in step.parts],
-                    [[equations.wrenches[end][[row]] for end in range(2)] for row in rows],
-                    [None] * len(rows),
+                    [[equations.wrenches[end][rows] for end in range(2)] for rows in step.rows],
+                    [None] * len(step.rows),
                     soft,
-                    ends=(step.ends,) * len(rows),
-                    closes_loop=(False,) * len(rows),
+                    ends=step.ends,
+                    closes_loop=(False,) * len(step.rows),
                     kept=step.kept,
                 )
             left.append(joined)
@@ -232,9 +236,9 @@ class SequentialFactors:
         pools = [free[body : body + 1] for body in range(len(self._bodies))]
         rests: list[list[Array]] = []
         for step, found in zip(self._steps, self._history, strict=True):
-            biases = [bias[[row]] for row in self._bodies[step.body].rows]
+            parts, biases = [pools[part] for part in step.parts], [bias[rows] for rows in step.rows]
             with in_section(free, step.section):
-                joined, left = gather([pools[part] for part in step.parts], found, biases, kept=step.kept)
+                joined, left = gather(parts, found, biases, ends=step.ends, kept=step.kept)
             pools.append(joined)
             rests.append(left)
         forces: list[Array] = [np.zeros((1, 0))] * len(pools)
@@ -243,12 +247,17 @@ class SequentialFactors:
             outer = forces[len(self._bodies) + number]
             with in_section(free, step.section):
                 acting, found = spread(
-                    outer, self._history[number], rests[number], kept=step.kept, handles=sum(step.widths)
+                    outer,
+                    self._history[number],
+                    rests[number],
+                    ends=step.ends,
+                    kept=step.kept,
+                    handles=sum(step.widths),
                 )
             begin = 0
             for part, width in zip(step.parts, step.widths, strict=True):
                 forces[part] = acting[:, begin : begin + 6 * width]
                 begin += 6 * width
-            multipliers[step.body] = found[::-1]
+            multipliers[step.body] = found
         moved = free + times(self._inverse, np.concatenate(forces[: len(self._bodies)]))
-        return moved, np.concatenate([np.zeros(0), *(each for own in multipliers for each in own)])
+        return moved, np.concatenate([np.zeros(0), *(each[0] for own in multipliers for each in own)])

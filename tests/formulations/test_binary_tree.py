@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from math import ceil, log2
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mbsfmu.formulations.binary_tree import GROUND, BinaryTree, Link
+from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
+from mbsfmu.programs.program import Program, program_of
+from mbsfmu.programs.recording import Recorder
 
 Pools = dict[int, list[tuple[int, ...]]]
 
@@ -104,11 +109,16 @@ def net(rungs: int) -> tuple[int, list[Link]]:
     return 3 * rungs, [Link(pair, (row,)) for row, pair in enumerate(ends)]
 
 
+def most_handles(tree: BinaryTree) -> int:
+    """How many handles two parts that are joined have at most."""
+    return max(sum(count for count, _ in group.parts) for level in tree.levels for group in level.groups)
+
+
 @pytest.mark.parametrize("rungs", [8, 42, 200])
 def test_strings_are_joined_across_their_rungs(rungs: int) -> None:
     """What is cut out of a net hangs on it by two bodies above and two below, however large it is."""
     tree = BinaryTree(*net(rungs))
-    assert tree.most_handles <= 8
+    assert most_handles(tree) <= 8
     kinds = {
         (tuple(count for count, _ in group.parts), group.kept, tuple(each.ends for each in group.eliminations))
         for level in tree.levels
@@ -123,7 +133,7 @@ def test_branches_are_joined_from_their_tips() -> None:
     """Of a tree whose bodies have two branches each: what is joined hangs on few bodies, in 2 log₂ n levels at most."""
     bodies = 255
     tree = BinaryTree(bodies, [Link(((body - 1) // 2 if body else GROUND, body), (body,)) for body in range(bodies)])
-    assert tree.most_handles <= 5
+    assert most_handles(tree) <= 5
     assert tree.joined <= 2 * log2(bodies + 1)
 
 
@@ -165,8 +175,26 @@ def lattice(cells: int) -> tuple[int, list[Link]]:
     return len(tree), [*tree, *loops]
 
 
-@pytest.mark.parametrize(("cells", "told"), [(4, False), (12, True)])
-def test_wide_lattices_are_told(cells: int, *, told: bool, caplog: pytest.LogCaptureFixture) -> None:
+def recorded(cells: int) -> Program:
+    """The accelerations of a lattice's bodies, with nothing known of their inertias, and a wrench for each joint."""
     bodies, links = lattice(cells)
-    BinaryTree(bodies, links).tell_width(bodies)
-    assert (f"an assembly of {bodies} bodies joins parts" in caplog.text) == told
+    rows = [replace(link, rows=(row,)) for row, link in enumerate(links)]
+    recorder = Recorder()
+    inverse, wrenches = recorder.new(36 * bodies), recorder.new(12 * len(rows))
+    free, bias = recorder.new(6 * bodies), recorder.new(len(rows))
+    assembly = DivideAndConquer(BinaryTree(bodies, rows))
+    given = [cast("Any", each) for each in (inverse.reshape(bodies, 6, 6), wrenches.reshape(2, len(rows), 6))]
+    factors = assembly.factorize(given[0], Equations(given[1]))
+    moved, _ = factors.solve(cast("Any", free.reshape(bodies, 6)), cast("Any", bias))
+    offered = {"inverse": inverse, "wrenches": wrenches, "free": free, "bias": bias}
+    return program_of("assembly", recorder, offered, [moved])
+
+
+def test_wider_lattices_have_more_calls_and_no_longer_code() -> None:
+    """Eliminations of groups with many handles are calls of the same small kernels."""
+    narrow, wide = (recorded(cells) for cells in (8, 12))
+    used = [{loop.kernel for loop in each.schedule.loops} for each in (narrow, wide)]
+    lengths = [[each.kernels[kernel].cost for kernel in own] for each, own in zip((narrow, wide), used, strict=True)]
+    assert wide.operations > 3.0 * narrow.operations
+    assert max(lengths[1]) == max(lengths[0])
+    assert sum(lengths[1]) < 1.02 * sum(lengths[0])

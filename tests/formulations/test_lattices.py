@@ -97,9 +97,10 @@ class Lattice:
         return turning, solution[: 3 * count][2::3]
 
 
-@pytest.mark.parametrize("formulation", ["dca", "hdca"])
-def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str) -> None:
-    lattice = Lattice(2, 2)
+@pytest.mark.parametrize(("formulation", "cells"), [("dca", 2), ("hdca", 2), ("dca", 6)])
+def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells: int) -> None:
+    """Six cells across make groups of many handles, which are eliminated block by block."""
+    lattice = Lattice(cells, cells)
     turning, expected = lattice.motion()
     simulation = lattice.model().simulation(formulation=formulation, solver="rk45", code="loops", stabilisation=0.0)
     simulation.initialize()

@@ -124,7 +124,9 @@ def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDAr
     """
     rest = np.ascontiguousarray(matrix[matrix.any(axis=1)].T)  # a row for each column
     count = min(*matrix.shape, matrix.shape[1] if most is None else most)
-    lengths, order = np.zeros(count), np.zeros(count, dtype=np.intp)
+    lengths, order = np.zeros(count), np.arange(count)
+    if not rest.size:
+        return lengths, order
     left = np.ones(len(rest), dtype=bool)
     squares = np.einsum("ij,ij->i", rest, rest)
     summed = squares.copy()

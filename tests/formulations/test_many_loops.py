@@ -37,6 +37,13 @@ def test_pivots_are_those_of_dense_factors(overlap: int) -> None:
     assert np.max(pivot_columns(matrix)[0][rank:]) < 1e-12
 
 
+@pytest.mark.parametrize("rows", [0, 2])
+def test_columns_of_zeros_have_no_length_and_come_as_they_stand(rows: int) -> None:
+    lengths, order = pivot_columns(np.zeros((rows, 3)))
+    np.testing.assert_array_equal(lengths, np.zeros(rows))
+    np.testing.assert_array_equal(order, range(rows))
+
+
 def test_shortest_solutions_are_those_of_dense_algebra() -> None:
     matrix = banded(2)
     rows = matrix[matrix.any(axis=1)]

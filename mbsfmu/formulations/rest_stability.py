@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,16 @@ from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_beside import leads_to_rest
 from mbsfmu.formulations.rest_equations import RestEquations
+from mbsfmu.formulations.workspace import Floats
 
 GROWING = 1e-6
 """In 1/s: what grows no faster counts as round-off."""
+_DIGITS = 100.0
+"""By how much what round-off may have done is larger than that of one number."""
+_TRIALS = 4
+"""How often K is moved within its round-off."""
+_SURE = 0.5
+"""Eigenvalues that move by this share of what they are count as zero."""
 _PARALLEL = 1e-6
 """Cosine of the angle between left and right null vectors below which they are at right angles."""
 
@@ -61,6 +69,17 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     SimulationError
         When coordinates are at the end of what they describe, as three successive angles with the second at π/2.
     """
+    matrix_of, stiffness = _linear_motion(equations)
+    matrix = matrix_of(stiffness)
+    found = _without_round_off(matrix_of, stiffness, _round_off(equations, stiffness))
+    zeros = np.count_nonzero(np.abs(found) <= GROWING)
+    drifts = zeros > 1 and _is_defective(matrix)
+    undecided = zeros > 0 and not leads_to_rest(equations)
+    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
+
+
+def _linear_motion(equations: RestEquations) -> tuple[Callable[[Floats], Floats], Floats]:
+    """Return the matrix of the motion in (q, q̇, x) as a function of K, by all coordinates, and K itself."""
     mass, damping, driven = (each.copy() for each in equations.motion())
     jacobian = equations.whole_jacobian()
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
@@ -69,22 +88,48 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     free = null_space(loops, RANK_TOLERANCE)
     balance, rates = jacobian[:n], -jacobian[first + states]
     count, moving = free.shape[1], first + states
-    stiffness, by_states = free.T @ balance[:, :n] @ free, free.T @ balance[:, moving]
     inertia = _inverse(equations, free, free.T @ mass @ free)
     scales = equations.scales[equations.unknowns("states")][states]
     matrix = np.zeros((2 * count + len(states),) * 2)
     matrix[:count, count : 2 * count] = np.eye(count)
-    matrix[count : 2 * count, :count] = -inertia @ stiffness
     matrix[count : 2 * count, count : 2 * count] = -inertia @ (free.T @ damping @ free)
-    matrix[count : 2 * count, 2 * count :] = -inertia @ by_states * scales
+    matrix[count : 2 * count, 2 * count :] = -inertia @ (free.T @ balance[:, moving]) * scales
     matrix[2 * count :, :count] = rates[:, :n] @ free / scales[:, None]
     matrix[2 * count :, count : 2 * count] = driven[states] @ free / scales[:, None]
     matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
-    found = np.linalg.eigvals(matrix).astype(np.complex128)
-    zeros = np.count_nonzero(np.abs(found) <= GROWING)
-    drifts = zeros > 1 and _is_defective(matrix)
-    undecided = zeros > 0 and not leads_to_rest(equations)
-    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
+
+    def with_stiffness(stiffness: Floats) -> Floats:
+        result = matrix.copy()
+        result[count : 2 * count, :count] = -inertia @ (free.T @ stiffness @ free)
+        return result
+
+    return with_stiffness, balance[:, :n]
+
+
+def _round_off(equations: RestEquations, stiffness: Floats) -> Floats:
+    """Return by how much elements of K may be off, shape (n, n).
+
+    Of sums of loads that cancel the largest in its row and column tells how large they are. Loads that the search has
+    left unbalanced turn with the coordinates, and are as much off by a radian of them.
+    """
+    sizes = np.maximum(np.max(np.abs(stiffness), axis=0, initial=0.0), np.max(np.abs(stiffness), axis=1, initial=0.0))
+    left = np.abs(equations.residual()[: len(stiffness)])
+    return _DIGITS * (np.finfo(float).eps * np.sqrt(np.outer(sizes, sizes)) + np.maximum.outer(left, left))
+
+
+def _without_round_off(matrix_of: Callable[[Floats], Floats], stiffness: Floats, off: Floats) -> NDArray[np.complex128]:
+    """Return the eigenvalues, those being zero that are no larger than what round-off makes of zeros.
+
+    K that is off by ε moves a double zero by √(ε/m), as of a bar that spins about its axis, where m is small, and a
+    single eigenvalue λ by ε / (2 m λ) only: what K does to eigenvalues where it is off tells one from the other.
+    """
+    found = np.linalg.eigvals(matrix_of(stiffness)).astype(np.complex128)
+    generator, moved = np.random.default_rng(0), np.zeros(len(found))
+    for _ in range(_TRIALS):
+        others = np.linalg.eigvals(matrix_of(stiffness + off * generator.choice((-1.0, 1.0), off.shape)))
+        moved = np.maximum(moved, np.min(np.abs(others - found[:, None]), axis=1, initial=np.inf))
+    found[moved > _SURE * np.abs(found)] = 0.0
+    return found
 
 
 def _is_defective(matrix: NDArray[np.float64]) -> bool:

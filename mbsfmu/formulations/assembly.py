@@ -22,11 +22,13 @@ CLOSED = 1e-9
 GIVEN = 1e-4
 """What is given and not zero follows from others only where these move this many times as fast."""
 STEP_LIMIT = 0.5
-"""A Gauss–Newton step moves no coordinate further than this in rad or m …"""
+"""A Gauss–Newton step moves no coordinate of a loop further than this in rad or m …"""
 SMALLEST_SHARE = 1e-3
 """… and ends the search where this share of it makes nothing better."""
 MOST_ITERATIONS = 100
 """Gauss–Newton steps after which the violation counts as one that stays."""
+_ASIDE = 0.1
+"""In rad and m: by how much coordinates are moved to see which equations bend."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
@@ -63,7 +65,8 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
             f"{functions.system.name} cannot be assembled: from the given start values the loops come no closer "
             f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
         )
-    dependent = _dependent(_closure_at(functions, nearest)[1], given)
+    jacobian = _closure_at(functions, nearest)[1]
+    dependent = _dependent(jacobian, given, _far(functions, nearest, jacobian, nearest))
     independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
@@ -79,17 +82,36 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return velocities.copy()
-    dependent = _dependent(jacobian, velocities != 0.0)
+    moving, given = functions.all_closure()[2].copy(), velocities != 0.0
+    following = velocities.copy()
+    if given.any():
+        following[~given] = -_least_squares(jacobian[:, ~given], jacobian @ velocities + moving)
+    dependent = _dependent(jacobian, given, _far(functions, coordinates, jacobian, following))
     independent = np.delete(np.arange(len(velocities)), dependent)
-    driven = jacobian[:, independent] @ velocities[independent] + functions.all_closure()[2]
+    driven = jacobian[:, independent] @ velocities[independent] + moving
     result = velocities.copy()
     result[dependent] = -_least_squares(jacobian[:, dependent], driven)
     return result
 
 
-def _dependent(jacobian: Floats, given: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return which columns follow from the others, ascending: given ones only where it must be."""
-    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, 1.0), _rank(jacobian))[1])
+def _dependent(jacobian: Floats, given: NDArray[np.bool_], far: Floats) -> NDArray[np.intp]:
+    """Return which columns follow from the others, ascending: given ones only where it must be.
+
+    What gears drive moves as much as it has to: `far` is how far that is, shape (n,), and one of all others.
+    """
+    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, far), _rank(jacobian))[1])
+
+
+def _far(functions: SystemFunctions, coordinates: Floats, jacobian: Floats, moved: Floats) -> Floats:
+    """Return by how much coordinates are moved where that is more than one, and no equation bends with them."""
+    return np.where(_bent(functions, coordinates, jacobian), 1.0, np.maximum(1.0, np.abs(moved)))
+
+
+def _bent(functions: SystemFunctions, coordinates: Floats, jacobian: Floats) -> NDArray[np.bool_]:
+    """Return which coordinates are in equations that are not linear in them, as those of loops, shape (n,)."""
+    there = _closure_at(functions, coordinates + _ASIDE)[1]
+    rows = (there != jacobian).any(axis=1)
+    return np.logical_or(jacobian[rows].any(axis=0), there[rows].any(axis=0))
 
 
 def _rank(jacobian: Floats) -> int:
@@ -116,7 +138,9 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
     for _ in range(MOST_ITERATIONS):
         step = np.zeros_like(coordinates)
         step[moving] = -_least_squares(jacobian[:, moving], violation)
-        step *= min(1.0, STEP_LIMIT / max(np.max(np.abs(step)), STEP_LIMIT))
+        if np.max(np.abs(step)) > STEP_LIMIT:
+            longest = np.max(np.abs(step[_bent(functions, coordinates, jacobian)]), initial=STEP_LIMIT)
+            step *= STEP_LIMIT / longest
         size, share = np.linalg.norm(violation), 1.0
         while share > SMALLEST_SHARE:
             trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step)

@@ -22,6 +22,7 @@ from mbsfmu import (
     Prismatic,
     RackAndPinion,
     Revolute,
+    RigidBody,
 )
 from mbsfmu.simulation.result import Result
 
@@ -167,3 +168,26 @@ def test_class_without_factors() -> None:
 
             def value(self, now: Numbers) -> float:
                 return 1.0
+
+
+@pytest.mark.parametrize("ratio", [0.01, 3.0, 30.0, -1000.0])
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_what_is_given_in_a_train_of_gears_stays(ratio: float, given: int) -> None:
+    """Of angles in 1 : r : r² one is given, and so is its speed; the others turn up to 10⁶ times as much."""
+    names = ("first", "second", "third")
+    bodies = tuple(RigidBody(name=name, mass=1.0, inertia=(1.0, 1.0, 1.0)) for name in names)
+    starts = [{"angle": 0.4, "angular_velocity": -0.2} if number == given else {} for number in range(3)]
+    joints = tuple(
+        Revolute(name=f"at_{name}", parent="ground.O", child=f"{name}.origin", **start)
+        for name, start in zip(names, starts, strict=True)
+    )
+    gears = (
+        Gear(name="slow", driving="at_second", driven="at_first", ratio=ratio),
+        Gear(name="quick", driving="at_third", driven="at_second", ratio=ratio),
+    )
+    train = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=bodies, joints=joints, constraints=gears)
+    simulation = CoupledModel(name="train", systems={"train": train}).simulation(compiled=False)
+    simulation.initialize()
+    turned = ratio ** (np.arange(3.0) - given)
+    np.testing.assert_allclose(simulation.course.present.coordinates, 0.4 * turned, rtol=1e-12)
+    np.testing.assert_allclose(simulation.course.present.velocities, -0.2 * turned, rtol=1e-12)

@@ -68,6 +68,42 @@ def test_what_results_depend_on() -> None:
     assert depends(program, 0, "x").tolist() == [[True, True, False], [False] * 3, [False, False, True]]
 
 
+def pairs(values: Any) -> Any:
+    """Neighbours joined in pairs, level by level, until one is left."""
+    left = list(values)
+    while len(left) > 1:
+        left = [_joined(*left[place : place + 2]) for place in range(0, len(left), 2)]
+    return left[0]
+
+
+@kernel
+def _joined(one: Any, other: Any) -> Any:
+    return 0.5 * one - 0.3 * other + np.sin(one * other)
+
+
+def test_blocks_change_no_value_and_keep_what_is_used_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours are joined to the end before others are begun: nearly all joints take what was made just now."""
+    size = 512
+    monkeypatch.setattr("mbsfmu.programs.schedule.BLOCK", 32)
+    values = {"x": np.linspace(-1.0, 1.0, size)}
+    found, far = [], []
+    for in_blocks in (False, True):
+        recorder = Recorder(in_blocks=in_blocks)
+        x = recorder.new(size)
+        program = program_of("recorded", recorder, {"x": x}, [pairs(x)])
+        found.append(program.evaluate(program.memory(), values)[0])
+        loops = program.schedule.loops
+        taken = np.concatenate([loop.arguments for loop in loops])
+        made = np.concatenate([loop.first + np.arange(len(loop.arguments)) for loop in loops])
+        ago = (made[:, np.newaxis] - taken)[taken >= size]
+        assert np.all(ago > 0)
+        far.append(np.mean(ago > 32))
+    np.testing.assert_array_equal(*found)
+    assert found[1] == pytest.approx(pairs(values["x"]), rel=1e-13)
+    assert far[0] > 0.8  # of the joints of joints, in a level of more than 32
+    assert far[1] < 2 * 512 / 32 / 510  # what one block leaves to another
+
+
 def test_changes_along_directions_are_differences() -> None:
     def function(x: Any) -> Any:
         return np.stack([np.sin(x[0]) * x[1], x[1] ** 3, x[0] * 0.0 + 4.0])

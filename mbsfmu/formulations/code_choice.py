@@ -27,7 +27,7 @@ def straight_is_faster(straight: int, loops: int) -> bool:
 
 
 def faster_form(
-    system: System, loops: LoopEquations | None, traces: Traces, *, sequential: bool, sections: int
+    system: System, loops: LoopEquations | None, traces: Traces, *, sequential: bool, sections: int, in_blocks: bool
 ) -> Code | None:
     """Return the form of code in which divide and conquer finds accelerations sooner; None where the size decides.
 
@@ -35,7 +35,7 @@ def faster_form(
     ----------
     system
         The system.
-    loops, sequential, sections
+    loops, sequential, sections, in_blocks
         As for `SystemFunctions`.
     traces
         Keeps what was found.
@@ -44,7 +44,9 @@ def faster_form(
         return None
 
     def operations(code: Code) -> int:
-        functions = SystemFunctions(system, loops, None, code, sequential=sequential, sections=sections)
+        functions = SystemFunctions(
+            system, loops, None, code, sequential=sequential, sections=sections, in_blocks=in_blocks
+        )
         return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
 
     found = traces.fact("straight is faster", lambda: straight_is_faster(*map(operations, Code)))

@@ -68,6 +68,11 @@ class CodeOptions(FormulationOptions):
         return self.unit_threads if self.sequential else 1
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether one thread makes all calls; several share those of one level, however large."""
+        return self.unit_threads == 1
+
+    @property
     def form(self) -> Code | None:
         """The form of its code."""
         return None if self.code is None else Code(self.code)

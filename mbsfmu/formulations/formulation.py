@@ -56,6 +56,11 @@ class FormulationOptions(Options):
         """In how many sections trees are taken, for as many threads."""
         return 1
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether one thread makes all calls of code in loops, those on the same numbers behind each other."""
+        return True
+
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
         """Return what they come to with a solver.
 
@@ -181,7 +186,7 @@ class Formulation(FittingStates, ABC):
         """
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
-        joining = {"sequential": options.sequential, "sections": options.sections}
+        joining = {"sequential": options.sequential, "sections": options.sections, "in_blocks": options.in_blocks}
         form = options.form
         if form is None and cls.weighs_code and kind is StepKind.EXPLICIT:
             form = faster_form(system, loops, traces, **joining)

@@ -40,6 +40,8 @@ class SystemWorkspace(Workspace):
         Whether divide and conquer eliminates the joints of a tree one after the other in code in loops.
     sections
         In how many sections it takes a tree there, for as many threads.
+    in_blocks
+        Whether calls are made block by block there, so that numbers stay in a cache.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class SystemWorkspace(Workspace):
         *,
         sequential: bool = False,
         sections: int = 1,
+        in_blocks: bool = True,
     ) -> None:
         self.system = system
         self._sequential = sequential
@@ -89,7 +92,7 @@ class SystemWorkspace(Workspace):
         self._recorded_parts: dict[str, RecordedArray] = {}
         self.rows = self.expressions.rows
         # Of all functions in loops: what they have in common is recorded once.
-        self._recorder = Recorder(1 if self.rows else sections)
+        self._recorder = Recorder(1 if self.rows else sections, in_blocks=in_blocks)
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         self.near = NEAR if loops is None else loops.near

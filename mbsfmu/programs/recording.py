@@ -80,6 +80,8 @@ class Recorder:
     ----------
     sections
         In how many sections, which threads can take at the same time, what is recorded is wanted.
+    in_blocks
+        Whether calls are ordered so that numbers of large programs stay in a cache, not in as few loops as can be.
 
     Attributes
     ----------
@@ -87,12 +89,13 @@ class Recorder:
         What was traced.
     calls
         What was called, in its order.
-    sections
+    sections, in_blocks
         As given.
     """
 
-    def __init__(self, sections: int = 1) -> None:
+    def __init__(self, sections: int = 1, *, in_blocks: bool = True) -> None:
         self.sections = sections
+        self.in_blocks = in_blocks
         self._section: tuple[int | None, int | None] = None, None
         self.kernels: list[Kernel] = []
         self.calls: list[Call] = []

@@ -2,7 +2,8 @@
 
 Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
 same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
-lies at equal distances. Where calls have sections, that is so for each section in each phase.
+lies at equal distances. Where calls have sections, that is so for each section in each phase; where they make more
+numbers than stay in a cache, for each block of calls that work on the same ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 
 from mbsfmu.programs.dependence import Call, Dependence, Places, joined, needed
 from mbsfmu.programs.phases import groups
+
+BLOCK = 25_000
+"""Numbers that calls make in a block, 200 kB: with what they take of others, they stay in the second cache."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ def schedule(
     results: Sequence[Places],
     costs: Sequence[int],
     before: Schedule | None = None,
+    *,
+    in_blocks: bool = True,
 ) -> Schedule:
     """Order those of some calls that results need.
 
@@ -93,6 +99,8 @@ def schedule(
         How many operations a call takes, by kernel.
     before
         What has been done before in the same memory: its values are there, and what is done now follows behind them.
+    in_blocks
+        Whether large groups are made block by block.
     """
     count = 1 + int(joined([given, *(call.made for call in calls)]).max(initial=0))
     if before is not None:
@@ -107,7 +115,8 @@ def schedule(
     order = [
         (phase, section, made)
         for phase, section, group in groups(chosen, dependence, costs)
-        for made in _ordered(chosen, dependence, group)
+        for block in (_blocks(chosen, dependence, group) if in_blocks else [group])
+        for made in _ordered(chosen, dependence, block)
     ]
     used = joined([*(call.taken for call in chosen), *(each.ravel() for each in results)])
     constants = np.unique(used[used < 0])[::-1]
@@ -126,6 +135,36 @@ def schedule(
         loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages, phase, section))
     where = tuple(placed[each] for each in results)
     return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, begin, size, placed[:count])
+
+
+def _blocks(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]) -> list[list[int]]:
+    """Return the calls of a group in blocks whose numbers stay in a cache, each of which needs those before alone.
+
+    What a call needs is made right before it, as far as it is not there: subassemblies of neighbours are joined to the
+    end before others are begun.
+    """
+    if sum(len(calls[index].made) for index in group) < 2 * BLOCK:
+        return [list(group)]
+    left, blocks, size = set(group), list[list[int]](), BLOCK
+    ends = [index for index in group if left.isdisjoint(dependence.after[index])]
+    for end in ends:
+        path = [end]
+        while path:
+            index = path[-1]
+            missing = [each for each in dependence.before[index] if each in left]
+            if missing:
+                path += reversed(missing)
+                continue
+            path.pop()
+            if index not in left:
+                continue
+            left.remove(index)
+            if size >= BLOCK:
+                blocks.append([])
+                size = 0
+            blocks[-1].append(index)
+            size += len(calls[index].made)
+    return [sorted(block) for block in blocks]
 
 
 def _ordered(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]) -> list[list[int]]:

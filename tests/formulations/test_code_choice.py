@@ -64,7 +64,7 @@ def in_space(links: int) -> CoupledModel:
 def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> None:
     (mechanism,) = model.systems.values()
     assert isinstance(mechanism, Mechanism)
-    assert faster_form(MechanismSystem(mechanism), None, Traces(), sequential=True, sections=1) == form
+    assert faster_form(MechanismSystem(mechanism), None, Traces(), sequential=True, sections=1, in_blocks=True) == form
 
 
 @pytest.mark.parametrize(

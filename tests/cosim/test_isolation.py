@@ -101,8 +101,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_loses_no_row(foreign: Foreign, tmp_path: Path, fault: int) -> None:
-    """The other unit is in the process of the master, and goes with all of its rows."""
+def test_a_fault_loses_no_row(foreign: Foreign, tmp_path: Path, fault: int, caplog: pytest.LogCaptureFixture) -> None:
+    """The other unit is in the process of the master, and goes with all of its rows. What is gone frees nothing."""
     suffix, sentence = FAULTS[fault]
     output = tmp_path / f"run.{suffix}"
     units = [foreign("misbehaving"), foreign("dahlquist")]
@@ -114,6 +114,7 @@ def test_a_fault_loses_no_row(foreign: Foreign, tmp_path: Path, fault: int) -> N
     for rows in (Trajectory.from_file(output), ended.value.result):
         np.testing.assert_allclose(rows["now"], np.linspace(0.0, 0.5, 6), atol=1e-12)
         np.testing.assert_allclose(rows["x"], np.exp(-rows.time), rtol=1e-12)
+    assert "while it was freed" not in caplog.text
 
 
 @pytest.mark.parametrize(

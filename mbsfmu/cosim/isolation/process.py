@@ -53,7 +53,7 @@ class UnitProcess:
         if os.name != "posix":
             raise InputError(f"{name} cannot have a process of its own on {sys.platform}; leave out isolate")
         self.name, self._limit = name, limit
-        self._began = self._asked = self._over = self._closed = False
+        self._began = self._asked = self._closed = False
         self.end: float | None = None
         ours, theirs = socketpair()
         self._channel = Channel(ours)
@@ -115,7 +115,6 @@ class UnitProcess:
 
     def _death(self) -> str:
         """Wait for the process and say how it has ended."""
-        self._over = True
         try:
             status = self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -129,7 +128,6 @@ class UnitProcess:
 
     def _end(self) -> None:
         """End the process, and those that it has begun."""
-        self._over = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -140,13 +138,12 @@ class UnitProcess:
             return
         self._closed = True
         try:
-            if calls and not (self._over or self._asked):
+            if calls and not self._asked:  # what did not answer has ended, or is ended here
                 self.ask(list(calls), 0.0)
         finally:
             self._channel.close()
             os.close(self._lifeline)
-            if not self._over:
-                try:
-                    self._process.wait(_PATIENCE if not self._asked else 0.0)
-                except subprocess.TimeoutExpired:
-                    self._end()
+            try:
+                self._process.wait(_PATIENCE if not self._asked else 0.0)
+            except subprocess.TimeoutExpired:
+                self._end()

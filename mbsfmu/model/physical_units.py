@@ -99,9 +99,17 @@ def _factors(unit: str) -> Iterator[tuple[str, int]]:
         for factor in filter(None, part.split(".")):
             match = re.fullmatch(r"([A-Za-z]+|1)(\d+)?", factor)
             if match is None or match[1] not in _SYMBOLS:
-                raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit; write N.m, m/s2, kg/(m.s)")
+                raise InputError(f"the unit '{unit}' is not known: '{factor}' is no SI unit; {_instead(unit, factor)}")
             if match[1] != "1":
                 yield match[1], sign * int(match[2] or 1)
+
+
+def _instead(unit: str, factor: str) -> str:
+    """Say how the unit is written in SI: with numbers in it, where it is one that people read."""
+    for own, display in DISPLAY_UNITS.items():
+        if display.name in (unit, factor):
+            return f"write {own}, and numbers in it: 1 {display.name} is {1.0 / display.factor:.6g} {own}"
+    return "write N.m, m/s2, kg/(m.s)"
 
 
 def _known(unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -232,3 +233,17 @@ def test_icon_shows_the_mechanism(four_bar_fmus: dict[str, Path]) -> None:
     assert np.sum(seen[rows[0] : rows[0] + 9].any(axis=0)) > 0.9 * width  # the boom is on top
     red = (pixels[..., 0] > 0.6) & (pixels[..., 1] < 0.4) & seen
     assert 20 < np.sum(red) < np.sum(seen)  # the cylinder
+
+
+@pytest.mark.parametrize(
+    ("unit", "told"),
+    [
+        ("bar", "'bar' is no SI unit; write Pa, and numbers in it: 1 bar is 100000 Pa"),
+        ("mm", "'mm' is no SI unit; write m, and numbers in it: 1 mm is 0.001 m"),
+        ("l/min", "write m3/s, and numbers in it: 1 l/min is 1.66667e-05 m3/s"),
+        ("N.bananas", "'bananas' is no SI unit; write N.m, m/s2"),
+    ],
+)
+def test_units_that_people_read_are_refused_with_what_they_are(unit: str, told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        dimension(unit)

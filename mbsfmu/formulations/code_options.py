@@ -9,7 +9,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import MOST_THREADS
-from mbsfmu.formulations.recorded_system import LARGE, Code
+from mbsfmu.formulations.recorded_system import LARGE, Code, can_be_in_loops
 from mbsfmu.options import Bounds, Choice, Number
 
 
@@ -77,6 +77,16 @@ class CodeOptions(FormulationOptions):
         """The form of its code."""
         return None if self.code is None else Code(self.code)
 
+    def _why_straight(self, functions: SystemFunctions) -> str:
+        """Return why code is straight, and what else can be chosen."""
+        if self.form is Code.STRAIGHT:
+            return "as was chosen; choose code 'loops'"
+        if not can_be_in_loops(functions.system):
+            return "as it cannot be in loops; leave that out"
+        count = len(functions.system.start_system.coordinates)
+        coordinates = "1 coordinate" if count == 1 else f"{count} coordinates"
+        return f"the quicker one of {coordinates} where none is chosen; choose code 'loops' (--code loops)"
+
     def check_use(self, functions: SystemFunctions) -> None:
         """Refuse what changes nothing for the functions of a system.
 
@@ -87,14 +97,13 @@ class CodeOptions(FormulationOptions):
         """
         name = functions.system.name
         if self.unit_threads > 1 and not functions.in_loops:
-            raise InputError(
-                f"{self.unit_threads} threads can share code in loops alone, and that of {name} is straight; choose "
-                "code 'loops', or one thread"
-            )
+            told = f"{self.unit_threads} threads can share code in loops alone, and that of {name} is straight"
+            raise InputError(f"{told}, {self._why_straight(functions)}, or one thread")
         if self.assembly is None:
             return
         if not functions.in_loops:
-            raise InputError(f"the assembly can be chosen for code in loops alone, and that of {name} is straight")
+            told = f"the assembly can be chosen for code in loops alone, and that of {name} is straight"
+            raise InputError(f"{told}, {self._why_straight(functions)}")
         start = functions.system.start_system
         closing = functions.rows if start is functions.system else start.constraints
         if self.assembly == Assembly.SEQUENTIAL and len(closing):

@@ -28,7 +28,7 @@ from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.simulation.inputs import InputValues
-from mbsfmu.trapped import above_sources, told_above
+from mbsfmu.trapped import above_sources, relief_of, told_above
 from mbsfmu.variables import Variable, with_unit
 
 _LOGGER = logging.getLogger(__name__)
@@ -131,7 +131,8 @@ class _Search(Generic[Model]):
         if not rest.found:
             present = self._present()
             above = above_sources(self.model.systems, self._numbers(), present, _TOO_WEAK)
-            pressures = {name: (present[name], bound) for name, bound in above.items()}
+            reliefs = {name: relief_of(self.model.systems, self._numbers(), name.partition(".")[0]) for name in above}
+            pressures = {name: (present[name], bound, reliefs[name]) for name, bound in above.items()}
             told = unbalanced(equations, rest, self._references, pressures)
             raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
         self._check_found()

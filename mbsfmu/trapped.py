@@ -54,6 +54,33 @@ def _highest(name: str, circuit: Circuit, numbers: Mapping[str, float], pressure
     return max([*(_given(each.highest_pressure(own), relieved) for each, own in owns.items()), *at_nodes], default=inf)
 
 
+def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circuit: str) -> str:
+    """Return which valve limits what the pumps of a circuit bring about, in words; nothing where none does.
+
+    Parameters
+    ----------
+    systems, numbers
+        As for `above_sources`.
+    circuit
+        Its name.
+    """
+    data = systems[circuit]
+    assert isinstance(data, Circuit)
+    found: dict[str, float] = {}
+    for each in data.components:
+        own = _numbers_of(f"{circuit}.{each.name}.", numbers)
+        if isfinite(low := each.relieving_pressure(own)):
+            found[each.name] = low
+        elif isfinite(each.highest_pressure(own)) and each.highest_pressure(own) > 0.0:
+            return ""  # a source that is limited by itself
+    if not found:
+        return ""
+    name, limit = max(found.items(), key=lambda each: each[1])
+    setting = numbers.get(f"{circuit}.{name}.setting")
+    told = f"{limit:.4g} Pa" if setting is None else f"its setting of {setting:.4g} Pa and its override"
+    return f": {circuit}.{name} lets go what they give at {told}"
+
+
 def _given(highest: float, relieved: float) -> float:
     return highest if isfinite(highest) else relieved
 

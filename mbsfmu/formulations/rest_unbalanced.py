@@ -25,7 +25,7 @@ def unbalanced(
     equations: RestEquations,
     rest: Rest,
     references: Mapping[str, str],
-    above: Mapping[str, tuple[float, float]],
+    above: Mapping[str, tuple[float, float, str]],
 ) -> str:
     """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
 
@@ -39,7 +39,8 @@ def unbalanced(
     references
         Variables as `system.variable`, by their names.
     above
-        Pressures that are above what sources bring about, by `system.variable`: what they are there, and the latter.
+        Pressures that are above what sources bring about, by `system.variable`: what they are there, the latter, and
+        what limits it, in words.
     """
     reached = within_reach(equations, rest.unknowns)
     lengths = _lengths(equations, references) if reached else []
@@ -101,7 +102,7 @@ def _loads_follow(equations: RestEquations, rest: Rest) -> bool:
 
 
 def _too_weak(
-    equations: RestEquations, rest: Rest, references: Mapping[str, str], above: Mapping[str, tuple[float, float]]
+    equations: RestEquations, rest: Rest, references: Mapping[str, str], above: Mapping[str, tuple[float, float, str]]
 ) -> list[str]:
     """Say which pressures, of those that cannot stand still, loads determine to be above what sources bring about."""
     if not above or not _balanced(equations, rest):
@@ -113,10 +114,10 @@ def _too_weak(
         name = references[states[index].name].rpartition(".")[0] + ".pressure"
         moves = np.max(np.abs(free[equations.unknowns("states")][index]), initial=0.0)
         if name in above and moves < _NO_EFFECT:
-            needed, bound = above[name]
+            needed, bound, limited = above[name]
             sentences.append(
                 f"{name} has to be {needed:.4g} Pa to carry the loads, "
-                f"and sources of its circuit bring about {bound:.4g} Pa"
+                f"and sources of its circuit bring about {bound:.4g} Pa{limited}"
             )
     return sentences
 

@@ -234,3 +234,20 @@ def test_source_that_is_too_weak_for_the_load_is_at_fault() -> None:
     carrying = 1000.0 * GRAVITY / (pi / 4.0 * BORE**2) + 101325.0
     needed = f"circuit.a.pressure has to be {carrying:.4g} Pa to carry the loads"
     assert str(told.value).endswith(f"{needed}, and sources of its circuit bring about 1e+06 Pa")
+
+
+def test_relief_valve_that_is_set_too_low_for_the_load_is_named() -> None:
+    """The same load behind a pump whose relief valve is open at 9 bar and 1 bar more at most."""
+    pump = FlowSource(name="pump", node="P", constant_flow=1e-4)
+    relief = ReliefValve(name="relief", inlet="P", outlet="T", rated_flow=1e-3, setting=9.0 * BAR, override=1.0 * BAR)
+    circuit = (
+        pump,
+        relief,
+        spool("valve", three_way(0.1), "a"),
+        Hose(name="hose", node="P", volume=1e-3, bulk_modulus=8e8),
+    )
+    with pytest.raises(SimulationError) as told:
+        table(circuit, {"a": 5.0 * BAR, "P": 9.0 * BAR}, {}).equilibrium("position", ["circuit.valve.command"])
+    carrying = 1000.0 * GRAVITY / (pi / 4.0 * BORE**2) + 101325.0
+    assert f"circuit.a.pressure has to be {carrying:.4g} Pa to carry the loads" in str(told.value)
+    assert "circuit.relief lets go what they give at its setting of 9e+05 Pa and its override" in str(told.value)

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import SimulationError
-from mbsfmu.formulations import formulation as formulation_module
+from mbsfmu.formulations import fitting_states
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.result import Result
@@ -125,7 +125,7 @@ def test_without_moving_references_the_run_is_lost(
     good = floating().simulation(**options).run(1.0)
     assert np.max(np.abs(good["energy.drift"])) < 1e-7
     assert "inaccurate" not in caplog.text
-    monkeypatch.setattr(formulation_module, "STEEP", np.inf)
+    monkeypatch.setattr(fitting_states, "STEEP", np.inf)
     with suppress(SimulationError):
         lost = floating().simulation(**options).run(1.0)
         assert not np.max(np.abs(lost["energy.drift"])) < 1.0

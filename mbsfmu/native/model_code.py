@@ -77,7 +77,7 @@ class ModelCode:
         if not self._asks_for_jacobian:
             functions.append(_NO_JACOBIAN)
         tables = self._tables.of_steps(self._simulation.solver)
-        return self._file(*self._included, *shares, *sorted(helpers.values()), *functions, *tables)
+        return self._file(*self._included, *shares, *helpers.values(), *functions, *tables)
 
     @property
     def _asks_for_jacobian(self) -> bool:
@@ -88,17 +88,17 @@ class ModelCode:
         """Write what the equations for somebody else's solver need."""
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._flow_functions()]
-        return self._file('#include "model.h"', *sorted(helpers.values()), *functions, *self._tables.of_equations())
+        return self._file('#include "model.h"', *helpers.values(), *functions, *self._tables.of_equations())
 
     def readings(self) -> str:
         """Write what updates, jumps of inputs and readers need beside the steps."""
         helpers, functions = self._reading_code
         tables = self._tables.of_readings(watched=bool(self._sizes["INDEPENDENT"]))
-        return self._file(*self._included, *sorted(helpers.values()), *functions, *tables)
+        return self._file(*self._included, *helpers.values(), *functions, *tables)
 
     @cached_property
     def _reading_code(self) -> tuple[dict[str, str], list[str]]:
-        """Functions of CasADi by name that readers need, and the functions that they call."""
+        """Functions of CasADi and kernels by name that readers need, and the functions that call them."""
         helpers: dict[str, str] = {}
         return helpers, [self._code(each, helpers) for each in self._reading_functions()]
 
@@ -107,7 +107,7 @@ class ModelCode:
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._other_functions()]
         parts = list(self._balanced_parts(helpers))
-        own = sorted(text for name, text in helpers.items() if name not in self._reading_code[0])
+        own = [text for name, text in helpers.items() if name not in self._reading_code[0]]
         return self._file('#include "model_readings.c"', *own, *functions, *self._tables.of_rest(), *parts)
 
     def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:

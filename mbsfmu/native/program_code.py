@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,6 +17,7 @@ from mbsfmu.programs.program import Program
 from mbsfmu.programs.recording import Kernel
 from mbsfmu.programs.repetition import repetitions
 
+_NUMBER = re.compile(r"_\d+$")
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
 
@@ -29,7 +31,7 @@ def program_code(
     function
         The function.
     helpers
-        Gets the functions of CasADi that it calls.
+        Gets the kernels that it calls, which others may call too, behind the functions of CasADi that these call.
     prefix
         Of its name.
     shared
@@ -40,8 +42,7 @@ def program_code(
     program, name = function.program, f"{prefix}{function.name}"
     lies = layout(program)
     used = sorted(lies.fields)
-    written = (_kernel(name, program.kernels[index], lies.fields[index], helpers) for index in used)
-    kernels = [f"RARE {each}" if rare else each for each in written]
+    kernels = {index: _kernel(program.kernels[index], lies.fields[index], helpers, rare=rare) for index in used}
     numbered = {index: number for number, index in enumerate(used)}
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
@@ -49,7 +50,7 @@ def program_code(
     rows = {id(stretch): list(_row(stretch, numbered)) for stretch in lies.stretches}
     table = [number for stretch in lies.stretches for number in rows[id(stretch)]]
     cases = [
-        f"  case {number}: return {name}_{program.kernels[index].name}(work, at + 1, count, begin, end);"
+        f"  case {number}: return {kernels[index]}(work, at + 1, count, begin, end);"
         for index, number in numbered.items()
     ]
     tables, taken = _copied(name, program, targets)
@@ -64,7 +65,7 @@ def program_code(
     ]
     arguments = ", ".join(["const Parts *p", *(f"double *{target}" for target in targets[:own])])
     head = [f"static void {name}({arguments}) {{", f"  double *work = p->{program.memory_name};"]
-    return "\n\n".join([*kernels, *calls, constants, *tables, "\n".join([*head, *unused, *statements, "}"])])
+    return "\n\n".join([*calls, constants, *tables, "\n".join([*head, *unused, *statements, "}"])])
 
 
 def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
@@ -137,8 +138,11 @@ def _rows(values: Sequence[int]) -> str:
     return "".join(", ".join(map(str, values[begin : begin + 24])) + ",\n" for begin in range(0, len(values), 24))
 
 
-def _kernel(owner: str, kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
-    """Write a loop over calls of a kernel; it returns where what belongs to them in the table ends."""
+def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str], *, rare: bool) -> str:
+    """Write a loop over calls of a kernel, which returns where what belongs to them in the table ends; return its name.
+
+    It is known by what it does: functions in which the arguments of a kernel lie alike call the same one.
+    """
     body = body_of(kernel.function, ["taken"], ["made"], helpers)
     body = _TAKEN.sub(lambda found: _place(fields, int(found[1])), body)
     regular, listed = len(fields.regular), fields.listed
@@ -150,7 +154,7 @@ def _kernel(owner: str, kernel: Kernel, fields: Fields, helpers: dict[str, str])
     taken = [f"  const double *{each} = work + next[{index}];" for index, each in enumerate(pointers[regular:])]
     following = [f"  next += {listed};"] * (listed > 0)
     lines = [
-        f"static const int *{owner}_{kernel.name}(double *work, const int *at, int count, int begin, int end) {{",
+        "(double *work, const int *at, int count, int begin, int end) {",
         *begins,
         f"  const int *by = at + {len(own)}, *list = count > 1 ? by + {len(own)} : by;",
         *[f"  const int *next = list + {listed} * begin;"] * (listed > 0),
@@ -163,7 +167,11 @@ def _kernel(owner: str, kernel: Kernel, fields: Fields, helpers: dict[str, str])
         "  }",
         "}",
     ]
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    name = f"{_NUMBER.sub('', kernel.name)}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if not rare or name not in helpers:  # what somebody else needs often has to be fast
+        helpers[name] = f"{'RARE ' * rare}static const int *{name}{text}"
+    return name
 
 
 def _place(fields: Fields, argument: int) -> str:

@@ -107,6 +107,20 @@ class ArticulatedDynamics(System):
         """
 
     @abstractmethod
+    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+        """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        instant
+            Where the system is.
+        loops
+            The loop equations in use, with γ in the place of their multipliers.
+        loads
+            F along the coordinates, shape (n,).
+        """
+
+    @abstractmethod
     def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
 

@@ -316,6 +316,12 @@ class CoupledSystem(
         concerns="coordinates",
         otherwise=two_of_nothing,
     )
+    responses = joined(
+        ArticulatedDynamics.responses,
+        *("instant", "loops", "coordinates"),
+        concerns="coordinates",
+        otherwise=two_of_nothing,
+    )
     balance = joined(ArticulatedDynamics.balance, "instant", "loops", concerns="coordinates")
     loop_accelerations = joined(
         ArticulatedDynamics.loop_accelerations, "instant", "loops", "same", concerns="coordinates"

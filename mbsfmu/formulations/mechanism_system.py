@@ -130,6 +130,10 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         """Return z̈ and λ by Featherstone's assembly, shapes (n,) and (rows,)."""
         return self.dynamics.forward_dynamics(self.motion(instant), instant, loops, stabilisation)
 
+    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+        """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,)."""
+        return self.dynamics.responses(instant, loops, loads)
+
     def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ in N m and N, shape (n,)."""
         return self.dynamics.residual(self.motion(instant), instant, loops)

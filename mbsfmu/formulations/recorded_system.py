@@ -5,7 +5,7 @@ There are no algebraic loops here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -128,7 +128,11 @@ class RecordedSystem:
     def _forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         if self.system.start_system is self.system:
             system = capable(self.system, ArticulatedDynamics)
-            return system.forward_dynamics(self.instant, self.loops, stabilisation)
+            accelerations, multipliers = system.forward_dynamics(self.instant, self.loops, stabilisation)
+            moved = self.at(accelerations=accelerations, multipliers=multipliers)
+            loops = moved.loop_accelerations
+            self._define(accelerations, multipliers, lambda: (moved.balance, loops(stabilisation)), -1.0)
+            return accelerations, multipliers
         penalty = suitable_penalty(len(self.system.coordinates))
         corrections, turning = self.corrections(penalty), self.turning(stabilisation)
         accelerations, multipliers = self.free_accelerations, np.zeros(len(self.loops.rows))
@@ -151,7 +155,31 @@ class RecordedSystem:
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta."""
-        return capable(self.system, CanonicalMomenta).impulsive_velocities(self.instant, self.loops, stabilisation)
+        system, given = capable(self.system, CanonicalMomenta), self.instant.momenta
+        velocities, impulses = system.impulsive_velocities(self.instant, self.loops, stabilisation)
+        moved = self.at(velocities=velocities, multipliers=impulses)
+        loops = moved.loop_rates
+        self._define(velocities, impulses, lambda: (moved.canonical_momenta - given, loops(stabilisation)), 1.0)
+        return velocities, impulses
+
+    def _define(
+        self, motion: Array, multipliers: Array, equations: Callable[[], tuple[Array, Array]], sign: float
+    ) -> None:
+        """Say that equations of motion and of loops define a motion and multipliers, which these have with a sign."""
+        n, system = len(motion), capable(self.system, ArticulatedDynamics)
+        closed = len(multipliers) > 0
+
+        def all_equations() -> Any:
+            of_motion, of_loops = equations()
+            return np.concatenate([of_motion, of_loops]) if closed else of_motion
+
+        def solved(change: Any) -> Any:
+            opening = replace(self.loops, multipliers=change[n:]) if closed else self.loops
+            moved, pushing = system.responses(self.instant, opening, -change[:n])
+            return np.concatenate([moved, sign * pushing]) if closed else moved
+
+        found: Any = np.concatenate([motion, multipliers]) if closed else motion
+        self._recorder.define(found, all_equations, solved)
 
     @property
     def open_velocities(self) -> Array:

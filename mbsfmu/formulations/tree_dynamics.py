@@ -158,17 +158,32 @@ class TreeDynamics:
     def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
-        H p acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
         Where the loops are to close, Φ̇ = −a Φ takes the place of Φ̇ = 0: ṗ [eq. 77] holds for either, for it has the
         constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
         """
-        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
-        wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), instant.momenta)
-        articulation = self.articulation(loops)
-        bias = articulation.loop_drifts(given(instant))
+        bias = self.articulation(loops).loop_drifts(given(instant))
         if stabilisation and len(loops.rows):
+            frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
             bias = bias + stabilisation * self._violation(frames, instant, loops)
-        return articulation.solve(frames, instant.parameters, wrenches, bias, loops.active)
+        return self.responses(instant, replace(loops, multipliers=bias), instant.momenta)
+
+    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+        """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
+
+        H F acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
+
+        Parameters
+        ----------
+        instant
+            Where the bodies are.
+        loops
+            The loop equations in use, with γ in the place of their multipliers.
+        loads
+            F, shape (n,).
+        """
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
+        return self.articulation(loops).solve(frames, instant.parameters, wrenches, loops.multipliers, loops.active)
 
     def loop_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""

@@ -21,7 +21,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.programs.dependence import Call, Places, needed
+from mbsfmu.programs.dependence import Call, Places, joined, needed
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.tracing import SymbolicArray, expression, symbolic_array
 
@@ -73,6 +73,25 @@ class _Traced:
     constants: Places
 
 
+@dataclass(frozen=True)
+class _Defined:
+    """Values that linear equations define, whatever calls have found them.
+
+    Attributes
+    ----------
+    values
+        The values.
+    equations
+        Records what vanishes at these values.
+    solved
+        Records by how much the values change to make up for a change of the equations.
+    """
+
+    values: RecordedArray
+    equations: Callable[[], Any]
+    solved: Callable[[Any], Any]
+
+
 class Recorder:
     """Records calls.
 
@@ -110,6 +129,7 @@ class Recorder:
         self._made: dict[Hashable, Places] = {}
         self._derivatives: dict[int, Callable[..., Any]] = {}
         self._jacobians: dict[int, Callable[..., Any]] = {}
+        self._defined: list[_Defined] = []
 
     @property
     def places(self) -> int:
@@ -192,8 +212,22 @@ class Recorder:
             self.calls.append(Call(kernel, taken, made, *self._section))
         return made
 
+    def define(self, values: RecordedArray, equations: Callable[[], Any], solved: Callable[[Any], Any]) -> None:
+        """Say what values follow from, so that their changes are found by that and not through all that was called.
+
+        Parameters
+        ----------
+        values
+            Values that were computed.
+        equations
+            Records what vanishes at these values, from what they follow from and from them.
+        solved
+            Records by how much the values change to make up for a change of the equations.
+        """
+        self._defined.append(_Defined(values, equations, solved))
+
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
-        """Return how values change along directions, by the derivatives of all kernels that were called.
+        """Return how values change along directions: by what defines them, else by the derivatives of what was called.
 
         Parameters
         ----------
@@ -203,6 +237,29 @@ class Recorder:
             Arrays that these depend on, whatever they have been computed from, each with how it changes, recorded or as
             numbers.
         """
+        wanted = [self._places_of(each) for each in values]
+        known = list(directions)
+        for each in list(self._defined):
+            if self._needs(wanted, each.values, known):
+                resting = (each.values, np.zeros(each.values.shape))
+                (change,) = self._changes_by_calls([self._places_of(each.equations())], [*known, resting])
+                unmoved = np.all(change.places == ZERO)
+                known.append(resting if unmoved else (each.values, each.solved(change)))
+        return self._changes_by_calls(wanted, known)
+
+    def _needs(self, wanted: Sequence[Places], values: RecordedArray, known: Sequence[tuple[RecordedArray, Any]]) -> bool:
+        """Tell whether values that are wanted follow from certain others, and not only from what is known."""
+        given = self._all_places(known)
+        calls = needed(self.calls, wanted, self.places, given)
+        used = joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)])
+        return bool(np.isin(values.places, used).any()) and not np.isin(values.places, given).all()
+
+    def _all_places(self, directions: Sequence[tuple[RecordedArray, Any]]) -> Places:
+        return joined([array.places.ravel() for array, _ in directions])
+
+    def _changes_by_calls(
+        self, wanted: Sequence[Places], directions: Sequence[tuple[RecordedArray, Any]]
+    ) -> list[RecordedArray]:
         change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
         for array, direction in directions:
             change[array.places] = self._places_of(direction)
@@ -210,9 +267,7 @@ class Recorder:
         def moved(places: Places) -> RecordedArray:
             return RecordedArray(self, change[np.maximum(places, ZERO)])
 
-        wanted = [self._places_of(each) for each in values]
-        known = np.concatenate([array.places.ravel() for array, _ in directions])
-        for call in needed(self.calls, wanted, self.places, known):
+        for call in needed(self.calls, wanted, self.places, self._all_places(directions)):
             directed = moved(call.taken)
             if np.all(directed.places == ZERO):
                 continue

@@ -14,7 +14,7 @@ from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import string, strings
 from mbsfmu.native.model_tables import ModelTables
 from mbsfmu.native.operations import Operations
-from mbsfmu.native.program_code import program_code
+from mbsfmu.native.program_code import declared, program_code
 from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.simulation.implicit import ImplicitSolver
@@ -31,7 +31,7 @@ static void closure(const Parts *parts, double *violation, double *jacobian) {
 
 
 class ModelCode:
-    """The generated C files of one model.
+    """The generated C files of one model, of which later ones call kernels of earlier ones.
 
     Parameters
     ----------
@@ -55,6 +55,7 @@ class ModelCode:
         self._needs = simulation.formulation.native_needs(simulation.solver.kind)
         self._changes = self._functions.in_loops and not simulation.initialization.balanced_parts
         self._sizes = header_sizes(simulation, self._needs)
+        self._written: set[str] = set()
         self._memories = {"work": 0, "factors": 0}
         self._tables = ModelTables(simulation, self._needs, exchange)
         if exchange:
@@ -77,7 +78,7 @@ class ModelCode:
         if not self._asks_for_jacobian:
             functions.append(_NO_JACOBIAN)
         tables = self._tables.of_steps(self._simulation.solver)
-        return self._file(*self._included, *shares, *helpers.values(), *functions, *tables)
+        return self._file(*self._included, *shares, *self._once(helpers), *functions, *tables)
 
     @property
     def _asks_for_jacobian(self) -> bool:
@@ -88,13 +89,13 @@ class ModelCode:
         """Write what the equations for somebody else's solver need."""
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._flow_functions()]
-        return self._file('#include "model.h"', *helpers.values(), *functions, *self._tables.of_equations())
+        return self._file('#include "model.h"', *self._once(helpers), *functions, *self._tables.of_equations())
 
     def readings(self) -> str:
         """Write what updates, jumps of inputs and readers need beside the steps."""
         helpers, functions = self._reading_code
         tables = self._tables.of_readings(watched=bool(self._sizes["INDEPENDENT"]))
-        return self._file(*self._included, *helpers.values(), *functions, *tables)
+        return self._file(*self._included, *self._once(helpers), *functions, *tables)
 
     @cached_property
     def _reading_code(self) -> tuple[dict[str, str], list[str]]:
@@ -107,8 +108,14 @@ class ModelCode:
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._other_functions()]
         parts = list(self._balanced_parts(helpers))
-        own = [text for name, text in helpers.items() if name not in self._reading_code[0]]
+        own = self._once({name: text for name, text in helpers.items() if name not in self._reading_code[0]})
         return self._file('#include "model_readings.c"', *own, *functions, *self._tables.of_rest(), *parts)
+
+    def _once(self, helpers: dict[str, str]) -> list[str]:
+        """Return what functions of a file call: of long kernels that an earlier file has, what declares them."""
+        texts = [declared(text) if name in self._written else text for name, text in helpers.items()]
+        self._written |= helpers.keys()
+        return texts
 
     def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
         # Parts that are balanced alone have inputs and multipliers of their own, as many as the largest needs.

@@ -17,6 +17,8 @@ from mbsfmu.programs.program import Program
 from mbsfmu.programs.recording import Kernel
 from mbsfmu.programs.repetition import repetitions
 
+_LONG = 3000
+"""Characters from which on a kernel is written once for all files."""
 _NUMBER = re.compile(r"_\d+$")
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
@@ -169,9 +171,17 @@ def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str], *, rare: bo
     ]
     text = "\n".join(lines)
     name = f"{_NUMBER.sub('', kernel.name)}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    is_long = len(text) > _LONG
+    called = f"NAMED({name})" if is_long else name
     if not rare or name not in helpers:  # what somebody else needs often has to be fast
-        helpers[name] = f"{'RARE ' * rare}static const int *{name}{text}"
-    return name
+        helpers[name] = f"{'RARE ' * rare}{'INTERNAL' if is_long else 'static'} const int *{called}{text}"
+    return called
+
+
+def declared(kernel: str) -> str:
+    """Return what a file has in place of a kernel, as it was written, where another file has that; itself if short."""
+    head, _, _ = kernel.partition(" {")
+    return f"{head.removeprefix('RARE ')};" if "INTERNAL" in head else kernel
 
 
 def _place(fields: Fields, argument: int) -> str:

@@ -105,10 +105,8 @@ def unit_sources(
     def chosen(name: str) -> bool:
         return name not in (LOOP.keys() | QUICK.keys()) - _CORE.keys() and not name.startswith(tuple(others))
 
-    rest = {"model_rest.c": code.rest()}
-    if exchange:
-        rest["model_flow.c"] = code.flow()
-    return {**_sources(code, chosen), **rest, **interface_source(exchange), **identity_source(identity)}
+    more = {**({"model_flow.c": code.flow} if exchange else {}), "model_rest.c": code.rest}
+    return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
 
 
 def interface_source(exchange: Exchange | None) -> dict[str, str]:
@@ -123,7 +121,11 @@ def identity_source(identity: str) -> dict[str, str]:
     return {"identity.h": f"#define IDENTITY {string(identity)}\n"}
 
 
-def _sources(code: ModelCode, chosen: Callable[[str], bool]) -> dict[str, str]:
+def _sources(
+    code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
+) -> dict[str, str]:
+    """Return the files of the runtime that are chosen, and those of a model: what is fastest is written first."""
     runtime = {file.name: file.read_text("utf-8") for file in sorted(_RUNTIME.glob("*.[ch]")) if chosen(file.name)}
-    written = {"model_steps.c": code.steps(), "model_readings.c": code.readings()}
+    makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
+    written = {name: made() for name, made in makers.items()}
     return {"model.h": code.header(), **written, **runtime}  # the header knows how much room they need

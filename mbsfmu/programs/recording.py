@@ -247,7 +247,9 @@ class Recorder:
                 known.append(resting if unmoved else (each.values, each.solved(change)))
         return self._changes_by_calls(wanted, known)
 
-    def _needs(self, wanted: Sequence[Places], values: RecordedArray, known: Sequence[tuple[RecordedArray, Any]]) -> bool:
+    def _needs(
+        self, wanted: Sequence[Places], values: RecordedArray, known: Sequence[tuple[RecordedArray, Any]]
+    ) -> bool:
         """Tell whether values that are wanted follow from certain others, and not only from what is known."""
         given = self._all_places(known)
         calls = needed(self.calls, wanted, self.places, given)

@@ -32,6 +32,7 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
 #include "loop_solver.h"
+#include "visibility.h"
 #if WORK
 #include "tables.h"
 #endif

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pinocchio")
+from code_length import length_of_code
 from pinocchio_engine import PinocchioTree
 from scipy.spatial.transform import Rotation
 from spatial import in_motion, random_tree
@@ -16,7 +17,6 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.recorded_system import LARGE, Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
-from mbsfmu.native.program_code import program_code
 from mbsfmu.parts import Actuator, Cylindrical, JointSpringDamper, SpringDamper
 
 VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentum_rates", "start")
@@ -99,7 +99,7 @@ def written(links: int) -> tuple[int, int]:
     functions = recorded(mechanism_of(mbsfmu.models.pendulum(links)))
     function = functions.defined("dynamics", lambda given: list(given.forward_dynamics(0.0)))
     assert isinstance(function, RecordedFunction)
-    return len(function.program.kernels), len(program_code(function, {}))
+    return len(function.program.kernels), length_of_code(function)
 
 
 def test_code_hardly_grows_with_the_mechanism() -> None:

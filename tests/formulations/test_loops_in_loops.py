@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from code_length import length_of_code
 from driven_crank import driven_crank, in_closed_form
 from scipy.integrate import solve_ivp
 
@@ -18,7 +19,6 @@ from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 from mbsfmu.models.planar import LEANING
-from mbsfmu.native.program_code import program_code
 from mbsfmu.parts import JointSpringDamper
 
 GRAVITY = 9.81
@@ -259,7 +259,7 @@ def test_cost_grows_as_the_number_of_loops() -> None:
     more = [later.operations - former.operations for former, later in pairwise(functions)]
     of_loops = [added / (later - former) for added, (former, later) in zip(more, pairwise(sizes), strict=True)]
     assert of_loops[-1] < 1.05 * of_loops[0], of_loops
-    assert len(program_code(functions[2], {})) < 1.6 * len(program_code(functions[1], {}))
+    assert length_of_code(functions[2]) < 1.6 * length_of_code(functions[1])
 
 
 def test_code_that_is_straight_though_it_is_large_says_so(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,12 @@
+"""How long the C of a recorded function is."""
+
+from __future__ import annotations
+
+from mbsfmu.formulations.workspace import RecordedFunction
+from mbsfmu.native.program_code import program_code
+
+
+def length_of_code(function: RecordedFunction) -> int:
+    """Return its characters, with those of the kernels that it calls."""
+    helpers: dict[str, str] = {}
+    return len(program_code(function, helpers)) + sum(map(len, helpers.values()))

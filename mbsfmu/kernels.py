@@ -48,11 +48,6 @@ def sections_wanted(array: Any) -> int:
     return getattr(_recorder(array), "sections", 1)
 
 
-def pieces_wanted(argument: Any) -> bool:
-    """Return whether short code is wanted of what an argument is used for; see `Recorder`."""
-    return getattr(_recorder(argument), "pieces", False)
-
-
 def in_section(array: Any, section: int, stage: int | None = None) -> AbstractContextManager[None]:
     """Return in which kernels belong to a section, where an array is recorded; see `Recorder.in_section`."""
     recorder = _recorder(array)

@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.binary_tree import Indices
-from mbsfmu.kernels import kernel_of_members, pieces_wanted
+from mbsfmu.kernels import kernel_of_members
 
 SINGULAR = 1e-10
 """Where e is below this share of what it is on free bodies, the equation depends on those before it."""
@@ -65,7 +65,7 @@ def eliminate(
     kept
         The handles that are left.
     """
-    chosen = _eliminate if _by_blocks(parts, sum(part.shape[1] for part in parts)) else _eliminate_at_once
+    chosen = _eliminate if _is_wide(sum(part.shape[1] for part in parts)) else _eliminate_at_once
     return chosen(parts, wrenches, active, softness, ends=ends, closes_loop=closes_loop, kept=kept)
 
 
@@ -88,7 +88,7 @@ def gather(
     biases
         For each link γ, shape (members, equations).
     """
-    chosen = _gather if _by_blocks(parts, sum(part.shape[1] for part in parts)) else _gather_at_once
+    chosen = _gather if _is_wide(sum(part.shape[1] for part in parts)) else _gather_at_once
     return chosen(parts, eliminated, biases, ends=ends, kept=kept)
 
 
@@ -114,12 +114,12 @@ def spread(
     handles
         How many handles there are.
     """
-    chosen = _spread if _by_blocks(rests, 6 * handles) else _spread_at_once
+    chosen = _spread if _is_wide(6 * handles) else _spread_at_once
     return chosen(outer, eliminated, rests, ends=ends, kept=kept, handles=handles)
 
 
-def _by_blocks(given: list[Array], rows: int) -> bool:
-    return rows > 6 * WIDE or pieces_wanted(given)
+def _is_wide(rows: int) -> bool:
+    return rows > 6 * WIDE
 
 
 def times(matrices: Array, vectors: Array) -> Array:

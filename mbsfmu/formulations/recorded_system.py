@@ -6,7 +6,6 @@ There are no algebraic loops here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
@@ -110,10 +109,6 @@ class RecordedSystem:
         """Return it with other parts of the instant, and other multipliers."""
         loops = self.loops if multipliers is None else replace(self.loops, multipliers=multipliers)
         return RecordedSystem(self.system, replace(self.instant, **parts), loops)
-
-    def in_pieces(self) -> AbstractContextManager[None]:
-        """Return in which short code is wanted rather than fast."""
-        return self._recorder.in_pieces()
 
     def of_loops(self, loops: LoopsInUse) -> RecordedSystem:
         """Return it with other loop equations in use."""

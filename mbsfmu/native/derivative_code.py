@@ -65,8 +65,7 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
         along = _along_start(given, beside)
         (integrals,) = given.changes([given.initial_integrals], along)
         along.append((given.instant.integrals, integrals))
-        with given.in_pieces():
-            accelerations, _ = given.at().forward_dynamics(0.0)
+        accelerations, _ = given.forward_dynamics(0.0)
         outputs = given.at(accelerations=accelerations).outputs
         return [*given.changes([outputs, accelerations], along), integrals]
 

@@ -110,14 +110,11 @@ class Recorder:
         What was called, in its order.
     sections, in_blocks
         As given.
-    pieces
-        Whether short code is wanted rather than fast: what is long as one kernel is called in pieces.
     """
 
     def __init__(self, sections: int = 1, *, in_blocks: bool = True) -> None:
         self.sections = sections
         self.in_blocks = in_blocks
-        self.pieces = False
         self._section: tuple[int | None, int | None] = None, None
         self.kernels: list[Kernel] = []
         self.calls: list[Call] = []
@@ -166,15 +163,6 @@ class Recorder:
             yield
         finally:
             self._section = before
-
-    @contextmanager
-    def in_pieces(self) -> Iterator[None]:
-        """Want short code meanwhile."""
-        self.pieces = True
-        try:
-            yield
-        finally:
-            self.pieces = False
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
         """Record a call of a function, and return its answer.

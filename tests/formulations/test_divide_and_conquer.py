@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any
-
 import numpy as np
 import pytest
-from graphs import chain, graphs
+from graphs import graphs
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from spatial import assembled
@@ -19,8 +16,6 @@ from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
 from mbsfmu.formulations.equilibrium import accelerations
 from mbsfmu.formulations.system import LoopsInUse
 from mbsfmu.formulations.workspace import Floats
-from mbsfmu.programs.program import program_of
-from mbsfmu.programs.recording import Recorder
 
 
 def dense_jacobian(bodies: int, links: list[Link], equations: Equations) -> Floats:
@@ -125,25 +120,6 @@ def test_scales_of_equations_do_not_matter() -> None:
     again, others = assembly.factorize(inverse, scaled).solve(free, bias * factors)
     np.testing.assert_array_equal(again, moved)
     np.testing.assert_array_equal(others * factors, multipliers)
-
-
-@pytest.mark.parametrize("short", [False, True])
-def test_either_form_of_recorded_code_is_the_dense_solution(*, short: bool) -> None:
-    """Eliminations as a kernel each, and in pieces, which are shorter by far."""
-    links = chain(5, closed=True, rows=2)
-    inverse, free, equations, bias, jacobian = problem(5, links, np.random.default_rng(4), redundant=False)
-    recorder = Recorder()
-    given = {"inverse": inverse, "wrenches": equations.wrenches, "free": free, "bias": bias}
-    offered = {name: recorder.new(each.size) for name, each in given.items()}
-    shaped: dict[str, Any] = {name: each.reshape(*given[name].shape) for name, each in offered.items()}
-    with recorder.in_pieces() if short else nullcontext():
-        factors = DivideAndConquer(BinaryTree(5, links)).factorize(shaped["inverse"], Equations(shaped["wrenches"]))
-        moved, _ = factors.solve(shaped["free"], shaped["bias"])
-    program = program_of("assembly", recorder, offered, [moved])
-    assert (max(kernel.cost for kernel in program.kernels) < 500) == short
-    expected = dense_motion(inverse, free, jacobian, bias)
-    tolerance = 1e-13 * condition(inverse, jacobian) * np.max(np.abs(expected))
-    np.testing.assert_allclose(program.evaluate(program.memory(), given)[0], expected, rtol=0.0, atol=tolerance)
 
 
 def test_contradicting_equations_are_not_satisfied() -> None:

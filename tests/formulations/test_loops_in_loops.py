@@ -79,6 +79,26 @@ def test_recorded_functions_of_loops_are_the_traced_ones(name: str) -> None:
             np.testing.assert_allclose(own, traced, atol=1e-12)
 
 
+@pytest.mark.parametrize("found", ["forward_dynamics", "impulsive_velocities"])
+@pytest.mark.parametrize("name", ["ladder-3", "double-pentagon"])
+def test_changes_of_motion_and_multipliers_are_differences(name: str, found: str) -> None:
+    straight, recorded = both(name)
+    start = recorded.coordinates.copy()
+    along, step = np.random.default_rng(5).normal(size=start.shape), 1e-6
+    changes = recorded.defined(
+        "changes", lambda given: given.changes(getattr(given, found)(3.0), [(given.instant.coordinates, along)])
+    )
+    values = straight.defined("values", lambda given: list(getattr(given, found)(3.0)))
+
+    def at(share: float) -> list[Floats]:
+        straight.coordinates[:] = start + share * along
+        return [each.copy() for each in values()]
+
+    for own, more, less in zip(changes(), at(step), at(-step), strict=True):
+        expected = (more - less) / (2.0 * step)
+        np.testing.assert_allclose(own, expected, atol=1e-6 * np.max(np.abs(expected)))
+
+
 @pytest.mark.parametrize(("name", "formulation"), [("ladder-4", "dca"), ("bennett", "hdca")])
 def test_runs_of_loops_are_those_of_straight_code(name: str, formulation: str) -> None:
     model = mbsfmu.models.built_in(name)

@@ -21,7 +21,7 @@ from machines import TREES
 from measured import taken
 from rates import QUICK, Timed, repeated
 
-from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.models import ladder
 
 SIZES: dict[str, tuple[int, ...]] = {

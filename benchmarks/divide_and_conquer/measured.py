@@ -17,7 +17,7 @@ from machines import TREES, Machine, Point
 from rates import QUICK, Timed, reached, repeated
 
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.models import ladder
 from mbsfmu.native.program_code import program_code

@@ -18,7 +18,7 @@ from machines import TREES
 from rates import QUICK, compiled_rates, interleaved, repeated
 
 from mbsfmu.coupled import CoupledModel
-from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.programs.layout import Phase, layout
 from mbsfmu.programs.program import Program

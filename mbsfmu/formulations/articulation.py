@@ -24,7 +24,7 @@ from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.formulations.binary_tree import BinaryTree, Link
 from mbsfmu.formulations.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations
-from mbsfmu.formulations.elimination import reciprocal
+from mbsfmu.formulations.elimination_blocks import reciprocal
 from mbsfmu.formulations.joint_subspaces import across, constrained_subspace, impulse
 from mbsfmu.formulations.mechanism_variables import stack
 from mbsfmu.formulations.sequential import Hung, SequentialAssembly

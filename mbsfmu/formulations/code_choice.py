@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mbsfmu.formulations.code_form import LARGE, Code, can_be_in_loops
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.recorded_system import LARGE, Code, can_be_in_loops
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.traces import Traces
 

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Annotated
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_form import LARGE, Code, can_be_in_loops
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import MOST_THREADS
-from mbsfmu.formulations.recorded_system import LARGE, Code, can_be_in_loops
 from mbsfmu.options import Bounds, Choice, Number
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from mbsfmu.formulations.code_choice import faster_form
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.fitting_states import FittingStates
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
-from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
 from mbsfmu.formulations.rule_checks import check_rule
 from mbsfmu.formulations.state import State

@@ -7,7 +7,7 @@ import numpy as np
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.rotation import Array, cross
 from mbsfmu.equations.tree_joints import JointKinematics
-from mbsfmu.formulations.elimination import reciprocal
+from mbsfmu.formulations.elimination_blocks import reciprocal
 from mbsfmu.kernels import kernel
 
 

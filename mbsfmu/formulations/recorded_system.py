@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.rotation import Array
-from mbsfmu.errors import InputError
 from mbsfmu.formulations.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
@@ -33,57 +31,8 @@ from mbsfmu.formulations.system import MOTION, Instant, LoopsInUse, System
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ZERO, Recorder
 
-LARGE = 64
-"""Coordinates beyond which code is in loops unless something else is chosen, whichever is faster: straight-line code
-takes longer to trace and to compile the larger the system is."""
-
-
 CORRECTIONS = 4
 """How often accelerations under constraints are corrected where derivatives are taken of them."""
-
-
-class Code(StrEnum):
-    """Forms of generated code."""
-
-    STRAIGHT = "straight"
-    LOOPS = "loops"
-
-
-def is_in_loops(system: System, code: Code | None) -> bool:
-    """Tell whether the code of a system is in loops.
-
-    Parameters
-    ----------
-    system
-        The system.
-    code
-        What was chosen; None where the size decides.
-
-    Raises
-    ------
-    InputError
-        When loops are chosen for a system that cannot have them.
-    """
-    if code is Code.STRAIGHT:
-        return False
-    lacking = _lacking(system)
-    if code is Code.LOOPS and lacking:
-        raise InputError(f"code in loops is for mechanisms; {system.name} {lacking}")
-    return not lacking and (code is Code.LOOPS or len(system.start_system.coordinates) > LARGE)
-
-
-def can_be_in_loops(system: System) -> bool:
-    """Tell whether the code of a system can be in loops."""
-    return not _lacking(system)
-
-
-def _lacking(system: System) -> str:
-    """Return why the code of a system cannot be in loops; nothing where it can."""
-    if not system.coordinates:
-        return "has no bodies that move"
-    if system.guesses or system.felt:
-        return "has a loop of connections that is solved at every instant"
-    return ""
 
 
 @dataclass(frozen=True)

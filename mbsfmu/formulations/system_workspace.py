@@ -10,9 +10,10 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.code_form import Code, is_in_loops
 from mbsfmu.formulations.expressions import PARTS, SystemExpressions
 from mbsfmu.formulations.loop_equations import NEAR, LoopEquations
-from mbsfmu.formulations.recorded_system import Code, RecordedSystem, is_in_loops
+from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.system import Instant, LoopsInUse, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_form import LARGE
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions
@@ -16,7 +17,6 @@ from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.formulations.recorded_system import LARGE
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key

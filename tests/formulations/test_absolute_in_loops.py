@@ -12,6 +12,7 @@ from spatial import random_tree
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism
 from mbsfmu.formulations.absolute_system import AbsoluteSystem
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.code_options import Assembly
 from mbsfmu.formulations.corrections import suitable_penalty
 from mbsfmu.formulations.dca_alm import DcaAlm
@@ -19,7 +20,6 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.projection import Projection
-from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 

@@ -10,8 +10,8 @@ import pytest
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.code_choice import FEW, faster_form, straight_is_faster
+from mbsfmu.formulations.code_form import LARGE, Code
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.recorded_system import LARGE, Code
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.simulation.options import RunKeywords
 

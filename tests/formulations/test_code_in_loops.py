@@ -13,9 +13,9 @@ from spatial import in_motion, random_tree
 
 import mbsfmu
 from mbsfmu import Beam, InputError, Mechanism, Revolute
+from mbsfmu.formulations.code_form import LARGE, Code
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.recorded_system import LARGE, Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 from mbsfmu.parts import Actuator, Cylindrical, JointSpringDamper, SpringDamper
 

@@ -16,8 +16,8 @@ from spatial import random_tree
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal, Mechanism
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.parts import AppliedForce, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.simulation import Simulation
 

@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
 from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 from mbsfmu.models.planar import LEANING
 from mbsfmu.parts import JointSpringDamper

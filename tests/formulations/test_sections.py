@@ -11,9 +11,9 @@ from spatial import random_tree as random_spatial_tree
 
 import mbsfmu
 from mbsfmu.equations.sections import GROUND, Piece, sections
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.recorded_system import Code
 from mbsfmu.formulations.workspace import Floats, RecordedFunction
 from mbsfmu.model import Mechanism
 from mbsfmu.programs.layout import Phase, layout

@@ -8,9 +8,9 @@ from pinocchio_engine import PinocchioTree
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import Mechanism, Revolute, RigidBody, Spherical
+from mbsfmu.formulations.code_form import LARGE, Code
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.recorded_system import LARGE, Code
 from mbsfmu.formulations.system import starts
 from mbsfmu.model.joint import Joint
 

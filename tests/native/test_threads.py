@@ -22,7 +22,7 @@ import mbsfmu
 import mbsfmu.native
 from mbsfmu import InputError
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.kernels import in_section, kernel
 from mbsfmu.native.program_code import program_code

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.recorded_system import Code
+from mbsfmu.formulations.code_form import Code
 from mbsfmu.parts import AppliedForce
 
 READ = [

@@ -28,9 +28,6 @@ _BY_TIME = {
 }
 """The derivatives of parts by time."""
 
-RARE = ("start_change", "variation", "placement_variation")
-"""Functions in loops that are called for derivatives of the start alone: compilers need not make them fast."""
-
 
 def derivatives(functions: SystemFunctions) -> Iterable[TracedFunction]:
     """Return those of straight code."""

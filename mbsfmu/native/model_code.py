@@ -9,7 +9,7 @@ from importlib.metadata import version
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
-from mbsfmu.native.derivative_code import RARE, changes, derivatives, recorded_variation, variation
+from mbsfmu.native.derivative_code import changes, derivatives, recorded_variation, variation
 from mbsfmu.native.header import header_sizes
 from mbsfmu.native.literals import string, strings
 from mbsfmu.native.model_tables import ModelTables
@@ -124,7 +124,7 @@ class ModelCode:
         if isinstance(function, RecordedFunction):
             memory, size = function.program.memory_name, function.program.schedule.size
             self._memories[memory] = max(self._memories[memory], size)
-            return program_code(function, helpers, prefix, shared=shared, rare=function.name in RARE)
+            return program_code(function, helpers, prefix, shared=shared)
         operations = Operations.of(function, helpers, prefix)
         if operations is None:
             return traced_code(function, helpers, prefix)

@@ -23,9 +23,7 @@ _NUMBER = re.compile(r"_\d+$")
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 
 
-def program_code(
-    function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False, rare: bool = False
-) -> str:
+def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
     """Write a recorded function, with the arguments that `traced_code` gives it.
 
     Parameters
@@ -38,13 +36,11 @@ def program_code(
         Of its name.
     shared
         Whether threads share it.
-    rare
-        Whether it is so rarely called that compilers need not make it fast.
     """
     program, name = function.program, f"{prefix}{function.name}"
     lies = layout(program)
     used = sorted(lies.fields)
-    kernels = {index: _kernel(program.kernels[index], lies.fields[index], helpers, rare=rare) for index in used}
+    kernels = {index: _kernel(program.kernels[index], lies.fields[index], helpers) for index in used}
     numbered = {index: number for number, index in enumerate(used)}
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
@@ -140,7 +136,7 @@ def _rows(values: Sequence[int]) -> str:
     return "".join(", ".join(map(str, values[begin : begin + 24])) + ",\n" for begin in range(0, len(values), 24))
 
 
-def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str], *, rare: bool) -> str:
+def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
     """Write a loop over calls of a kernel, which returns where what belongs to them in the table ends; return its name.
 
     It is known by what it does: functions in which the arguments of a kernel lie alike call the same one.
@@ -173,15 +169,14 @@ def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str], *, rare: bo
     name = f"{_NUMBER.sub('', kernel.name)}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     is_long = len(text) > _LONG
     called = f"NAMED({name})" if is_long else name
-    if not rare or name not in helpers:  # what somebody else needs often has to be fast
-        helpers[name] = f"{'RARE ' * rare}{'INTERNAL' if is_long else 'static'} const int *{called}{text}"
+    helpers[name] = f"{'INTERNAL' if is_long else 'static'} const int *{called}{text}"
     return called
 
 
 def declared(kernel: str) -> str:
     """Return what a file has in place of a kernel, as it was written, where another file has that; itself if short."""
     head, _, _ = kernel.partition(" {")
-    return f"{head.removeprefix('RARE ')};" if "INTERNAL" in head else kernel
+    return f"{head};" if "INTERNAL" in head else kernel
 
 
 def _place(fields: Fields, argument: int) -> str:

@@ -40,15 +40,6 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 /* What threads need that share code in loops. */
 struct Team;
 
-/* What is so rarely called that it is sooner compiled than optimized. */
-#if defined(__clang__)
-#define RARE __attribute__((noinline, optnone))
-#elif defined(__GNUC__)
-#define RARE __attribute__((noinline, optimize("O0")))
-#else
-#define RARE
-#endif
-
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from mbsfmu.programs.dependence import Places
 
-LONGEST = 24
-"""Rows that are looked for as one repetition at most."""
+LONGEST = 64
+"""Rows that are looked for as one repetition at most: for a link of a ring, tangents take 28 calls in turn."""
 
 
 @dataclass(frozen=True)

@@ -126,3 +126,12 @@ def test_rows_that_come_in_turn_are_repetitions() -> None:
     kinds = np.array([0, *([0, 1, 0] * 5)])
     found = [(each.begin, each.length, each.count) for each in repetitions(rows, kinds)]
     assert found == [(0, 1, 1), (1, 3, 5)]
+
+
+def test_many_rows_that_come_in_turn_are_one_repetition() -> None:
+    """As calls are that eliminate tangents: many for each link."""
+    period, count, random = 40, 5, np.random.default_rng(2)
+    first, moved, kinds = random.integers(1000, size=(2, period, 3)), 7, random.integers(6, size=period)
+    rows = np.concatenate([first[0] + moved * k * first[1] for k in range(count)])
+    found = [(each.begin, each.length, each.count) for each in repetitions(rows, np.tile(kinds, count))]
+    assert found == [(0, period, count)]

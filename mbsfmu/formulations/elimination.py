@@ -7,6 +7,10 @@ small kernel, so that a wide group has more calls, and no longer code. First axe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
 import numpy as np
 
 from mbsfmu.equations.rotation import Array
@@ -32,6 +36,35 @@ Found = tuple[list[Array], list[Array], Array, list[Array], list[Array]]
 """Wrenches, responses, weights, and effects of earlier links and of the link itself; see `Eliminated`."""
 
 
+_Step = TypeVar("_Step", bound=Callable[..., Any])
+
+
+def _at_once_where_narrow(handles: Callable[..., int]) -> Callable[[_Step], _Step]:
+    """Make a function of a group one kernel where it has few handles, which are counted by its arguments."""
+
+    def decorated(function: _Step) -> _Step:
+        at_once = kernel_of_members(function)
+
+        @wraps(function)
+        def chosen(*arguments: Any, **alike: Any) -> Any:
+            wide = handles(*arguments, **alike) > WIDE
+            return (function if wide else at_once)(*arguments, **alike)
+
+        return cast("_Step", chosen)
+
+    return decorated
+
+
+def _of_parts(parts: list[Array], *_: Any, **__: Any) -> int:
+    return sum(part.shape[1] for part in parts) // 6
+
+
+def times(matrices: Array, vectors: Array) -> Array:
+    """Return the product of each matrix with its vector, shapes (members, m, n) and (members, n)."""
+    return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
+
+
+@_at_once_where_narrow(_of_parts)
 def eliminate(
     parts: list[Array],
     wrenches: list[list[Array]],
@@ -64,81 +97,6 @@ def eliminate(
     kept
         The handles that are left.
     """
-    chosen = _eliminate if _is_wide(sum(part.shape[1] for part in parts)) else _eliminate_at_once
-    return chosen(parts, wrenches, active, softness, ends=ends, closes_loop=closes_loop, kept=kept)
-
-
-def gather(
-    parts: list[Array],
-    eliminated: list[Found],
-    biases: list[Array],
-    *,
-    ends: tuple[tuple[int | None, ...], ...],
-    kept: tuple[int, ...],
-) -> tuple[Array, list[Array]]:
-    """Return the ξ_0 of a group's members on the handles that are kept, and dᵀ ξ_0 + γ of what is eliminated.
-
-    Parameters
-    ----------
-    parts
-        ξ_0 of one or two parts of each member, each of shape (members, 6 h).
-    eliminated, ends, kept
-        As `eliminate` gave it, and what that was given.
-    biases
-        For each link γ, shape (members, equations).
-    """
-    chosen = _gather if _is_wide(sum(part.shape[1] for part in parts)) else _gather_at_once
-    return chosen(parts, eliminated, biases, ends=ends, kept=kept)
-
-
-def spread(
-    outer: Array,
-    eliminated: list[Found],
-    rests: list[Array],
-    *,
-    ends: tuple[tuple[int | None, ...], ...],
-    kept: tuple[int, ...],
-    handles: int,
-) -> tuple[Array, list[Array]]:
-    """Return what acts on all handles of a group's members, shape (members, 6 h), and the multipliers of each link.
-
-    Parameters
-    ----------
-    outer
-        What acts on the handles that are kept, shape (members, 6 k).
-    eliminated, ends, kept
-        As `eliminate` gave it, and what that was given.
-    rests
-        As `gather` gave it.
-    handles
-        How many handles there are.
-    """
-    chosen = _spread if _is_wide(6 * handles) else _spread_at_once
-    return chosen(outer, eliminated, rests, ends=ends, kept=kept, handles=handles)
-
-
-def _is_wide(rows: int) -> bool:
-    return rows > 6 * WIDE
-
-
-def times(matrices: Array, vectors: Array) -> Array:
-    """Return the product of each matrix with its vector, shapes (members, m, n) and (members, n)."""
-    return (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
-
-
-# -- whole groups -----------------------------------------------------------------------------------------------------
-
-
-def _eliminate(
-    parts: list[Array],
-    wrenches: list[list[Array]],
-    active: list[Array | None],
-    softness: Array | None,
-    *,
-    ends: tuple[tuple[int | None, ...], ...],
-    closes_loop: tuple[bool, ...],
-    kept: tuple[int, ...],
-) -> tuple[Array, list[Found]]:
     blocks = blocks_of(parts)
     acting = [
         {slot: each for slot, each in zip(slots, own, strict=True) if slot is not None}
@@ -173,7 +131,8 @@ def _eliminate(
     return without(blocks, kept, effects[links:], felt[links:]), found
 
 
-def _gather(
+@_at_once_where_narrow(_of_parts)
+def gather(
     parts: list[Array],
     eliminated: list[Found],
     biases: list[Array],
@@ -181,6 +140,17 @@ def _gather(
     ends: tuple[tuple[int | None, ...], ...],
     kept: tuple[int, ...],
 ) -> tuple[Array, list[Array]]:
+    """Return the ξ_0 of a group's members on the handles that are kept, and dᵀ ξ_0 + γ of what is eliminated.
+
+    Parameters
+    ----------
+    parts
+        ξ_0 of one or two parts of each member, each of shape (members, 6 h).
+    eliminated, ends, kept
+        As `eliminate` gave it, and what that was given.
+    biases
+        For each link γ, shape (members, equations).
+    """
     vectors = [each for part in parts for each in by_handle(part)]
     rests: list[Array] = []
     for (wrenches, _, weight, effects, within), bias, slots in zip(eliminated, biases, ends, strict=True):
@@ -194,7 +164,8 @@ def _gather(
     return side_by_side(left, len(parts[0])), [rest[:, 0] for rest in rests]
 
 
-def _spread(
+@_at_once_where_narrow(lambda *_, handles, **__: handles)
+def spread(
     outer: Array,
     eliminated: list[Found],
     rests: list[Array],
@@ -203,6 +174,19 @@ def _spread(
     kept: tuple[int, ...],
     handles: int,
 ) -> tuple[Array, list[Array]]:
+    """Return what acts on all handles of a group's members, shape (members, 6 h), and the multipliers of each link.
+
+    Parameters
+    ----------
+    outer
+        What acts on the handles that are kept, shape (members, 6 k).
+    eliminated, ends, kept
+        As `eliminate` gave it, and what that was given.
+    rests
+        As `gather` gave it.
+    handles
+        How many handles there are.
+    """
     on_kept = by_handle(outer)
     found: list[Array] = []  # from the last to the first
     for number, ((_, responses, weight, _, within), rest) in reversed(
@@ -220,8 +204,3 @@ def _spread(
         for slot, wrench in zip(there, wrenches, strict=True):
             acting[slot] = plus(acting[slot], [multipliers], [wrench])
     return side_by_side(acting, len(outer)), [each[:, 0] for each in found]
-
-
-_eliminate_at_once = kernel_of_members(_eliminate)
-_gather_at_once = kernel_of_members(_gather)
-_spread_at_once = kernel_of_members(_spread)

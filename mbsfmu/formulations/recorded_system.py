@@ -111,19 +111,14 @@ class RecordedSystem:
     ) -> None:
         """Say that equations of motion and of loops define a motion and multipliers, which these have with a sign."""
         n, system = len(motion), capable(self.system, ArticulatedDynamics)
-        closed = len(multipliers) > 0
-
-        def all_equations() -> Any:
-            of_motion, of_loops = equations()
-            return np.concatenate([of_motion, of_loops]) if closed else of_motion
 
         def solved(change: Any) -> Any:
-            opening = replace(self.loops, multipliers=change[n:]) if closed else self.loops
+            opening = replace(self.loops, multipliers=change[n:])
             moved, pushing = system.responses(self.instant, opening, -change[:n])
-            return np.concatenate([moved, sign * pushing]) if closed else moved
+            return np.concatenate([moved, sign * pushing])
 
-        found: Any = np.concatenate([motion, multipliers]) if closed else motion
-        self._recorder.define(found, all_equations, solved)
+        found: Any = np.concatenate([motion, multipliers])
+        self._recorder.define(found, lambda: np.concatenate(equations()), solved)
 
     @property
     def open_velocities(self) -> Array:

@@ -126,7 +126,7 @@ class Recorder:
         self._made: dict[Hashable, Places] = {}
         self._derivatives: dict[int, Callable[..., Any]] = {}
         self._jacobians: dict[int, Callable[..., Any]] = {}
-        self._defined: list[_Defined] = []
+        self._defined: dict[bytes, _Defined] = {}  # by places of values: the same ones are defined once
 
     @property
     def places(self) -> int:
@@ -212,7 +212,7 @@ class Recorder:
         solved
             Records by how much the values change to make up for a change of the equations.
         """
-        self._defined.append(_Defined(values, equations, solved))
+        self._defined.setdefault(values.places.tobytes(), _Defined(values, equations, solved))
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
         """Return how values change along directions: by what defines them, else by the derivatives of what was called.
@@ -227,22 +227,21 @@ class Recorder:
         """
         wanted = [self._places_of(each) for each in values]
         known = list(directions)
-        for each in list(self._defined):
-            if self._needs(wanted, each.values, known):
+        for each in list(self._defined.values()):
+            if self._follows(wanted, each.values, self._all_places(known)):
                 resting = (each.values, np.zeros(each.values.shape))
                 (change,) = self._changes_by_calls([self._places_of(each.equations())], [*known, resting])
                 unmoved = np.all(change.places == ZERO)
                 known.append(resting if unmoved else (each.values, each.solved(change)))
         return self._changes_by_calls(wanted, known)
 
-    def _needs(
-        self, wanted: Sequence[Places], values: RecordedArray, known: Sequence[tuple[RecordedArray, Any]]
-    ) -> bool:
-        """Tell whether values that are wanted follow from certain others, and not only from what is known."""
-        given = self._all_places(known)
+    def _follows(self, wanted: Sequence[Places], values: RecordedArray, given: Places) -> bool:
+        """Tell whether what is wanted follows from certain values, and not only from what is given."""
+        if np.isin(values.places, given).all():
+            return False
         calls = needed(self.calls, wanted, self.places, given)
         used = joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)])
-        return bool(np.isin(values.places, used).any()) and not np.isin(values.places, given).all()
+        return bool(np.isin(values.places, used).any())
 
     def _all_places(self, directions: Sequence[tuple[RecordedArray, Any]]) -> Places:
         return joined([array.places.ravel() for array, _ in directions])

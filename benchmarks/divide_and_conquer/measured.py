@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.models import ladder
-from mbsfmu.native.program_code import program_code
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from code_length import length_of_code
 
 PINOCCHIO, MUJOCO, EXUDYN, LOOPS, STRAIGHT = "Pinocchio", "MuJoCo", "Exudyn", "loops", "straight"
 STRAIGHT_UP_TO, PLANAR_UP_TO = (4, 4) if QUICK else (16, 64)
@@ -122,8 +125,7 @@ def _made(model: CoupledModel) -> tuple[Flow, dict[str, Any]]:
     function = flow.formulation.explicit
     assert isinstance(function, RecordedFunction)
     schedule = function.program.schedule
-    helpers: dict[str, str] = {}
-    code = (len(program_code(function, helpers)) + sum(map(len, helpers.values()))) // 1000
+    code = length_of_code(function) // 1000
     made = time.process_time() - begin
     kernels = len({loop.kernel for loop in schedule.loops})
     memory = {LOOPS: schedule.size * 8 / 1000}

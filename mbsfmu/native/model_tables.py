@@ -160,11 +160,8 @@ class ModelTables:
             "interpolation": chain(*method.interpolation),
         }
         sizes = {"ORDER": method.order, "STAGES": method.stages, "DIAGONAL": number(method.diagonal)}
-        sizes["INTERPOLANTS"] = len(method.interpolation)
-        sizes["SOLVER_NAME"] = string(method.name)
-        yield "\n".join(
-            f"#define {name} {value}" for name, value in {**sizes, "SOLVER_NAME": string(method.name)}.items()
-        )
+        sizes |= {"INTERPOLANTS": len(method.interpolation), "SOLVER_NAME": string(method.name)}
+        yield "\n".join(f"#define {name} {value}" for name, value in sizes.items())
         for name, values in tables.items():
             yield f"static const double {name}[] = {numbers(values)};"
 

@@ -32,6 +32,10 @@ _LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
 
 
+class NoCompilerError(InputError):
+    """There is no compiler for a platform."""
+
+
 def has_compiler() -> bool:
     """Tell whether units can be compiled for this machine."""
     return _system_compiler() is not None or _zig() is not None
@@ -74,7 +78,9 @@ def compile_library(
     Raises
     ------
     InputError
-        When there is no such platform, or no compiler for it and nothing kept.
+        When there is no such platform, or the size that the folder of kept libraries may have is no size.
+    NoCompilerError
+        When there is no compiler for the platform, and nothing kept.
     CompilerError
         When the compiler does not do it.
     """
@@ -82,7 +88,7 @@ def compile_library(
     content, suffix = _content(key, platform), _suffix(platform)
     try:
         command = _command(platform, portable)
-    except InputError:
+    except NoCompilerError:
         if found := kept.find(content, None, suffix):
             return found
         raise
@@ -155,7 +161,7 @@ def _own_compiler() -> tuple[str, ...] | None:
     """Return what compiles for this very machine, if there is something."""
     try:
         return tuple(_command(None, portable=False))
-    except InputError:
+    except NoCompilerError:
         return None
 
 
@@ -169,12 +175,12 @@ def _command(platform: str | None, portable: bool) -> list[str]:
     if zig := _zig():
         return zig if platform is None else [*zig, "-target", PLATFORMS[platform].target]
     if not is_host:
-        raise InputError(
+        raise NoCompilerError(
             f"for {platform} the cross-compiler of the extra 'cross' is needed: pip install 'mbsfmu[cross]'"
         )
     if own:
         return own
-    raise InputError(
+    raise NoCompilerError(
         "native units need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
         "--backend python needs none"
     )

@@ -11,12 +11,14 @@ import contextlib
 import functools
 import hashlib
 import logging
+import math
 import os
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
+from mbsfmu.errors import InputError
 from mbsfmu.files import complete_file, reason
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,11 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
         Name of the compiler; None for any.
     suffix
         Of the file.
+
+    Raises
+    ------
+    InputError
+        When the size that the folder may have is no size.
     """
     for folder in filter(None, (_folder(), _own_folder() if _has_own_folder() else None)):
         begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}" if maker else "")
@@ -54,7 +61,13 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
 
 
 def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
-    """Keep a library and return where; where the folder cannot be written, until this process ends."""
+    """Keep a library and return where; where the folder cannot be written, until this process ends.
+
+    Raises
+    ------
+    InputError
+        As for `find`.
+    """
     name = f"{content[:_DIGITS]}-{maker[:_DIGITS]}-{_checksum(library)}{suffix}"
     folder = _folder()
     if folder is not None:
@@ -130,17 +143,26 @@ def _names(folder: Path) -> list[str]:
 
 
 def _limit() -> float:
-    """Return the size in bytes that the folder may have."""
+    """Return the size in bytes that the folder may have.
+
+    Raises
+    ------
+    InputError
+        When what is given is no size.
+    """
     text = os.environ.get(LIMIT, "")
     try:
-        return 1e6 * (float(text) if text else _LIMIT)
+        limit = float(text) if text else _LIMIT
     except ValueError:
-        tell_once(f"{LIMIT} is '{text}'; it must be a number of MB, {_LIMIT:g} is taken")
-        return 1e6 * _LIMIT
+        limit = math.nan
+    if not limit >= 0.0:
+        raise InputError(f"{LIMIT} is '{text}'; it must be a number of MB, 0 or more")
+    return 1e6 * limit
 
 
 def _folder() -> Path | None:
     """Return the folder of the user; None where there is no home."""
+    _limit()  # a wrong one is refused before the folder is used, not when it is cleared out
     if given := os.environ.get(FOLDER):
         return Path(given)
     root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")

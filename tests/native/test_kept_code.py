@@ -12,6 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.compiling import compiler, kept, platforms
+from mbsfmu.errors import InputError
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.simulation import Simulation
@@ -233,12 +234,21 @@ def test_the_folder_is_bounded_and_loses_what_was_not_used_for_longest(
     assert sorted(folder.iterdir()) == [largest]
 
 
-def test_a_limit_that_is_no_number_is_told(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv(kept.LIMIT, "much")
-    kept.store("content", "maker", ".so", b"code")
-    assert warnings(caplog) == [f"{kept.LIMIT} is 'much'; it must be a number of MB, 1000 is taken"]
+@pytest.mark.parametrize("limit", ["much", "-5", "nan", "1000 MB"])
+def test_a_limit_that_is_no_size_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    """Whether something is kept already or not, and of a run too."""
+    refused = pytest.raises(InputError, match=rf"^{kept.LIMIT} is '{limit}'; it must be a number of MB, 0 or more$")
+    runs_as_ever(pendulum())
+    monkeypatch.setenv(kept.LIMIT, limit)
+    for use in (pendulum, lambda: kept.store("content", "maker", ".so", b""), lambda: kept.find("content", None, "")):
+        with refused:
+            use()
+
+
+def test_a_limit_may_be_given_in_any_notation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("0", "1e3", "inf", ""):
+        monkeypatch.setenv(kept.LIMIT, limit)
+        assert kept.store("content", "maker", ".so", b"code").read_bytes() == b"code"
 
 
 def test_many_may_keep_the_same_at_once(folder: Path) -> None:

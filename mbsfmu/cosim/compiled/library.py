@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import SWITCH, compile_library
+from mbsfmu.compiling.compiler import SWITCH, NoCompilerError, compile_library
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
-from mbsfmu.errors import InputError
 
 _MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h")
 
@@ -26,7 +25,7 @@ def exchange_function() -> Callable[..., int] | None:
         return None
     try:
         return compiled_exchange()
-    except InputError:  # there is no compiler
+    except NoCompilerError:
         return None
     except (CompilerError, OSError) as error:
         tell_once(f"{error}; the master exchanges values in Python")
@@ -53,7 +52,7 @@ def compiled_library() -> ctypes.CDLL:
 
     Raises
     ------
-    InputError
+    NoCompilerError
         When there is no compiler, and nothing is kept.
     CompilerError
         When the compiler does not do it, or what it made has other structures than Python.

@@ -28,7 +28,7 @@ from mbsfmu.formulations.system import starts
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.simulation.inputs import InputValues
-from mbsfmu.trapped import above_sources, relief_of, told_above
+from mbsfmu.trapped import above_sources, open_reliefs, relief_of, told_above
 from mbsfmu.variables import Variable, with_unit
 
 _LOGGER = logging.getLogger(__name__)
@@ -129,11 +129,7 @@ class _Search(Generic[Model]):
         """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
-            present = self._present()
-            above = above_sources(self.model.systems, self._numbers(), present, _TOO_WEAK)
-            reliefs = {name: relief_of(self.model.systems, self._numbers(), name.partition(".")[0]) for name in above}
-            pressures = {name: (present[name], bound, reliefs[name]) for name, bound in above.items()}
-            told = unbalanced(equations, rest, self._references, pressures)
+            told = unbalanced(equations, rest, self._references, self._pressures_that_fall())
             raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]
@@ -166,6 +162,15 @@ class _Search(Generic[Model]):
             undecided=(about.undecided or (about.lingers and not kept)) and horizon is None,
             sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
         )
+
+    def _pressures_that_fall(self) -> dict[str, tuple[float, str]]:
+        """Return pressures, where the search has ended, that cannot last, and what feeds too little or lets go."""
+        systems, numbers, present = self.model.systems, self._numbers(), self._present()
+        reasons = {name: [told] for name, told in open_reliefs(systems, numbers, present).items()}
+        for name, bound in above_sources(systems, numbers, present, _TOO_WEAK).items():
+            limited = relief_of(systems, numbers, name.partition(".")[0])
+            reasons.setdefault(name, []).append(f"sources of its circuit bring about {bound:.4g} Pa{limited}")
+        return {name: (present[name], " and ".join(told)) for name, told in reasons.items()}
 
     def _present(self) -> dict[str, float]:
         """Return readings, and what is asked for, where the functions are."""

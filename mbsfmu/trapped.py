@@ -76,9 +76,33 @@ def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circu
     if not found:
         return ""
     name, limit = max(found.items(), key=lambda each: each[1])
-    setting = numbers.get(f"{circuit}.{name}.setting")
-    told = f"{limit:.4g} Pa" if setting is None else f"its setting of {setting:.4g} Pa and its override"
-    return f": {circuit}.{name} lets go what they give at {told}"
+    return f": {circuit}.{name} lets go what they give at {_told_limit(f'{circuit}.{name}', limit, numbers)}"
+
+
+def open_reliefs(
+    systems: Mapping[str, object], numbers: Mapping[str, float], values: Mapping[str, float]
+) -> dict[str, str]:
+    """Return by pressures of nodes which relief valve is open there, and at what it opens, in words.
+
+    Parameters
+    ----------
+    systems, numbers, values
+        As for `above_sources`.
+    """
+    found: dict[str, str] = {}
+    for circuit, data in systems.items():
+        for each in data.components if isinstance(data, Circuit) else ():
+            name, inlet = f"{circuit}.{each.name}", f"{circuit}.{each.ports().get('inlet')}.pressure"
+            limit = each.relieving_pressure(_numbers_of(f"{name}.", numbers))
+            if isfinite(limit) and inlet in values and values.get(f"{name}.flow", 0.0) > 0.0:
+                found[inlet] = f"{name} lets oil go there at {_told_limit(name, limit, numbers)}"
+    return found
+
+
+def _told_limit(valve: str, limit: float, numbers: Mapping[str, float]) -> str:
+    """Return at what a valve lets oil go: its setting where it has one."""
+    setting = numbers.get(f"{valve}.setting")
+    return f"{limit:.4g} Pa" if setting is None else f"its setting of {setting:.4g} Pa and its override"
 
 
 def _given(highest: float, relieved: float) -> float:

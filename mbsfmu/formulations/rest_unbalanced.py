@@ -25,7 +25,7 @@ def unbalanced(
     equations: RestEquations,
     rest: Rest,
     references: Mapping[str, str],
-    above: Mapping[str, tuple[float, float, str]],
+    fall: Mapping[str, tuple[float, str]],
 ) -> str:
     """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
 
@@ -38,15 +38,14 @@ def unbalanced(
         The equations, whose functions are where the search has ended.
     references
         Variables as `system.variable`, by their names.
-    above
-        Pressures that are above what sources bring about, by `system.variable`: what they are there, the latter, and
-        what limits it, in words.
+    fall
+        Pressures in Pa that cannot last, by `system.variable`, with the reason in words.
     """
     reached = within_reach(equations, rest.unknowns)
     lengths = _lengths(equations, references) if reached else []
     ways = (_loads, _rates, _gaps) if reached else (_gaps,)
     told = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
-    weak = [] if lengths or not reached else _too_weak(equations, rest, references, above)
+    weak = [] if lengths or not reached else _too_weak(equations, rest, references, fall)
     told = [*told[:_MOST], *weak]
     without_effect = _idle(equations)
     idle = [references[name] for name in without_effect]
@@ -102,23 +101,20 @@ def _loads_follow(equations: RestEquations, rest: Rest) -> bool:
 
 
 def _too_weak(
-    equations: RestEquations, rest: Rest, references: Mapping[str, str], above: Mapping[str, tuple[float, float, str]]
+    equations: RestEquations, rest: Rest, references: Mapping[str, str], fall: Mapping[str, tuple[float, str]]
 ) -> list[str]:
-    """Say which pressures, of those that cannot stand still, loads determine to be above what sources bring about."""
-    if not above or not _balanced(equations, rest):
+    """Say which pressures, of those that would fall, loads determine, and why they cannot be as high."""
+    if not fall or not _balanced(equations, rest):
         return []
     free, states = _left_free(equations)[1], equations.functions.system.states
-    rates = np.linalg.pinv(equations.rates) @ _at_fault(equations, rest, "rates")
+    rates = -np.linalg.pinv(equations.rates) @ _at_fault(equations, rest, "rates")
     sentences = []
     for index in _largest(rates, equations.scales[equations.unknowns("states")]):
         name = references[states[index].name].rpartition(".")[0] + ".pressure"
         moves = np.max(np.abs(free[equations.unknowns("states")][index]), initial=0.0)
-        if name in above and moves < _NO_EFFECT:
-            needed, bound, limited = above[name]
-            sentences.append(
-                f"{name} has to be {needed:.4g} Pa to carry the loads, "
-                f"and sources of its circuit bring about {bound:.4g} Pa{limited}"
-            )
+        if name in fall and rates[index] < 0.0 and moves < _NO_EFFECT:
+            needed, reason = fall[name]
+            sentences.append(f"{name} has to be {needed:.4g} Pa to carry the loads, and {reason}")
     return sentences
 
 

@@ -19,6 +19,7 @@ from hydraulics import (
     PressureSource,
     ReliefValve,
     Tank,
+    Throttle,
     closed_centre,
     three_way,
 )
@@ -251,3 +252,25 @@ def test_relief_valve_that_is_set_too_low_for_the_load_is_named() -> None:
     carrying = 1000.0 * GRAVITY / (pi / 4.0 * BORE**2) + 101325.0
     assert f"circuit.a.pressure has to be {carrying:.4g} Pa to carry the loads" in str(told.value)
     assert "circuit.relief lets go what they give at its setting of 9e+05 Pa and its override" in str(told.value)
+
+
+@pytest.mark.parametrize("setting", [8.0, 20.0])
+@pytest.mark.parametrize("source", [60.0, 13.0])
+def test_relief_valve_behind_a_throttle_is_named_where_it_lets_the_load_sink(setting: float, source: float) -> None:
+    """The same load, for which the source is strong enough or not, behind a throttle that feeds less than the valve."""
+    circuit = (
+        PressureSource(name="pump", node="P", pressure=source * BAR),
+        Throttle(name="gate", inlet="P", outlet="a", orifice_diameter=5e-4, discharge_coefficient=0.7),
+        ReliefValve(name="relief", inlet="a", outlet="T", rated_flow=1e-3, setting=setting * BAR, override=BAR),
+    )
+    with pytest.raises(SimulationError) as told:
+        table(circuit, {"a": 5.0 * BAR}, {}).equilibrium("position")
+    carrying = 1000.0 * GRAVITY / (pi / 4.0 * BORE**2) + 101325.0
+    sentence = str(told.value)
+    assert (f"circuit.a.pressure has to be {carrying:.4g} Pa to carry the loads" in sentence) is (
+        setting == 8.0 or source == 13.0
+    )
+    assert ("circuit.relief lets oil go there at its setting of 8e+05 Pa and its override" in sentence) is (
+        setting == 8.0
+    )
+    assert ("sources of its circuit bring about 1.3e+06 Pa" in sentence) is (source == 13.0)

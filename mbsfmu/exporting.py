@@ -20,7 +20,7 @@ from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.carried import Carried
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.model_simulation import unit_from_dict
+from mbsfmu.model_simulation import run_options, unit_from_dict
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
 from mbsfmu.rules import find_rule
@@ -111,7 +111,7 @@ def export(
     _check_kind(kind, backend)
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
-    chosen = RunOptions.of(options, given, _BESIDE)
+    chosen = run_options(model, options, given, _BESIDE)
     _check_backend(backend, chosen, fmi, has_binaries=bool(platforms or sources), needs_tool=needs_execution_tool)
     if layout == "both" and len(model.systems) == 1:
         layout = "monolithic"  # the unit of the only system would be the same once more

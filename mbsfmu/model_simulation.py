@@ -16,12 +16,13 @@ from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, read_part_file
 from mbsfmu.registry import is_built_in
 from mbsfmu.simulation.factory import make_simulation
-from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.simulation import Simulation
 
@@ -32,9 +33,26 @@ _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clau
 def chosen_options(
     model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
 ) -> RunOptions:
-    """Return what options come to with the model's step; arguments as for `RunOptions.of`."""
-    chosen = RunOptions.of(options, given, beside).completed()
+    """Return what options come to with the model's step; arguments as for `run_options`."""
+    chosen = run_options(model, options, given, beside).completed()
     return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
+
+
+def run_options(
+    model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
+) -> RunOptions:
+    """Return options with the formulation that is usual for a model, where none is named; else as `RunOptions.of`."""
+    if given.get("formulation") is None and not (isinstance(options, RunOptions) and options.formulation):
+        given = {**given, "formulation": (usual := formulation_of(model))}
+        if usual != usual_formulation(0):
+            _LOGGER.info("%s: the formulation is %s, as none is named and the model is large", model.name, usual)
+    return RunOptions.of(options, given, beside)
+
+
+def formulation_of(model: ModelData) -> str:
+    """Return the name of the formulation of a model where none is named."""
+    mechanisms = [system for system in model.systems.values() if isinstance(system, Mechanism)]
+    return usual_formulation(sum(mechanism.topology.coordinates for mechanism in mechanisms))
 
 
 def simulation_of_whole(

@@ -70,13 +70,14 @@ def compare(
     inner = {name: getattr(chosen, name) for name in ("formulation", "newton_tolerance")}
     inner["step"] = internal = min(chosen.steps)
     whole = _Monolithic(model, chosen.stop, inner)
-    tight = tight_run(model, chosen.formulation, chosen.steps, chosen.accuracy, whole.reference)
+    inner["formulation"] = formulation = whole.result.formulation
+    tight = tight_run(model, formulation, chosen.steps, chosen.accuracy, whole.reference)
     export_units = partial(export, model, layout="separate", backend=chosen.backend, **inner)
     runs, limits, interrupted = _coupled_runs(chosen, export_units, whole.reference, tight, workers, progress)
     made = Comparison(
         model.name,
         model.description,
-        whole.result.formulation,
+        formulation,
         whole.summary(tight.on(internal)),
         whole.units,
         runs,

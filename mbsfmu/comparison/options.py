@@ -52,7 +52,7 @@ class ComparisonOptions(Options):
             each=Choice("One of them.", among=lambda: CHOICES, called="algorithm"),
         ),
     ] = USUAL
-    formulation: Annotated[str, RunOptions.known()["formulation"]] = RunOptions.default("formulation")
+    formulation: Annotated[str | None, RunOptions.known()["formulation"]] = None
     newton_tolerance: Annotated[float | None, RunOptions.known()["newton_tolerance"]] = None
     backend: Annotated[str, Choice("Of the units", among=lambda: BACKENDS)] = BACKENDS[0]
     stop: Annotated[

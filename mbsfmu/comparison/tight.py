@@ -13,8 +13,8 @@ import numpy as np
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.coupled import CoupledModel
 from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS
+from mbsfmu.model_simulation import formulation_of
 from mbsfmu.simulation.rosenbrock_methods import RODAS5P
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.times import SAME_TIME
@@ -82,7 +82,8 @@ def tight_run(
     model
         What is run, as one system.
     formulation
-        What is taken where `double-step`, which keeps loops closed, cannot be.
+        What is taken where the usual one of the model cannot be: `double-step`, which keeps loops closed, or that of
+        large models.
     steps
         Steps in s of the grids on which outputs are wanted.
     accuracy
@@ -91,7 +92,7 @@ def tight_run(
         The outputs whose ranges count, and the run's end.
     """
     begin, reasons = clock.process_time(), list[str]()
-    for name, solver in _candidates(formulation):
+    for name, solver in _candidates(formulation_of(model), formulation):
         try:
             made = _agreeing(model.simulation(formulation=name, solver=solver), steps, accuracy, monolithic)
         except (InputError, SimulationError) as error:
@@ -104,13 +105,13 @@ def tight_run(
     return TightRun(doubt=doubt, cpu_seconds=clock.process_time() - begin)
 
 
-def _candidates(formulation: str) -> Iterator[tuple[str, str]]:
+def _candidates(usual: str, formulation: str) -> Iterator[tuple[str, str]]:
     """Yield formulations and adaptive solvers, the best first; formulations differ by round-off only."""
     kind = FORMULATIONS.find(formulation)
-    yield DoubleStep.name, RODAS5P.name
-    if kind.has_tangent and kind is not DoubleStep:
+    yield usual, RODAS5P.name
+    if kind.has_tangent and formulation != usual:
         yield formulation, RODAS5P.name
-    elif kind.has_explicit_form and kind is not DoubleStep:
+    elif kind.has_explicit_form and formulation != usual:
         yield formulation, _EXPLICIT
 
 

@@ -125,8 +125,9 @@ def _tell_straight_code(system: System, formulation: Formulation) -> None:
     count = len(system.start_system.coordinates)
     if not formulation.functions.in_loops and count > LARGE:
         _LOGGER.warning(
-            "%s: the code of %s is straight here: with %d coordinates tracing and compiling it takes minutes; that of "
-            "dca, hdca and dca-alm is in loops where no loop of connections is solved at every instant",
+            "%s: the code of %s is straight here: with %d coordinates tracing and compiling it takes minutes, growing "
+            "as the square of their number (a chain of 200 took five, one of 1024 hours and 15 GB); that of dca, hdca "
+            "and dca-alm is in loops where no loop of connections is solved at every instant",
             *(system.name, formulation.name, count),
         )
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 from pydantic import ConfigDict
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_form import LARGE
+from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
 from mbsfmu.formulations.iteration import Tolerances
@@ -68,7 +70,14 @@ class RunOptions(Options):
     model_config = ConfigDict(extra="allow")
     subject: ClassVar[str] = "a simulation"
 
-    formulation: Annotated[str, Choice("Formulation of mechanisms", among=FORMULATIONS.names)] = DoubleStep.name
+    formulation: Annotated[
+        str | None,
+        Choice(
+            f"Formulation of mechanisms; {DoubleStep.name} by default, {Dca.name} for models of more than "
+            f"{LARGE} coordinates, whose code is in loops then",
+            among=FORMULATIONS.names,
+        ),
+    ] = None
     solver: Annotated[
         str, Word("Solver; rules of integration with their options as name:option=value", among=solver_texts)
     ] = Trapezoidal.name
@@ -149,8 +158,8 @@ class RunOptions(Options):
 
     @property
     def kind(self) -> type[Formulation]:
-        """The class of the formulation."""
-        return FORMULATIONS.find(self.formulation)
+        """The class of the formulation; the usual one of small systems where none is named."""
+        return FORMULATIONS.find(self.formulation or DoubleStep.name)
 
     @property
     def own(self) -> FormulationOptions:
@@ -168,20 +177,20 @@ class RunOptions(Options):
         if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
             fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
-                f"the solver '{self.solver}' needs an explicit form, which '{self.formulation}' does not have; "
+                f"the solver '{self.solver}' needs an explicit form, which '{kind.name}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
             )
         if not (issubclass(solver, ImplicitSolver) or _integrates(solver, kind)):
             fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
-                f"the solver '{self.solver}' needs derivatives of the rates, which '{self.formulation}' does not give; "
+                f"the solver '{self.solver}' needs derivatives of the rates, which '{kind.name}' does not give; "
                 f"take the formulation {fitting}, or another solver"
             )
         known = self.known()
         for name, value in self.content():
             formulations = [each.name for each in _formulations() if name in each.Options.model_fields]
-            if formulations and self.formulation not in formulations:
-                raise known[name].without_effect(name, value, f"the formulation '{self.formulation}'", formulations)
+            if formulations and kind.name not in formulations:
+                raise known[name].without_effect(name, value, f"the formulation '{kind.name}'", formulations)
             solvers = having(name)
             if solvers and name not in solver.options:
                 raise known[name].without_effect(name, value, f"the solver '{self.solver}'", solvers)
@@ -221,6 +230,14 @@ class RunOptions(Options):
         if "jacobian" in solver.options:
             changes |= {"jacobian": self.jacobian or Jacobian.EXACT, "solver": str(rule)}
         return self.model_copy(update={**changes, "tolerances": limits, "newton_tolerance": None})
+
+
+def usual_formulation(coordinates: int) -> str:
+    """Return the name of the formulation that a model of so many coordinates has where none is named.
+
+    Straight code, as double-step has it, takes minutes to trace and compile beyond some number, and hours beyond that.
+    """
+    return Dca.name if coordinates > LARGE else DoubleStep.name
 
 
 def _integrates(solver: type[Solver], kind: type[Formulation]) -> bool:

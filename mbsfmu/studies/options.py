@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, Self, TypedDict
 
 from mbsfmu.comparison.choices import parted
 from mbsfmu.cosim.options import OF_COURSES, CouplingOptions
@@ -11,6 +11,7 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.exporting import BACKENDS, Backend
+from mbsfmu.model_simulation import formulation_of
 from mbsfmu.options import POSITIVE, Choice, Number, Option, Options, Switch
 from mbsfmu.simulation.options import RunOptions
 from mbsfmu.simulation.solvers import find_solver
@@ -114,8 +115,8 @@ class StudyOptions(Options):
                 called = self.known()[name].words(name)
                 raise InputError(f"{called} = {value} has no effect on monolithic runs; name at least one algorithm")
 
-    def check_model(self, model: CoupledModel) -> None:
-        """Check that a model has what is coupled.
+    def of_model(self, model: CoupledModel) -> Self:
+        """Return the options with the formulation that is usual for a model, where none is a setting.
 
         Raises
         ------
@@ -124,14 +125,16 @@ class StudyOptions(Options):
         """
         if self.coupled and len(model.systems) < 2:
             raise InputError("the model has one system; there is nothing to couple, so no algorithm")
+        # The first of all settings, whether given or not.
+        return self.model_copy(update={"settings": {"formulation": [formulation_of(model)], **(self.settings or {})}})
 
     @property
     def lists(self) -> dict[str, list[Any]]:
-        """Values of all settings that points have, by name; those of the formulation first, whether given or not."""
+        """Values of all settings that points have, by name."""
         lists = {name: list(values) for name, values in (self.settings or {}).items()}
         if self.newton_tolerance is not None and not self.coupled:
             lists["newton_tolerance"] = [self.newton_tolerance]
-        return {"formulation": [RunOptions.default("formulation")], **lists}
+        return lists
 
     def inner(self, step: float) -> dict[str, float]:
         """Return the options of coupled units and of the runs that they are held against; `step` of the model in s."""

@@ -84,8 +84,7 @@ def sweep(
     """
     beside = ("vary", "output", "fresh", "force", "workers", "executor", "progress")
     arrow("a study")
-    chosen = StudyOptions.of(options, given, beside)
-    chosen.check_model(model)
+    chosen = StudyOptions.of(options, given, beside).of_model(model)
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")
     values = {name: list(map(float, (vary or {})[short])) for short, name in _resolved(model, vary or {}).items()}

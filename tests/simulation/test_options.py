@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -196,3 +197,32 @@ def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch
     reduced, reduced_again, stiff, soft = keys
     assert reduced == reduced_again
     assert stiff != soft
+
+
+def test_large_models_have_code_in_loops_where_no_formulation_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    small, large = mbsfmu.models.built_in("pendulum-64"), mbsfmu.models.built_in("pendulum-65")
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        alone = [model.simulation(compiled=False).formulation.name for model in (small, large)]
+        assert alone == ["double-step", "dca"]
+    assert [each.getMessage() for each in caplog.records] == [
+        "pendulum-65: the formulation is dca, as none is named and the model is large"
+    ]
+    assert large.simulation_of("mechanism").functions.in_loops
+    named = large.simulation(options=RunOptions(formulation="hdca"), compiled=False)
+    assert (named.formulation.name, named.functions.in_loops) == ("hdca", True)
+    # Its options are taken without its name, too, and not those of others.
+    assert not large.simulation(code="straight", stabilisation=5.0, compiled=False).functions.in_loops
+    with pytest.raises(
+        InputError, match="has no effect with the formulation 'dca', which has none; it has with dca-alm and"
+    ):
+        large.simulation(penalty=1e7)
+
+
+def test_units_and_studies_of_large_models_take_the_same_formulation(tmp_path: Path) -> None:
+    large = mbsfmu.models.built_in("pendulum-65")
+    [unit] = mbsfmu.export(large, tmp_path, backend="python")
+    with zipfile.ZipFile(unit) as content:
+        told = [content.read(name).decode() for name in content.namelist() if name.endswith(".json")]
+    assert any('"formulation": "dca"' in text or '"formulation":"dca"' in text for text in told)
+    study = mbsfmu.sweep(large, {"mechanism.link_65.mass": [1.0, 2.0]}, stop=0.002, workers=1)
+    assert study.to_arrow()["formulation"].to_pylist() == ["dca", "dca"]

@@ -6,10 +6,13 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cosim.linear_units import export_linear, halves
 from cosim.ssp_documents import HEAD, TAIL
+from exchanged_units import build_jumper
+from exchanged_units.runs import Jumper
 from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
 from pythonfmu import FmuBuilder
 
@@ -88,3 +91,22 @@ def make(foreign: Callable[[str], Path], tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return package
+
+
+@pytest.fixture(scope="session")
+def jumper_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jumper")
+
+
+@pytest.fixture
+def jumper(jumper_folder: Path) -> Jumper:
+    """Return a function that builds the unit for a version of FMI."""
+    if compiler() is None:
+        pytest.skip("needs a C compiler")
+
+    def unit(version: int, **how: Any) -> Path:
+        folder = jumper_folder / f"{version}-{'-'.join(map(str, how.values()))}"
+        folder.mkdir(exist_ok=True)
+        return build_jumper(version, folder, **how)
+
+    return unit

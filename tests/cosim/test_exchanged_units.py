@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from cosim.linear_units import exact
 from cosim.ssp_documents import component, connector, system
-from exchanged_units import CHATTERS, CRASHES, DISCARDS, FAILS, HANGS, NEVER_SETTLES, NOT_FINITE, build_jumper
-from foreign_units import compiler
+from exchanged_units import CHATTERS, CRASHES, DISCARDS, FAILS, HANGS, NEVER_SETTLES, NOT_FINITE
+from exchanged_units.runs import SOLVERS, VERSIONS, Jumper, alone
 from scipy.integrate import solve_ivp
 
 import mbsfmu
@@ -23,98 +23,9 @@ from mbsfmu.cosim.exchanged.model import ExchangedInstance
 from mbsfmu.cosim.instance import UnitEnded, UnitError
 from mbsfmu.cosim.loading import make_instance
 
-Jumper = Callable[..., Path]
-VERSIONS = pytest.mark.parametrize("version", [2, 3])
-SOLVERS = pytest.mark.parametrize("solver", ["radau", "dop853"])
 CONNECTIONS = ("two.force=jumper.force", "jumper.v=two.velocity")
 HALF = {"jumper.x": 0.1, "jumper.stiffness": 40.0, "jumper.damping": 0.4}
 """The half of the oscillator that takes a force."""
-
-
-@pytest.fixture(scope="session")
-def jumper_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("jumper")
-
-
-@pytest.fixture
-def jumper(jumper_folder: Path) -> Jumper:
-    """Return a function that builds the unit for a version of FMI."""
-    if compiler() is None:
-        pytest.skip("needs a C compiler")
-
-    def unit(version: int, **how: Any) -> Path:
-        folder = jumper_folder / f"{version}-{'-'.join(map(str, how.values()))}"
-        folder.mkdir(exist_ok=True)
-        return build_jumper(version, folder, **how)
-
-    return unit
-
-
-def alone(
-    unit: Path, stop: float = 3.0, step: float = 0.01, options: dict[str, Any] | None = None, **values: float
-) -> Any:
-    """Run the unit with parameters and start values."""
-    given = {f"jumper.{name}": value for name, value in values.items()}
-    return cosimulate([unit], parameters=given, stop=stop, step=step, **(options or {}))
-
-
-def bouncing(times: np.ndarray, gravity: float, restitution: float) -> tuple[np.ndarray, int]:
-    """Return heights at times of a ball that falls from 1 m, and how often it bounces, until it rests at 0.1 m/s."""
-    begin, speed, count = np.sqrt(2.0 / gravity), np.sqrt(2.0 * gravity) * restitution, 1
-    heights = 1.0 - 0.5 * gravity * times**2
-    while speed >= 0.1:
-        since = times - begin
-        heights = np.where(since > 0.0, speed * since - 0.5 * gravity * since**2, heights)
-        begin, speed, count = begin + 2.0 * speed / gravity, speed * restitution, count + 1
-    return np.where(times > begin, 0.0, heights), count
-
-
-@VERSIONS
-@SOLVERS
-def test_a_ball_bounces_when_it_does_in_closed_form(jumper: Jumper, version: int, solver: str) -> None:
-    result = alone(jumper(version), options={"unit_solver": solver}, x=1.0, gravity=9.81, restitution=0.7)
-    heights, count = bouncing(result.time, 9.81, 0.7)
-    np.testing.assert_allclose(result["jumper.x"], heights, atol=2e-9)
-    assert result.final()["jumper.bounces"] == count == 11
-    assert result.unit_events == {"jumper": 2 * count - 1}  # at zero the indicator is not positive: it turns so again
-
-
-@VERSIONS
-def test_events_are_one_after_the_other_where_time_stands_still(
-    jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
-    monkeypatch.setattr("mbsfmu.cosim.exchanged.model.MOST_ITERATIONS", 1)
-    result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
-    assert result.final()["jumper.bounces"] == 11
-
-
-@VERSIONS
-@SOLVERS
-def test_events_that_a_unit_names_are_met_and_it_may_end_the_run(jumper: Jumper, version: int, solver: str) -> None:
-    result = alone(jumper(version), 3.0, 0.1, {"unit_solver": solver}, x=1.0, stiffness=4.0, period=0.31, last=2.0)
-    np.testing.assert_allclose(result["jumper.x"], np.cos(2.0 * result.time), atol=3e-6)
-    np.testing.assert_array_equal(result["jumper.ticks"], np.floor(result.time / 0.31 + 1e-12))
-    assert result.time[-1] == 2.0
-    assert "jumper ended the run at t = 2 s" in result.notes
-    assert result.unit_events == {"jumper": 7}
-
-
-@VERSIONS
-def test_a_unit_ends_the_run_inside_a_step_and_at_its_start(jumper: Jumper, version: int) -> None:
-    result = alone(jumper(version), 3.0, 0.3, x=1.0, stiffness=4.0, last=1.4)
-    assert result.time[-1] == pytest.approx(1.4, abs=1e-15)
-    assert result["jumper.x"][-1] == pytest.approx(np.cos(2.8), abs=3e-6)
-    assert alone(jumper(version), x=1.0, last=-1.0).time[-1] == 0.0
-
-
-@VERSIONS
-def test_a_unit_is_asked_after_every_step_of_the_integrator(jumper: Jumper, version: int) -> None:
-    """x' = 1 is set back by 1 beyond 1: at the end of the step of the integrator in which that is seen."""
-    result = alone(jumper(version), 2.5, 0.1, v=1.0, limit=1.0)
-    np.testing.assert_allclose(result["jumper.x"] + result["jumper.wraps"], result.time, atol=1e-12)
-    assert result["jumper.wraps"][-1] == 2 == result.unit_events["jumper"]
-    assert result["jumper.x"].max() < 1.2
 
 
 @VERSIONS
@@ -390,13 +301,6 @@ def test_what_goes_wrong_is_one_sentence(jumper: Jumper, version: int, fault: in
         assert rows.time[-1] == pytest.approx(1.0 if fault in (DISCARDS, NOT_FINITE) else 0.5, abs=0.11)
 
 
-@VERSIONS
-def test_events_that_are_not_told_apart_end_the_run(jumper: Jumper, version: int) -> None:
-    """Ten to the sixteenth of them in a step: at its begin each has a time of its own."""
-    with pytest.raises(CosimulationError, match=r"jumper has one event after the other at t = 1\.001e-14 s"):
-        alone(jumper(version), 0.2, 0.1, period=1e-17)
-
-
 def test_a_unit_that_hangs_or_crashes_takes_no_row_with_it(jumper: Jumper) -> None:
     for fault, sentence in ((HANGS, "did not come back within 2 s in its step"), (CRASHES, "its process was ended")):
         options = {"isolate": "all", "time_limit": 2.0}
@@ -460,19 +364,3 @@ def test_a_package_says_how_its_components_are_run(jumper: Jumper, make: Callabl
         else:
             with pytest.raises(Exception, match=r"cannot be instantiated|DoStep"):
                 cosimulate(package, stop=0.1, step=0.05)
-
-
-@VERSIONS
-@pytest.mark.parametrize("isolate", [None, "all"])
-def test_controlled_steps_end_where_a_unit_has_an_event(jumper: Jumper, version: int, isolate: str | None) -> None:
-    """All units are there when the ball bounces: nothing is extrapolated over its velocity."""
-    if isolate is not None and version == 2:
-        return
-    options: dict[str, Any] = {"control": "error", "tolerance": 1e-3, "smallest_step": 1e-6, "isolate": isolate}
-    result = alone(jumper(version), 2.0, 0.1, options, x=1.0, gravity=9.81, restitution=0.7)
-    begin, speed = np.sqrt(2.0 / 9.81), np.sqrt(2.0 * 9.81) * 0.7
-    while begin < 2.0:
-        assert np.min(np.abs(result.time - begin)) < 2e-6
-        begin, speed = begin + 2.0 * speed / 9.81, speed * 0.7
-    np.testing.assert_allclose(result["jumper.x"], bouncing(result.time, 9.81, 0.7)[0], atol=1e-5)
-    assert result.rejected_steps >= 3

@@ -28,6 +28,9 @@ _NEAR = 1e-10
 _MOST_CUTS = 30
 _LOOKS = (0.25, 0.5, 0.75)
 """Where inside a step indicators are looked at, for two changes of a sign between its ends."""
+_CLOSE_LOOKS = (*(0.5**power for power in range(40, 2, -1)), *_LOOKS)
+"""The same in a step that begins where an indicator is next to zero, on either side, as after an event: it may be back
+there at any time, as that of a ball that bounces again."""
 _MOST_RETRIES = 30
 _SHORTER = 0.25
 
@@ -97,12 +100,16 @@ class Integrator:
         self._relative = max(relative, _LEAST_TOLERANCE)
         self.length = 0.0
         self._solver: Any = None
-        self._time = self._goal = 0.0
+        self._time = self._goal = self._closest = 0.0
         self._states = self._positive = np.zeros(0)
+        self._looks = _LOOKS
 
-    def begin(self, time: float, states: Floats, goal: float) -> None:
-        """Begin at a time in s to go to a later one."""
+    def begin(self, time: float, states: Floats, goal: float, *, follows_event: bool) -> None:
+        """Begin at a time in s to go to a later one; tell whether an event was handled there."""
         self._time, self._states, self._goal = time, states, goal
+        # About time zero floating-point numbers are closer to each other than steps can be.
+        self._closest = resolution(time, goal)
+        self._looks = _CLOSE_LOOKS if follows_event else _LOOKS
         self._positive = self._signs(time, states)
         self._solver = None
 
@@ -115,17 +122,17 @@ class Integrator:
             When no step is short enough.
         """
         solver = self._solver = self._step(self._solver or self._from_here(self._goal, self.length))
-        change, crosses = self._first_change(solver), False
+        change, crosses, next_looks = self._first_change(solver), False, _LOOKS
         for _ in range(_MOST_CUTS):
             if change is None:
                 break
-            crosses = solver.t - change <= _NEAR * (solver.t - self._time) + NEIGHBOURS * resolution(solver.t)
+            crosses = solver.t - change <= _NEAR * (solver.t - self._time) + NEIGHBOURS * self._closest
             if crosses:
                 break
             # The interpolant inside a step is less exact than its end: the step is made again, to where that says.
             solver, self._solver = self._step(self._from_here(change, change - self._time)), None
-            change = self._first_change(solver)
-        self._time, self._states = float(solver.t), solver.y.copy()
+            change, next_looks = self._first_change(solver), _CLOSE_LOOKS
+        self._time, self._states, self._looks = float(solver.t), solver.y.copy(), next_looks
         return Arrival(self._time, self._states, crosses)
 
     # -- steps ----------------------------------------------------------------------------------------------
@@ -186,23 +193,22 @@ class Integrator:
             return bool((self._signs(time, states) != self._positive).any())
 
         before = begin
-        for time in (*(begin + share * (end - begin) for share in _LOOKS), end):
+        for time in (*(begin + share * (end - begin) for share in self._looks), end):
             if changed(time):
-                return _boundary(changed, before, time)
+                return _boundary(changed, before, time, self._closest)
             before = time
         return None
 
 
-def _boundary(changed: Callable[[float], bool], before: float, after: float) -> float:
-    """Return the first time in s at which something has changed, between one at which it has not and one at which."""
-    while True:
+def _boundary(changed: Callable[[float], bool], before: float, after: float, closest: float) -> float:
+    """Return the first time in s, as closely, at which something has changed, between one before that and one after."""
+    while after - before > closest:
         middle = 0.5 * (before + after)
-        if not before < middle < after:
-            return after
         if changed(middle):
             after = middle
         else:
             before = middle
+    return after
 
 
 def _words(told: str | None) -> str:

@@ -29,8 +29,9 @@ from mbsfmu.variables import Causality, Variability
 
 logger = logging.getLogger(__name__)
 
-_KEPT = struct.Struct("<dddq")
-"""Beside the state of a unit: its time, that of its next event, the length of its next step, its number of events."""
+_KEPT = struct.Struct("<dddqq")
+"""Beside the state of a unit: its time, that of its next event, the length of its next step, its number of events, and
+whether it has just had one."""
 _SAME_EVENT = 1e-9
 """Share of a step behind its end in which an event counts as one at the end."""
 
@@ -76,7 +77,7 @@ class ExchangedInstance(LibraryInstance, ABC):
         self.events = 0
         self.tolerances = np.ones(1)
         self._straight: StraightInputs | None = None
-        self._now, self._following = -np.inf, np.inf
+        self._now, self._following, self._follows_event = -np.inf, np.inf, True
         self._relative = RELATIVE_TOLERANCE
         continuous = [each.name for each in self.variables.values() if self._runs(each.name)]
         self.interpolates = bool(continuous)
@@ -194,6 +195,7 @@ class ExchangedInstance(LibraryInstance, ABC):
     def _settle(self) -> None:
         """Update discrete states until they are settled, and go back to continuous time, unless the unit ends."""
         told = settle(self.name, self.time, self._update)
+        self._follows_event = True
         self._following, self._over = told.following, told.ends
         if not told.ends:
             self._call("enterContinuousTimeMode")
@@ -256,7 +258,8 @@ class ExchangedInstance(LibraryInstance, ABC):
         states, happens = (self._x.copy() if len(self._x) else np.ones(1)), False
         integrates = goal - now > NEIGHBOURS * resolution(goal) and (len(self._x) or len(self._z))
         if integrates:
-            self.integrator.begin(now, states, goal)
+            self.integrator.begin(now, states, goal, follows_event=self._follows_event)
+            self._follows_event = False
         while now < goal and not (happens or self._over):
             now, states, happens = self.integrator.advance() if integrates else (goal, states, False)
             self._put(now, states)
@@ -346,12 +349,12 @@ class ExchangedInstance(LibraryInstance, ABC):
 
     def _memory(self) -> bytes:
         """Return what the integrator goes on with."""
-        kept = _KEPT.pack(self._now, self._following, self.integrator.length, self.events)
+        kept = _KEPT.pack(self._now, self._following, self.integrator.length, self.events, self._follows_event)
         return kept + self.tolerances.tobytes() + self._before.tobytes()
 
     def _remember(self, memory: bytes) -> None:
-        self._now, self._following, self.integrator.length, self.events = _KEPT.unpack_from(memory)
-        self._over = False
+        self._now, self._following, self.integrator.length, self.events, after = _KEPT.unpack_from(memory)
+        self._over, self._follows_event = False, bool(after)
         begin = _KEPT.size
         for array in (self.tolerances, self._before):
             array[:] = np.frombuffer(memory, count=len(array), offset=begin)

@@ -136,10 +136,8 @@ class MechanismParts:
         gravity = self._gravity.of(instant.parameters)
         kinetic = potential = np.asarray(0.0)
         for body, velocity in enumerate(motion.body_velocities):
-            mass, inertia, centre = self.mass_of(body, motion.frames, instant.parameters)
-            linear, angular = point_velocity(velocity, centre), velocity[3:]
-            kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
-            potential = potential - mass * (gravity @ centre)
+            mass = self.mass_of(body, motion.frames, instant.parameters)
+            kinetic, potential = _with_energies(kinetic, potential, *mass, velocity, gravity)
         for energy in self.forces.energies(motion, given(instant)):
             potential = potential + energy
         return kinetic, potential
@@ -188,6 +186,16 @@ def _turned(rotation: Array, origin: Array, inertia: Array, centre: Array) -> tu
 def _weight(mass: Array, gravity: Array, centre: Array) -> Array:
     force = mass * gravity
     return np.concatenate([force, cross(centre, force)])
+
+
+@kernel
+def _with_energies(
+    kinetic: Array, potential: Array, mass: Array, inertia: Array, centre: Array, velocity: Array, gravity: Array
+) -> tuple[Array, Array]:
+    """Return energies with those of one body more."""
+    linear, angular = point_velocity(velocity, centre), velocity[3:]
+    kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
+    return kinetic, potential - mass * (gravity @ centre)
 
 
 @kernel

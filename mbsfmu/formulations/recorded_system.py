@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -68,6 +69,11 @@ class RecordedSystem:
         if stabilisation not in self._dynamics:
             self._dynamics[stabilisation] = self._forward_dynamics(stabilisation)
         return self._dynamics[stabilisation]
+
+    @cached_property
+    def moving(self) -> RecordedSystem:
+        """It with the accelerations that loads give it, loops being closed."""
+        return self.at(accelerations=self.forward_dynamics(0.0)[0])
 
     def _forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         if self.system.start_system is self.system:
@@ -221,7 +227,7 @@ class RecordedSystem:
         powers = self.system.driving_powers(self.instant, self.loops)
         return self.system.integral_rates(self.instant) + powers
 
-    @property
+    @cached_property
     def outputs(self) -> Array:
         """The outputs y."""
         return self.system.evaluate_outputs(self.instant)
@@ -284,7 +290,7 @@ class RecordedSystem:
     def _constrained(self) -> ConstraintMotion:
         return capable(self.system, ConstraintMotion)
 
-    @property
+    @cached_property
     def reactions(self) -> Array:
         """Forces and moments in the joints."""
         return capable(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
@@ -309,7 +315,7 @@ class RecordedSystem:
         moved = capable(self.system, MovingReferences).recentred(self.instant)
         return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
-    @property
+    @cached_property
     def initial_integrals(self) -> Array:
         """The integrals at the start."""
         return self.system.initial_integrals(self.instant)

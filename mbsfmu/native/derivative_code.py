@@ -53,18 +53,14 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
     _add_directions(functions)
 
     def direct(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
-        accelerations, _ = given.forward_dynamics(0.0)
         along = [(given.instant.inputs, beside["d_inputs"])]
-        outputs = given.at(accelerations=accelerations).outputs
-        return given.changes([accelerations, outputs], along)[::-1]
+        return given.changes([given.moving.outputs, given.moving.instant.accelerations], along)
 
     def start(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
         along = _along_start(given, beside)
         (integrals,) = given.changes([given.initial_integrals], along)
         along.append((given.instant.integrals, integrals))
-        accelerations, _ = given.forward_dynamics(0.0)
-        outputs = given.at(accelerations=accelerations).outputs
-        return [*given.changes([outputs, accelerations], along), integrals]
+        return [*given.changes([given.moving.outputs, given.moving.instant.accelerations], along), integrals]
 
     def by_time(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
         rates = {rate: beside.get(rate, getattr(given.instant, rate, None)) for rate in _BY_TIME.values()}

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
 Places = NDArray[np.int64]
 
@@ -66,6 +68,17 @@ class Dependence:
         """Return indices of the calls that have made what is at places, −1 where none has."""
         return np.where(places < 0, -1, self._owner[np.maximum(places, 0)])
 
+    def reached(self, places: Places) -> Places:
+        """Return indices of the calls that what is at places follows from, ascending."""
+        wanted = np.unique(self.owners(places))
+        wanted = wanted[wanted >= 0]
+        end = self._size  # takes what is wanted
+        users = np.concatenate([self._users, np.full(len(wanted), end)])
+        owners = np.concatenate([self._owners, wanted])
+        graph = csr_array((np.ones(len(users), dtype=bool), (users, owners)), shape=(end + 1, end + 1))
+        found = breadth_first_order(graph, end, return_predecessors=False)
+        return np.sort(found[1:]).astype(np.int64)
+
     @cached_property
     def before(self) -> Grouped:
         """By call the indices of those whose results it takes, ascending."""
@@ -114,15 +127,8 @@ def needed(calls: Sequence[Call], results: Sequence[Places], count: int, given: 
     count, given
         As for `Dependence`.
     """
-    dependence = Dependence(calls, count, given)
-    wanted = np.zeros(len(calls) + 1, dtype=bool)  # the last one for what no call has made
-    wanted[dependence.owners(joined([each.ravel() for each in results]))] = True
-    marks = bytearray(wanted.tobytes())
-    for index in reversed(range(len(calls))):
-        if marks[index]:
-            for each in dependence.before[index]:
-                marks[each] = True
-    return [call for call, mark in zip(calls, marks, strict=False) if mark]
+    found = Dependence(calls, count, given).reached(joined([each.ravel() for each in results]))
+    return [calls[index] for index in found.tolist()]
 
 
 def joined(places: Sequence[Places]) -> Places:

@@ -187,7 +187,9 @@ def program_of(
         Recorded places of what must be there for programs that go on from this one.
     """
     places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
-    goes_on, known = (None, None) if before is None else (before.schedule, np.flatnonzero(before.schedule.placed >= 0))
+    goes_on = None if before is None else before.schedule
+    made = [] if goes_on is None else [np.flatnonzero(goes_on.placed >= 0)]
+    known = joined([*made, *(each.places.ravel() for each in offered.values())])
     wanted = places if kept is None else [*places, kept]
     calls = needed(recorder.calls, wanted, recorder.places, known)
     used = np.zeros(recorder.places + 1, dtype=bool)  # the last one for constants

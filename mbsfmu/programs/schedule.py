@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.programs.dependence import Call, Dependence, Places, joined, needed
+from mbsfmu.programs.dependence import Call, Dependence, Places, joined
 from mbsfmu.programs.phases import groups
 
 BLOCK = 25_000
@@ -85,12 +85,12 @@ def schedule(
     *,
     in_blocks: bool = True,
 ) -> Schedule:
-    """Order those of some calls that results need.
+    """Order calls.
 
     Parameters
     ----------
     calls
-        As they were recorded.
+        Those that results need, as they were recorded.
     given
         Recorded places of what the program is given; it stands first in the memory, in this order.
     results
@@ -110,15 +110,14 @@ def schedule(
         placed[: len(before.placed)] = before.placed
     begin = 0 if before is None else before.size
     placed[given] = begin + np.arange(len(given))
-    chosen = needed(calls, results, count, np.flatnonzero(placed >= 0))
-    dependence = Dependence(chosen, count)
+    dependence = Dependence(calls, count)
     order = [
         (phase, section, made)
-        for phase, section, group in groups(chosen, dependence, costs)
-        for block in (_blocks(chosen, dependence, group) if in_blocks else [group])
-        for made in _ordered(chosen, dependence, block)
+        for phase, section, group in groups(calls, dependence, costs)
+        for block in (_blocks(calls, dependence, group) if in_blocks else [group])
+        for made in _ordered(calls, dependence, block)
     ]
-    used = joined([*(call.taken for call in chosen), *(each.ravel() for each in results)])
+    used = joined([*(call.taken for call in calls), *(each.ravel() for each in results)])
     constants = np.unique(used[used < 0])[::-1]
     size = begin + len(given) + len(constants)
     negative = np.full(1 - constants.min(initial=0), -1, dtype=np.int64)  # those of constants from behind
@@ -127,12 +126,12 @@ def schedule(
     loops = []
     for phase, section, made in order:
         first = size
-        own = joined([chosen[index].made for index in made])
+        own = joined([calls[index].made for index in made])
         placed[own] = np.arange(size, size + len(own))
         size += len(own)
-        taken = np.stack([chosen[index].taken for index in made])
+        taken = np.stack([calls[index].taken for index in made])
         stages = _stages(made, dependence)
-        loops.append(Loop(chosen[made[0]].kernel, placed[taken], first, stages, phase, section))
+        loops.append(Loop(calls[made[0]].kernel, placed[taken], first, stages, phase, section))
     where = tuple(placed[each] for each in results)
     return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, begin, size, placed[:count])
 

@@ -1,4 +1,4 @@
-"""Inertias that the coordinates of a tree have while all other joints are free.
+"""Inertias that the coordinates of a tree have while all other joints are free, and those of what they carry.
 
 [Rodriguez1991] G. Rodriguez, A. Jain, K. Kreutz-Delgado, A spatial operator algebra for manipulator modeling and
 control, International Journal of Robotics Research 10 (1991).
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.bodies import MassProperties
-from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.frames import Frames, point_velocity
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.rotation import Array
 
@@ -57,6 +57,36 @@ def apparent_inertias(
         result[[each.coordinate for each in joint.elements]] = 1.0 / np.diag(compliance)
         passed = np.eye(6) - through @ column.T
         moved.append(column @ pivot @ column.T + passed.T @ inner @ passed)
+    return result
+
+
+def carried_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array) -> Floats:
+    """Return what the masses that hang on each body weigh against its coordinates, in kg m² and kg.
+
+    It is Σ m s² over the joints that other bodies hang on it by: m is the mass of all that hangs there, and s how fast
+    a unit of the coordinate's velocity moves the joint. It takes numbers, and is not traced.
+
+    Parameters
+    ----------
+    kinematics, masses, frames, parameters
+        Of a mechanism, where it is.
+
+    Returns
+    -------
+    Shape (n,).
+    """
+    joints = kinematics.joints
+    hanging = np.array([float(each.mass.of(parameters)) for each in masses])
+    result = np.zeros(sum(len(joint.elements) for joint in joints))
+    for body in reversed(range(len(joints))):
+        if (parent := joints[body].parent) < 0:
+            continue
+        hanging[parent] += hanging[body]
+        own = joints[body].elements
+        place = frames.joint_point[own[0].coordinate] if own else frames.origin[body]
+        for each in joints[parent].elements:
+            moved = point_velocity(kinematics.transformation(frames, each.coordinate), place)
+            result[each.coordinate] += hanging[body] * (moved @ moved)
     return result
 
 

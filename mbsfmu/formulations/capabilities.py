@@ -182,6 +182,10 @@ class CanonicalMomenta(System):
     def apparent_inertias(self, instant: Instant) -> Array:
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates in kg m² and kg, shape (n,); from numbers, and never traced."""
 
+    @abstractmethod
+    def carried_inertias(self, instant: Instant) -> Array:
+        """Return Σ m s² of masses m that hang on joints moved by a coordinate, by s of it; as `apparent_inertias`."""
+
 
 class ConstraintCorrections(System):
     """Finds the mass-orthogonal motion that takes a violation of its constraints away."""

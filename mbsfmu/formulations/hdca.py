@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
@@ -26,6 +27,9 @@ from mbsfmu.formulations.workspace import AnyFunction, Floats
 from mbsfmu.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.rules.rule import Rule
 
+_LOGGER = logging.getLogger(__name__)
+HEAVY = 2000.0
+"""What weighs against a coordinate this many times its apparent inertia is told of: errors grow as much at most."""
 GROWN = 10.0
 """Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
 GROWN_BETWEEN_EVENTS = 1e4
@@ -114,6 +118,7 @@ class Hdca(FirstOrder):
         """Make the formulation, whose momenta count by what they are worth in velocities at the model's start."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
         made.inertias = initialization.apparent_inertias
+        _tell_heavy(initialization, made.inertias)
         return made
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
@@ -215,3 +220,15 @@ class Hdca(FirstOrder):
         if with_impulses <= GROWN * without:
             return moved
         return self.consistent(replace(moved, momenta=momenta.copy()))
+
+
+def _tell_heavy(initialization: Initialization, inertias: Floats) -> None:
+    """Say in the log where masses far out decide, by their momenta, on a velocity of what is light."""
+    factors = initialization.carried_inertias / inertias
+    if np.max(factors, initial=0.0) > HEAVY:
+        system, worst = initialization.system, int(np.argmax(factors))
+        _LOGGER.warning(
+            "%s: what hangs beyond %s weighs %.2g times its own inertia, and hdca has velocities from momenta: steps "
+            "may be off by as many times as much as with dca",
+            *(system.name, system.coordinates[worst].name, factors[worst]),
+        )

@@ -21,7 +21,7 @@ from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.parameter_checks import check_parameters
-from mbsfmu.formulations.system import System, starts
+from mbsfmu.formulations.system import Instant, System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.formulations.workspace import Floats
 
@@ -172,13 +172,20 @@ class Initialization:
     @property
     def apparent_inertias(self) -> Floats:
         """1 / (M⁻¹)ᵢᵢ of the coordinates at the model's start, in kg m² or kg, shape (n,)."""
-        start, system = self._start, self.system
-        references = system.start_references(start.coordinates)
-        at = replace(
+        return self.system.apparent_inertias(self._model_start())
+
+    @property
+    def carried_inertias(self) -> Floats:
+        """What masses further out weigh against the coordinates at the model's start, in kg m² or kg, shape (n,)."""
+        return self.system.carried_inertias(self._model_start())
+
+    def _model_start(self) -> Instant:
+        start = self._start
+        references = self.system.start_references(start.coordinates)
+        return replace(
             self.functions.numeric_instant(),
             coordinates=start.coordinates, parameters=start.parameters, references=references,
         )  # fmt: skip
-        return system.apparent_inertias(at)
 
     def tell_changes(self, start: Start) -> None:
         """Say in the log where a start differs from what its parameters say."""

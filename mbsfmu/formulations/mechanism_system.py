@@ -15,7 +15,7 @@ import numpy as np
 from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, quaternion_product
-from mbsfmu.formulations.apparent_inertias import apparent_inertias
+from mbsfmu.formulations.apparent_inertias import apparent_inertias, carried_inertias
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ArticulatedDynamics, CanonicalMomenta
 from mbsfmu.formulations.closure_motion import joint_jacobian
@@ -165,6 +165,12 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     def apparent_inertias(self, instant: Instant) -> Array:
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,)."""
         return apparent_inertias(
+            self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
+        )
+
+    def carried_inertias(self, instant: Instant) -> Array:
+        """Return what masses further out weigh against the coordinates, shape (n,)."""
+        return carried_inertias(
             self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
         )
 

@@ -23,8 +23,9 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.penalty import MOST_STIFFENING, REDUNDANT_STIFFENING, AugmentedEquations, AugmentedProblem
-from mbsfmu.formulations.penalty import PENALTY as STEP_PENALTY
+from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
+from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFFENING
+from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.recorded_augmented import RecordedAugmented
 from mbsfmu.formulations.recorded_system import RecordedSystem

@@ -18,6 +18,7 @@ from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.penalty_factors import PENALTY, suitable_penalty
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
@@ -30,23 +31,6 @@ if TYPE_CHECKING:
     from mbsfmu.formulations.initialization import Initialization
     from mbsfmu.formulations.recorded_augmented import RecordedAugmented
     from mbsfmu.formulations.system import System
-
-PENALTY = 1e11
-"""Penalty factor α in N/m and N m/rad, the paper's [Jaiswal2021, sect. 5]."""
-
-MOST_STIFFENING = 1e6
-"""The penalty factor is at most so many times the inertia by 4/h²: beyond, the sum's round-off moves light bodies."""
-STIFFENING = 1e4
-"""It is at least so many times that: multipliers converge by the ratio of the two in each iteration …"""
-REDUNDANT_STIFFENING = 100.0
-"""… or so many times where equations are redundant, whose multipliers add up α times the round-off of Φ."""
-
-
-def suitable_penalty(inertia: float, step: float, redundant: bool) -> float:
-    """Return the paper's factor, or what suits the largest inertia in kg m² or kg at a step in s."""
-    scale = 4.0 / step**2 * inertia
-    least = REDUNDANT_STIFFENING if redundant else STIFFENING
-    return max(min(PENALTY, MOST_STIFFENING * scale), least * scale) if inertia > 0.0 else PENALTY
 
 
 class AugmentedEquations:

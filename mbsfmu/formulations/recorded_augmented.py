@@ -16,7 +16,7 @@ import numpy as np
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import History, HistoryLayout, derivatives
-from mbsfmu.formulations.penalty import MOST_STIFFENING, PENALTY, REDUNDANT_STIFFENING
+from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, PENALTY, REDUNDANT_STIFFENING
 from mbsfmu.formulations.recorded_steps import Solution, first_order, listed
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.step_rates import StepRates

@@ -65,6 +65,25 @@ def spool(name: str, edges: Edges, a: str, **fields: Any) -> ProportionalValve:
     return ProportionalValve(name=name, supply="P", tank="T", a=a, edges=edges, **given)
 
 
+# -- one beam -----------------------------------------------------------------------------------------------
+
+
+def lever(angle: float = 0.4, *forces: object, **fields: object) -> Mechanism:
+    """A beam of 2 m and 10 kg that hangs on a pin at its start."""
+    return Mechanism(
+        ground={"pin": (0.0, 0.0, 0.0)},
+        bodies=(Beam(name="beam", length=2.0, mass=10.0),),
+        joints=(Revolute(name="hinge", parent="ground.pin", child="beam.start", angle=angle),),
+        forces=forces,
+        **fields,
+    )
+
+
+def alone(mechanism: Mechanism) -> CoupledModel:
+    """A model of a mechanism alone."""
+    return CoupledModel(name="machine", systems={"machine": mechanism})
+
+
 # -- arms on drives -----------------------------------------------------------------------------------------
 
 

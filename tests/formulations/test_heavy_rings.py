@@ -7,7 +7,7 @@ import pytest
 from rings import ring
 
 import mbsfmu
-from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
+from mbsfmu import Beam, CoupledModel, Fixed, Mechanism, Prismatic, Revolute, RigidBody, Spherical
 from mbsfmu.model import along
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.result import Result
@@ -75,6 +75,44 @@ def test_apparent_inertias_are_those_of_the_mass_matrix(name: str) -> None:
     assert initialization.largest_inertia > 0.0  # the functions are at the start
     mass = functions.equilibrium()[0]
     np.testing.assert_allclose(found, 1.0 / np.diag(np.linalg.inv(mass)), rtol=1e-9)
+
+
+def rope(links: int, load: float) -> CoupledModel:
+    """A bent rope of light links on balls, with a heavy load, which hangs on an arm that slides on a turning column."""
+    column = RigidBody(name="column", mass=80.0, inertia=(3.0, 2.0, 3.0), points={"rail": (0.3, 2.0, 0.0)})
+    arm = RigidBody(name="arm", mass=50.0, inertia=(1.0, 9.0, 9.0), points={"tip": (2.0, 0.1, 0.0)})
+    plate = RigidBody(name="plate", mass=1.0, inertia=(0.1, 0.1, 0.1), points={"hole": (0.0, -0.1, 0.0)})
+    chain = tuple(Beam(name=f"link_{each}", length=0.15, mass=1.2, axial_inertia=1e-3) for each in range(links))
+    last = RigidBody(name="load", mass=load, inertia=(0.2 * load,) * 3, centre=(0.0, -0.8, 0.0))
+    ends = ["plate.hole", *(f"{each.name}.end" for each in chain)]
+    joints = [
+        Revolute(name="slew", parent="ground.O", child="column.origin", axis=(0.0, 1.0, 0.0)),
+        Prismatic(name="slide", parent="column.rail", child="arm.origin", axis=(1.0, 0.0, 0.0)),
+        Fixed(name="bolts", parent="arm.tip", child="plate.origin"),
+        *(
+            Spherical(
+                name=f"ball_{each}", parent=ends[each], child=f"link_{each}.start",
+                angles=(0.1, -0.2, -1.5 * (not each)),
+            )
+            for each in range(links)
+        ),
+        Spherical(name="hook", parent=ends[-1], child="load.origin"),
+    ]  # fmt: skip
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)}, bodies=(column, arm, plate, *chain, last), joints=tuple(joints)
+    )
+    return CoupledModel(name="rope", systems={"mechanism": mechanism})
+
+
+@pytest.mark.parametrize("load", [1.0, 1.5e4])
+def test_apparent_inertias_of_light_links_before_a_heavy_load(load: float) -> None:
+    """As those above; the recursion of articulated bodies about one origin has 1e16 kg m² for the column then."""
+    initialization = rope(24, load).simulation(formulation="hdca", compiled=False).initialization
+    assert initialization.largest_inertia > 0.0
+    mass = initialization.functions.equilibrium()[0]
+    scale = 1.0 / np.sqrt(np.diag(mass))
+    expected = 1.0 / (scale**2 * np.diag(np.linalg.inv(scale[:, None] * mass * scale)))
+    np.testing.assert_allclose(initialization.apparent_inertias, expected, rtol=1e-5)
 
 
 def test_units_for_model_exchange_tell_the_magnitude_of_momenta() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import pi
-
 import numpy as np
 import pytest
+from ropes import rope
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, Universal
@@ -13,29 +12,6 @@ from mbsfmu.formulations.hdca import HEAVY
 from mbsfmu.model import along
 
 STOP = 0.02
-
-
-def rope(links: int, load: float) -> CoupledModel:
-    """Return a chain in zigzag of links of 1 kg and 1 m, the last of which has the mass of the load in kg."""
-    masses = [1.0] * (links - 1) + [load]
-    bodies = tuple(
-        RigidBody(
-            name=f"link_{index}", mass=mass, inertia=(mass / 10.0,) * 3, centre=along(0.5), length=1.0,
-            points={"end": along(1.0)},
-        )
-        for index, mass in enumerate(masses)
-    )  # fmt: skip
-    joints = tuple(
-        Revolute(
-            name=f"joint_{index}",
-            parent=f"link_{index - 1}.end" if index else "ground.O",
-            child=f"link_{index}.origin",
-            angle=0.3 * (-1.0) ** index if index else 0.3 - pi / 2.0,
-        )
-        for index in range(links)
-    )
-    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=bodies, joints=joints)
-    return CoupledModel(name="rope", systems={"mechanism": mechanism})
 
 
 def off(links: int, load: float, formulation: str) -> float:

@@ -123,6 +123,26 @@ def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadrat
     return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
+def _begun(functions: SystemFunctions, jacobian: Floats, load: Floats) -> Floats:
+    """Return the accelerations N (Nᵀ M N)⁻¹ Nᵀ F that a load begins without motion, shape (n,)."""
+    if not functions.in_loops:
+        free, mass = null_space(jacobian, RANK_TOLERANCE), functions.equilibrium()[0]
+        begun: Floats = free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ load, rcond=RANK_TOLERANCE)[0]
+        return begun
+
+    def freed(load: Floats) -> Floats:
+        functions.momenta[:] = load
+        begun = np.array(functions.freed()[0])
+        functions.momenta[:] = 0.0
+        return begun
+
+    begun = freed(load)
+    if len(jacobian):
+        pushed = np.stack([freed(row) for row in jacobian])
+        begun = begun - np.linalg.lstsq(jacobian @ pushed.T, jacobian @ begun, rcond=RANK_TOLERANCE)[0] @ pushed
+    return begun
+
+
 def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
     """Return the values of the balancing inputs that keep the system at rest, and what they cannot hold.
 
@@ -149,15 +169,17 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unh
     functions.velocities[:] = 0.0
     others = np.where(np.isin(np.arange(len(given)), columns), 0.0, given)
     functions.inputs[:] = others
-    mass, rest, _, by_inputs = functions.equilibrium()
+    rest, by_inputs = functions.standing()
     jacobian = functions.closure()[1]
-    free = null_space(jacobian, RANK_TOLERANCE)
-    matrix, right = free.T @ by_inputs[:, columns], -free.T @ rest
+    loads = np.column_stack([rest, by_inputs.reshape(len(columns), -1).T])
+    # What constraints carry is taken off: what is left lies in the directions N.
+    loads = loads - jacobian.T @ np.linalg.lstsq(jacobian.T, loads, rcond=RANK_TOLERANCE)[0]
+    matrix, right = loads[:, 1:], -loads[:, 0]
     forces = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     left, unheld = right - matrix @ forces, None
     if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
         alone = "and inputs as they are given" if others.any() else "alone"
-        begun = free @ np.linalg.lstsq(free.T @ mass @ free, left, rcond=RANK_TOLERANCE)[0]
+        begun = _begun(functions, jacobian, left)
         first = int(np.argmax(np.abs(begun)))
         variable = system.accelerations[first]
         unheld = Unheld(

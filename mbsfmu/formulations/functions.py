@@ -7,9 +7,10 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from mbsfmu.equations.rotation import Array
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.expressions import PARTS
-from mbsfmu.formulations.recorded_system import varies
+from mbsfmu.formulations.recorded_system import RecordedSystem, varies
 from mbsfmu.formulations.system import LoopsInUse
 from mbsfmu.formulations.system_workspace import LOOP_PARTS, SystemWorkspace
 from mbsfmu.formulations.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction
@@ -122,6 +123,30 @@ class SystemFunctions(SystemWorkspace):
             return [given.mass, given.rest, given.rates, given.derivative(given.residual, "inputs")]
 
         return self.kept("equilibrium", made, matrices=[0, 3])
+
+    @cached_property
+    def standing(self) -> AnyFunction:
+        """−Q without motion, shape (n,), and how it changes by each of the inputs that balance, one after the other."""
+        names = [each.name for each in self.system.inputs]
+        columns = [names.index(name) for _, name in self.system.balances]
+        if not self.in_loops:
+            given = self.expressions
+            return self.kept(
+                "standing", lambda: [given.rest, ca.vec(given.derivative(given.residual, "inputs")[:, columns])]
+            )
+
+        units = np.eye(len(names))[columns]
+
+        def made(given: RecordedSystem, _: object) -> list[Array]:
+            changes = [given.changes([given.resting], [(given.instant.inputs, unit)])[0] for unit in units]
+            return [given.resting, np.concatenate(changes)]
+
+        return self.recorded("standing", made)
+
+    @cached_property
+    def freed(self) -> RecordedFunction:
+        """What loads that stand in the place of momenta begin in the open tree, M⁻¹ p, shape (n,); in loops."""
+        return self.recorded("freed", lambda given, _: [given.open_velocities])
 
     @cached_property
     def outputs(self) -> AnyFunction:

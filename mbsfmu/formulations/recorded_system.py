@@ -179,6 +179,18 @@ class RecordedSystem:
         """M z̈ − Q."""
         return self.system.residual(self.instant)
 
+    @cached_property
+    def resting(self) -> Array:
+        """−Q without motion and without constraint forces."""
+        still = np.zeros(len(self.system.coordinates))
+        return self.at(velocities=still, accelerations=still).residual
+
+    @property
+    def standing_balance(self) -> Array:
+        """−Q + Φ_zᵀ λ without motion, with the multipliers of all constraints."""
+        still = np.zeros(len(self.system.coordinates))
+        return self.at(velocities=still, accelerations=still).balance
+
     @property
     def constrained_residual(self) -> Array:
         """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""

@@ -99,6 +99,17 @@ def recorded_variation(functions: SystemFunctions) -> RecordedFunction:
     return functions.recorded("variation", varied, _MOVED)
 
 
+def recorded_standing_change(functions: SystemFunctions) -> RecordedFunction:
+    """Return how −Q + Φ_zᵀ λ changes without motion along directions of what the start depends on, in loops."""
+    _add_directions(functions)
+
+    def changed(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+        return given.changes([given.standing_balance], _along_start(given, beside))
+
+    directions = [each for each in _MOVED if each != "d_velocities"]
+    return functions.recorded("standing_change", changed, directions)
+
+
 def _recorded_placement(functions: SystemFunctions) -> RecordedFunction:
     """Return what `_placement_variation` gives, in loops."""
     for part in ("d_start_coordinates", "d_start_velocities"):

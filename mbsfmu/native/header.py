@@ -5,6 +5,8 @@ from __future__ import annotations
 from sys import float_info
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_form import Code, can_be_in_loops
+from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
@@ -134,6 +136,24 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     }
 
 
+def balanced_functions(simulation: Simulation) -> list[SystemFunctions]:
+    """Return the functions of the parts that are balanced alone, in loops where those of the whole are."""
+    found = [part.functions for part in simulation.initialization.balanced_parts]
+    if not simulation.functions.in_loops:
+        return found
+    return [SystemFunctions(each.system, code=Code.LOOPS) if can_be_in_loops(each.system) else each for each in found]
+
+
+def _sides(rows: int, columns: int, forces: int) -> list[tuple[int, int]]:
+    """Return rows and columns of the least squares of constraints and of what balances; see assembly.c."""
+    return [(rows, columns), (columns, rows + forces), (rows, rows)] if rows + forces else []
+
+
+def _squares_work(rows: int, columns: int) -> int:
+    """Return what SQUARES_WORK is in C."""
+    return rows * columns + columns**2 + 4 * columns + 2 * rows if rows else 0
+
+
 def _bounds(simulation: Simulation) -> dict[str, object]:
     """Return the largest sizes among the system that runs and those that are put together at the start."""
     initialization = simulation.initialization
@@ -141,13 +161,17 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
     everything += [part.functions for part in initialization.balanced_parts]
     coordinates = max(len(each.coordinates) for each in everything)
     constraints = max(len(each.system.constraints) for each in everything)
-    sides = [(len(each.system.constraints), len(each.coordinates)) for each in everything[1:]]  # see assembly.c
-    matrix = max(rows * columns for rows, columns in sides)
-    work = max(rows * columns + columns**2 + 4 * columns + 2 * rows for rows, columns in sides if rows) if matrix else 0
+    systems = [each.system for each in everything[1:]]
+    sides = [(len(each.constraints), len(each.coordinates), len(each.balances)) for each in systems]
+    matrix = max(max(rows, columns) * (rows + forces) for rows, columns, forces in sides)
+    work = max((_squares_work(*each) for side in sides for each in _sides(*side)), default=0)
     watched = initialization.watched_equations(simulation.functions) > 0
     of_watch = 4 * len(simulation.functions.rows) * len(simulation.functions.coordinates)  # see change_points.c
     return {
         "MOST_COORDINATES": coordinates,
+        "STRAIGHT": max(
+            (len(each.coordinates) for each in balanced_functions(simulation) if not each.in_loops), default=0
+        ),
         "MOST_CONSTRAINTS": constraints,
         "DENSE_MATRIX": matrix,
         "LOOP_MATRICES": max(5 * matrix + work, of_watch if watched else 0),

@@ -9,8 +9,14 @@ from importlib.metadata import version
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
-from mbsfmu.native.derivative_code import changes, derivatives, recorded_variation, variation
-from mbsfmu.native.header import header_sizes
+from mbsfmu.native.derivative_code import (
+    changes,
+    derivatives,
+    recorded_standing_change,
+    recorded_variation,
+    variation,
+)
+from mbsfmu.native.header import balanced_functions, header_sizes
 from mbsfmu.native.literals import string, strings
 from mbsfmu.native.model_tables import ModelTables
 from mbsfmu.native.operations import Operations
@@ -53,7 +59,7 @@ class ModelCode:
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system
         self._needs = simulation.formulation.native_needs(simulation.solver.kind)
-        self._changes = self._functions.in_loops and not simulation.initialization.balanced_parts
+        self._changes = self._functions.in_loops
         self._sizes = header_sizes(simulation, self._needs)
         self._written: set[str] = set()
         self._memories = {"work": 0, "factors": 0}
@@ -211,10 +217,11 @@ class ModelCode:
         initialization = self._simulation.initialization
         entries = []
         calculated = 0
-        for place, part in enumerate(initialization.balanced_parts):
+        alike = zip(initialization.balanced_parts, balanced_functions(self._simulation), strict=True)
+        for place, (part, functions) in enumerate(alike):
             prefix = f"{_PART}{place}_"
-            functions = part.functions
             yield from self._assembled(functions, prefix, helpers)
+            yield from (self._code(each, helpers, prefix) for each in self._balancing(functions))
             names = [variable.name for variable in functions.system.inputs]
             inputs = [str(names.index(name)) for _, name in functions.system.balances]
             yield f"static const int {prefix}balance_inputs[] = {{{', '.join(inputs)}}};"
@@ -230,16 +237,25 @@ class ModelCode:
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
         """Write what is needed to put a system together."""
         varied = recorded_variation if self._changes and functions.in_loops else variation
-        at_rest = () if self._changes else (functions.equilibrium,)
-        for function in (functions.start, functions.all_closure, *at_rest, varied(functions)):
+        for function in (functions.start, functions.all_closure, varied(functions)):
             yield self._code(function, helpers, prefix)
+
+    def _balancing(self, functions: SystemFunctions) -> Iterable[AnyFunction]:
+        """Make what balances a part besides."""
+        yield functions.standing
+        if functions.in_loops:
+            yield from (functions.freed, recorded_standing_change(functions))
+        else:
+            yield functions.equilibrium
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
         system = functions.system
         accelerations = system.accelerations
         texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
         names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
-        at_rest = "NULL" if self._changes else f"{prefix}equilibrium"
+        own = [("standing", balances > 0), ("equilibrium", balances > 0 and not functions.in_loops)]
+        own += [(name, balances > 0 and functions.in_loops) for name in ("freed", "standing_change")]
+        at_rest = ", ".join(f"{prefix}{name}" if is_there else "NULL" for name, is_there in own)
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "

@@ -149,71 +149,118 @@ static void close_rates(const Assembly *assembly, const Parts *parts, const doub
     }
 }
 
-/* The largest element of N (N' M N)^-1 times the load that stays in the directions N, in `begun`; returns its index. */
-static int begin_moving(
-    const Assembly *assembly, int freedom, const double *mass, const double *basis, const double *load, double *begun
+static double scalar_product(int count, const double *one, const double *other) {
+    double sum = 0.0;
+    for (int i = 0; i < count; i++) sum += one[i] * other[i];
+    return sum;
+}
+
+/* N (N' M N)^-1 N' times a load, in the directions N that constraints leave free, by the mass matrix. */
+static void begin_by_mass(
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *begun
 ) {
     const int n = assembly->coordinates;
-    double work[ROOM(SQUARES_WORK(MOST_COORDINATES, MOST_COORDINATES))], matrix[ROOM(MOST_COORDINATES * MOST_COORDINATES)];
-    int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_COORDINATES))], first = 0;
-    double rates[ROOM(MOST_COORDINATES)];
+    double mass[ROOM(STRAIGHT * STRAIGHT)], basis[ROOM(STRAIGHT * STRAIGHT)], matrix[ROOM(STRAIGHT * STRAIGHT)];
+    double work[ROOM(SQUARES_WORK(MOST(STRAIGHT, MOST_CONSTRAINTS), MOST(STRAIGHT, MOST_CONSTRAINTS)))];
+    double rest[ROOM(MOST_COORDINATES)], rates[ROOM(MOST_STATES)], by_inputs[ROOM(STRAIGHT * MOST_INPUTS)];
+    double right[ROOM(MOST_COORDINATES)], along[ROOM(MOST_COORDINATES)], moved[ROOM(MOST_COORDINATES)];
+    int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
+    assembly->equilibrium(parts, mass, rest, rates, by_inputs);
+    const int freedom = null_space(assembly->constraints, n, closure->jacobian, basis, RANK_TOLERANCE, n, work, orders);
     for (int k = 0; k < freedom; k++) {
-        double moved[ROOM(MOST_COORDINATES)];
         for (int i = 0; i < n; i++) {
             moved[i] = 0.0;
             for (int j = 0; j < n; j++) moved[i] += mass[i + n * j] * basis[j + n * k];
         }
-        for (int l = 0; l < freedom; l++) {
-            double sum = 0.0;
-            for (int i = 0; i < n; i++) sum += basis[i + n * l] * moved[i];
-            matrix[l + freedom * k] = sum;
-        }
+        right[k] = scalar_product(n, basis + n * k, load);
+        for (int l = 0; l < freedom; l++) matrix[l + freedom * k] = scalar_product(n, basis + n * l, moved);
     }
-    least_squares(freedom, freedom, matrix, load, rates, RANK_TOLERANCE, work, orders);
-    *begun = 0.0;
+    least_squares(freedom, freedom, matrix, right, along, RANK_TOLERANCE, work, orders);
     for (int i = 0; i < n; i++) {
-        double sum = 0.0;
-        for (int k = 0; k < freedom; k++) sum += basis[i + n * k] * rates[k];
-        if (fabs(sum) > fabs(*begun)) {
-            *begun = sum;
-            first = i;
-        }
+        begun[i] = 0.0;
+        for (int k = 0; k < freedom; k++) begun[i] += basis[i + n * k] * along[k];
     }
-    return first;
+}
+
+/* What a load begins in the open tree. */
+static void free_tree(const Assembly *assembly, const Parts *parts, const double *load, double *begun) {
+    double momenta[ROOM(MOST_COORDINATES)];
+    Parts own = *parts;
+    memcpy(momenta, load, sizeof(double) * (size_t)assembly->coordinates);
+    own.momenta = momenta;
+    assembly->freed(&own, begun);
+}
+
+/* The same as `begin_by_mass` for code in loops: M^-1 (F - Phi_z' lambda), with multipliers that keep loops closed. */
+static void begin_freed(
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *begun
+) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    double *pushed = dense_matrix(parts, OF_COLUMNS), *matrix = dense_matrix(parts, OF_FACTORS);
+    double opening[ROOM(MOST_CONSTRAINTS)], multipliers[ROOM(MOST_CONSTRAINTS)], row[ROOM(MOST_COORDINATES)];
+    int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
+    free_tree(assembly, parts, load, begun);
+    if (m == 0) return;
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) row[j] = closure->jacobian[i + m * j];
+        free_tree(assembly, parts, row, pushed + n * i);
+    }
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) row[j] = closure->jacobian[i + m * j];
+        opening[i] = scalar_product(n, row, begun);
+        for (int k = 0; k < m; k++) matrix[i + m * k] = scalar_product(n, row, pushed + n * k);
+    }
+    least_squares(m, m, matrix, opening, multipliers, RANK_TOLERANCE, dense_matrix(parts, OF_WORK), orders);
+    for (int k = 0; k < m; k++) {
+        for (int j = 0; j < n; j++) begun[j] -= pushed[j + n * k] * multipliers[k];
+    }
+}
+
+/* Take off a load what constraints carry: what is left lies in the directions that they leave free. */
+static void take_off_carried(const Assembly *assembly, const Parts *parts, const Closure *closure, double *load) {
+    const int n = assembly->coordinates, m = assembly->constraints;
+    double *columns = dense_matrix(parts, OF_COLUMNS), multipliers[ROOM(MOST_CONSTRAINTS)];
+    int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
+    if (m == 0) return;
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) columns[j + n * i] = closure->jacobian[i + m * j];
+    }
+    least_squares(n, m, columns, load, multipliers, RANK_TOLERANCE, dense_matrix(parts, OF_WORK), orders);
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) load[j] -= closure->jacobian[i + m * j] * multipliers[i];
+    }
 }
 
 /* The balancing inputs that keep the system at rest at its coordinates with the other ones as the parts hold them; the
  * shortest where there are several. Where it does not stay at rest, returns the acceleration that is largest and its
  * index in `first`; else 0. */
 static double balance(const Assembly *assembly, const Parts *parts, double *forces, int *first) {
-    const int n = assembly->coordinates, m = assembly->constraints, count = assembly->balances;
-    double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)];
-    double rates[ROOM(MOST_STATES)], by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
-    double basis[ROOM(MOST_COORDINATES * MOST_COORDINATES)], matrix[ROOM(MOST_COORDINATES * MOST_INPUTS)];
-    double right[ROOM(MOST_COORDINATES)], begun;
-    double work[ROOM(SQUARES_WORK(MOST_SIDE, MOST_SIDE))];
-    int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
+    const int n = assembly->coordinates, count = assembly->balances;
+    double rest[ROOM(MOST_COORDINATES)], right[ROOM(MOST_COORDINATES)], *matrix = dense_matrix(parts, OF_NEXT);
+    double begun[ROOM(MOST_COORDINATES)], point[ROOM(MOST_COORDINATES)];
+    int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_INPUTS))];
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) parts->velocities[j] = 0.0;
     for (int column = 0; column < count; column++) parts->inputs[assembly->balance_inputs[column]] = 0.0;
-    assembly->equilibrium(parts, mass, rest, rates, by_inputs);
-    close_at(assembly, parts, parts->coordinates, &closure);
-    const int freedom = null_space(m, n, closure.jacobian, basis, RANK_TOLERANCE, n, work, orders);
-    for (int k = 0; k < freedom; k++) {
-        right[k] = 0.0;
-        for (int i = 0; i < n; i++) right[k] -= basis[i + n * k] * rest[i];
-        for (int column = 0; column < count; column++) {
-            double sum = 0.0;
-            const double *load = by_inputs + n * assembly->balance_inputs[column];
-            for (int i = 0; i < n; i++) sum += basis[i + n * k] * load[i];
-            matrix[k + freedom * column] = sum;
-        }
+    memcpy(point, parts->coordinates, sizeof(double) * (size_t)n);
+    close_at(assembly, parts, point, &closure);
+    assembly->standing(parts, rest, matrix);
+    for (int i = 0; i < n; i++) right[i] = -rest[i];
+    take_off_carried(assembly, parts, &closure, right);
+    for (int column = 0; column < count; column++) take_off_carried(assembly, parts, &closure, matrix + n * column);
+    least_squares(n, count, matrix, right, forces, RANK_TOLERANCE, dense_matrix(parts, OF_WORK), orders);
+    for (int column = 0; column < count; column++) {
+        for (int i = 0; i < n; i++) right[i] -= matrix[i + n * column] * forces[column];
     }
-    least_squares(freedom, count, matrix, right, forces, RANK_TOLERANCE, work, orders);
-    for (int k = 0; k < freedom; k++) {
-        for (int column = 0; column < count; column++) right[k] -= matrix[k + freedom * column] * forces[column];
+    if (!(magnitude(right, n) > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0))) return 0.0;
+    if (assembly->freed != NULL) {
+        begin_freed(assembly, parts, &closure, right, begun);
+    } else {
+        begin_by_mass(assembly, parts, &closure, right, begun);
     }
-    if (!(magnitude(right, freedom) > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0))) return 0.0;
-    *first = begin_moving(assembly, freedom, mass, basis, right, &begun);
-    return begun;
+    *first = 0;
+    for (int i = 0; i < n; i++) {
+        if (fabs(begun[i]) > fabs(begun[*first])) *first = i;
+    }
+    return begun[*first];
 }

@@ -85,8 +85,9 @@ static int change_start(
     Instance *instance, double *d_parameters, const double *d_inputs, double *d_calculated, double *outputs
 ) {
 #if CHANGES
-    (void)d_calculated;
     const Parts *parts = &instance->parts;
+    if (!vary_balances(instance, d_parameters, d_inputs, d_calculated)) return 0;
+    load(instance);
     COPY(parts->d_parameters, d_parameters, PARAMETERS);
     COPY(parts->d_inputs, d_inputs, INPUTS);
     for (int i = 0; i < INTEGRALS; i++) parts->d_integrals[i] = 0.0;

@@ -66,7 +66,12 @@ typedef struct {
     const char *const *constraint_names, *const *acceleration_names, *const *acceleration_units;
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
     void (*all_closure)(const Parts *, double *violation, double *jacobian, double *drifts);
-    void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs);
+    /* Of a part that is balanced: -Q without motion, and its changes by the inputs that balance, column by column. */
+    void (*standing)(const Parts *, double *rest, double *by_forces);
+    void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs); /* straight code */
+    /* In loops: what loads in the place of the momenta begin in the open tree, and changes of -Q + Phi_z^T lambda. */
+    void (*freed)(const Parts *, double *begun);
+    void (*standing_change)(const Parts *, double *change);
     /* Changes along the directions d_...: of loop equations, their first and second rate, the equations of motion with
      * multipliers, outputs, integrals, and of start values. */
     void (*variation)(

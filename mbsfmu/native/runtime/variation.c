@@ -99,8 +99,6 @@ static int vary_placed(Instance *instance) {
     return 1;
 }
 
-#if !CHANGES
-
 /* Directions of the calculated parameters of a part, and of what other parts take of them. */
 static int vary_balance(
     Instance *instance, const Assembly *assembly, double *d_parameters, const double *d_all_inputs, double *d_calculated
@@ -110,11 +108,8 @@ static int vary_balance(
     Parts parts = instance->parts;
     double inputs[ROOM(MOST_INPUTS)] = {0.0}, d_inputs[ROOM(MOST_INPUTS)] = {0.0};
     double multipliers[ROOM(MOST_CONSTRAINTS)] = {0.0};
-    double mass[ROOM(MOST_COORDINATES * MOST_COORDINATES)], rest[ROOM(MOST_COORDINATES)], rates[ROOM(MOST_STATES)];
-    double by_inputs[ROOM(MOST_COORDINATES * MOST_INPUTS)];
-    double matrix[ROOM(MOST_COORDINATES * (MOST_CONSTRAINTS + MOST_INPUTS))];
-    double solution[ROOM(MOST_CONSTRAINTS + MOST_INPUTS)];
-    double work[ROOM(SQUARES_WORK(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
+    double rest[ROOM(MOST_COORDINATES)], solution[ROOM(MOST_CONSTRAINTS + MOST_INPUTS)];
+    double *matrix = dense_matrix(&instance->parts, OF_FACTORS), *work = dense_matrix(&instance->parts, OF_WORK);
     int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_CONSTRAINTS + MOST_INPUTS))];
     Variation found;
     Closure closed = {.jacobian = dense_matrix(&instance->parts, OF_VARIED)};
@@ -140,17 +135,18 @@ static int vary_balance(
         inputs[assembly->balance_inputs[k]] = state->calculated[assembly->first_calculated + k];
         d_inputs[assembly->balance_inputs[k]] = 0.0;
     }
-    assembly->equilibrium(&parts, mass, rest, rates, by_inputs);
     close_at(assembly, &parts, point, &closed);
+    assembly->standing(&parts, rest, matrix + n * m);
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) matrix[j + n * i] = closed.jacobian[i + m * j];
     }
-    for (int k = 0; k < count; k++) {
-        memcpy(matrix + n * (m + k), by_inputs + n * assembly->balance_inputs[k], sizeof(double) * (size_t)n);
-    }
     if (m > 0) least_squares(n, m, matrix, rest, multipliers, RANK_TOLERANCE, work, orders);
     for (int i = 0; i < m; i++) multipliers[i] = -multipliers[i];
-    vary(assembly, &parts, &found);
+    if (assembly->standing_change != NULL) {
+        assembly->standing_change(&parts, found.balance);
+    } else {
+        vary(assembly, &parts, &found);
+    }
     least_squares(n, m + count, matrix, found.balance, solution, RANK_TOLERANCE, work, orders);
     for (int k = 0; k < count; k++) d_calculated[assembly->first_calculated + k] = -solution[m + k];
     for (int k = 0; k < FEEDS; k++) {
@@ -160,6 +156,16 @@ static int vary_balance(
     }
     return 1;
 }
+
+/* The same of all parts. */
+static int vary_balances(Instance *instance, double *d_parameters, const double *d_inputs, double *d_calculated) {
+    for (int k = 0; k < BALANCED_PARTS; k++) {
+        if (!vary_balance(instance, &balanced_parts[k], d_parameters, d_inputs, d_calculated)) return 0;
+    }
+    return 1;
+}
+
+#if !CHANGES
 
 /* The same as `vary` for the system that runs, which need not be the one that is put together at the start. */
 static void vary_here(const Parts *parts, Variation *found) {
@@ -176,9 +182,7 @@ static int vary_initialization(
     const Parts *parts = &instance->parts;
     double mass[ROOM(COORDINATES * COORDINATES)], rest[ROOM(COORDINATES)], rates[ROOM(STATES)];
     double by_inputs[ROOM(COORDINATES * INPUTS)], turned[ROOM(SADDLE)];
-    for (int k = 0; k < BALANCED_PARTS; k++) {
-        if (!vary_balance(instance, &balanced_parts[k], d_parameters, d_inputs, d_calculated)) return 0;
-    }
+    if (!vary_balances(instance, d_parameters, d_inputs, d_calculated)) return 0;
     load(instance);
     COPY(parts->d_parameters, d_parameters, PARAMETERS);
     COPY(parts->d_inputs, d_inputs, INPUTS);

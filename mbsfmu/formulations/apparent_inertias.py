@@ -68,6 +68,16 @@ def apparent_inertias(
     return result
 
 
+def own_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array) -> Floats:
+    """Return what each coordinate's body alone weighs against it, in kg m² and kg, shape (n,); arguments as above."""
+    result = np.zeros(sum(len(joint.elements) for joint in kinematics.joints))
+    for body, joint in enumerate(kinematics.joints):
+        columns = _columns(kinematics, frames, body)
+        inertia = _about_own_origin(frames, body, masses[body], parameters)
+        result[[each.coordinate for each in joint.elements]] = np.diag(columns.T @ inertia @ columns)
+    return result
+
+
 def carried_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array) -> Floats:
     """Return what the masses that hang on each body weigh against its coordinates, in kg m² and kg.
 

@@ -183,6 +183,10 @@ class CanonicalMomenta(System):
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates in kg m² and kg, shape (n,); from numbers, and never traced."""
 
     @abstractmethod
+    def own_inertias(self, instant: Instant) -> Array:
+        """Return what each coordinate's body alone weighs against it, shape (n,); as `apparent_inertias`."""
+
+    @abstractmethod
     def carried_inertias(self, instant: Instant) -> Array:
         """Return Σ m s² of masses m that hang on joints moved by a coordinate, by s of it; as `apparent_inertias`."""
 

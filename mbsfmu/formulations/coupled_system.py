@@ -337,6 +337,7 @@ class CoupledSystem(
     loop_rates = joined(CanonicalMomenta.loop_rates, "instant", "loops", "same", concerns="coordinates")
     momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
     apparent_inertias = joined(CanonicalMomenta.apparent_inertias, "instant", concerns="coordinates")
+    own_inertias = joined(CanonicalMomenta.own_inertias, "instant", concerns="coordinates")
     carried_inertias = joined(CanonicalMomenta.carried_inertias, "instant", concerns="coordinates")
     free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
     constrained_residual = joined(

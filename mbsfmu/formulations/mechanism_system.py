@@ -15,7 +15,7 @@ import numpy as np
 from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.rotation import Array, quaternion_product
-from mbsfmu.formulations.apparent_inertias import apparent_inertias, carried_inertias
+from mbsfmu.formulations.apparent_inertias import apparent_inertias, carried_inertias, own_inertias
 from mbsfmu.formulations.bodies_system import BodiesSystem
 from mbsfmu.formulations.capabilities import ArticulatedDynamics, CanonicalMomenta
 from mbsfmu.formulations.closure_motion import joint_jacobian
@@ -167,6 +167,10 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return apparent_inertias(
             self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
         )
+
+    def own_inertias(self, instant: Instant) -> Array:
+        """Return what each coordinate's body alone weighs against it, shape (n,)."""
+        return own_inertias(self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters)
 
     def carried_inertias(self, instant: Instant) -> Array:
         """Return what masses further out weigh against the coordinates, shape (n,)."""

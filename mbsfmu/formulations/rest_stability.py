@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import null_space
 from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.capabilities import CanonicalMomenta, capable
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_beside import leads_to_rest
 from mbsfmu.formulations.rest_equations import RestEquations
@@ -23,6 +24,8 @@ _TRIALS = 4
 """How often K is moved within its round-off."""
 _SURE = 0.5
 """Eigenvalues that move by this share of what they are count as zero."""
+_MOST_NAMES = 3
+"""Of coordinates in a sentence."""
 _PARALLEL = 1e-6
 """Cosine of the angle between left and right null vectors below which they are at right angles."""
 
@@ -161,13 +164,26 @@ def rates_about_rest(equations: RestEquations) -> tuple[float, float]:
 
 
 def _inverse(equations: RestEquations, free: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the inverse of the mass matrix in free directions, or say what has none there."""
-    sizes, turned = np.linalg.eigh(mass)
-    if not len(sizes) or sizes[0] > RANK_TOLERANCE * sizes[-1]:
+    """Return the inverse of the mass matrix in free directions, or say what has none there.
+
+    Beside what bodies by themselves weigh against their coordinates the mass matrix of a chain is as far from singular
+    however long it is; by itself it has eigenvalues that fall as the fourth power of the number of links, or more.
+    """
+    if not len(mass):
+        return mass
+    from scipy.linalg import eigh  # noqa: PLC0415 - as there
+
+    functions = equations.functions
+    own = capable(functions.system, CanonicalMomenta).own_inertias(functions.numeric_instant())
+    sizes, turned = eigh(mass, free.T @ (own[:, None] * free))
+    if sizes[0] > RANK_TOLERANCE:
         return np.asarray(np.linalg.inv(mass), dtype=np.float64)
-    moved, system = np.abs(free @ turned[:, 0]), equations.functions.system
-    told = [each.name for each, share in zip(system.coordinates, moved, strict=True) if share > 0.1 * np.max(moved)]
+    moved = np.abs(free @ turned[:, 0])
+    coordinates = functions.system.coordinates
+    told = [each.name for each, share in zip(coordinates, moved, strict=True) if share > 0.1 * np.max(moved)]
+    others = [f"{len(told) - _MOST_NAMES} others"] if len(told) > _MOST_NAMES else []
     raise SimulationError(
-        f"{system.name}: at rest {' and '.join(told)} can change without inertia, as where the first and third of "
-        "three angles turn about one axis; give the joint an orientation near where it rests"
+        f"{functions.system.name}: at rest {' and '.join([*told[:_MOST_NAMES], *others])} can change without inertia, "
+        "as where the first and third of three angles turn about one axis; give the joint an orientation near where it "
+        "rests"
     )

@@ -1,0 +1,68 @@
+"""Rest of machines of many bodies in a row: a boom of links on springs, held against its own statics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import fsolve
+
+from mbsfmu import Beam, CoupledModel, Mechanism, PointSensor, Revolute
+from mbsfmu.parts import JointSpringDamper
+
+LINKS, LENGTH, BENDING, MASS_PER_LENGTH, GRAVITY = 72, 8.0, 4e5, 30.0, 9.81
+FIRST = 1.8751041
+"""Of a cantilever, cos x cosh x = −1."""
+
+
+def boom() -> CoupledModel:
+    """Springs of EI / l between links, twice as stiff at the wall, half a link from where the first one bends."""
+    part = LENGTH / LINKS
+    bodies = [
+        Beam(name=f"e{each}", length=part, mass=MASS_PER_LENGTH * part, axial_inertia=1e-3) for each in range(LINKS)
+    ]
+    ends = ["ground.O", *(f"e{each}.end" for each in range(LINKS))]
+    joints = [Revolute(name=f"h{each}", parent=ends[each], child=f"e{each}.start") for each in range(LINKS)]
+    spring = BENDING / part
+    springs = [
+        JointSpringDamper(
+            name=f"k{each}", joint=f"h{each}", stiffness=(1 + (each == 0)) * spring, damping=1e-4 * spring
+        )
+        for each in range(LINKS)
+    ]
+    sensor = PointSensor(name="tip", point=ends[-1])
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=tuple(bodies),
+        joints=tuple(joints),
+        forces=tuple(springs),
+        sensors=(sensor,),
+    )
+    return CoupledModel(name="boom", systems={"boom": mechanism})
+
+
+def tip_at_rest() -> tuple[float, float]:
+    """Moments about each hinge, of the weights beyond it."""
+    part = LENGTH / LINKS
+    stiffness = np.full(LINKS, BENDING / part)
+    stiffness[0] *= 2.0
+
+    def off(bent: np.ndarray) -> np.ndarray:
+        reach = np.cos(np.cumsum(bent)) * part
+        hinges = np.cumsum(reach) - reach
+        centres = hinges + 0.5 * reach
+        beyond = [np.sum(centres[each:] - hinges[each]) for each in range(LINKS)]
+        return (-MASS_PER_LENGTH * part * GRAVITY * np.array(beyond) - stiffness * bent) / 1e4
+
+    angles = np.cumsum(fsolve(off, np.zeros(LINKS), xtol=1e-13))
+    return float(np.sum(np.cos(angles)) * part), float(np.sum(np.sin(angles)) * part)
+
+
+def test_a_boom_of_many_links_rests_as_its_statics_say_and_swings_as_a_beam() -> None:
+    """Its mass matrix is badly conditioned, as that of every long chain, and no motion without inertia."""
+    found = boom().equilibrium()
+    x, y = tip_at_rest()
+    assert found["boom.tip.position.x"] == pytest.approx(x, rel=1e-12)
+    assert found["boom.tip.position.y"] == pytest.approx(y, rel=1e-10)
+    assert found.stable
+    slowest = min(abs(each.imag) for each in np.asarray(found.eigenvalues) if abs(each.imag) > 1e-6)
+    assert slowest == pytest.approx((FIRST / LENGTH) ** 2 * np.sqrt(BENDING / MASS_PER_LENGTH), rel=5e-3)

@@ -105,28 +105,52 @@ def test_an_interruption_that_is_dealt_with_does_not_come_again() -> None:
     assert cleaned == ["file", "folder"]
 
 
+def slow_compiler(folder: Path) -> dict[str, str]:
+    """The environment of a compiler that takes a minute, and writes down in `calls` who it is."""
+    compiler = folder / "slow"
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho $$ >> {folder}/calls\nsleep 60\n')
+    compiler.chmod(0o755)
+    (folder / "temporary").mkdir()
+    return {
+        **os.environ,
+        "MBSFMU_CACHE": str(folder / "kept"),
+        "TMPDIR": str(folder / "temporary"),
+        "CC": str(compiler),
+    }
+
+
+def signalled(process: subprocess.Popen[str], number: signal.Signals, folder: Path) -> str:
+    """Send a signal when it compiles, and return what it says then; no compiler may be left."""
+    while not (folder / "calls").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    begin = time.monotonic()
+    process.send_signal(number)
+    _, told = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 20.0
+    groups = (folder / "calls").read_text().split()
+    listed = subprocess.run(["ps", "-eo", "pgid,stat"], check=True, capture_output=True, text=True).stdout
+    assert [line for line in listed.splitlines() if line.split()[0] in groups and " Z" not in line] == []
+    return told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_script_that_a_signal_ends_takes_its_compilers_along(tmp_path: Path, number: signal.Signals) -> None:
+    """Python handles no such signal by itself, and the script ends by it as it would without compilers."""
+    script = "import mbsfmu; mbsfmu.models.built_in('pendulum-1').simulation()"
+    command, environment = [sys.executable, "-c", script], slow_compiler(tmp_path)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        signalled(process, number, tmp_path)
+    assert process.returncode == -number
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_ends_its_compilers(tmp_path: Path, number: signal.Signals) -> None:
     """The interruption comes to the command alone; what it began to compile would take a minute."""
-    compiler = tmp_path / "slow"
-    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho $$ >> {tmp_path}/calls\nsleep 60\n')
-    compiler.chmod(0o755)
-    (tmp_path / "temporary").mkdir()
-    folders = {"MBSFMU_CACHE": str(tmp_path / "kept"), "TMPDIR": str(tmp_path / "temporary")}
-    command = [sys.executable, "-m", "mbsfmu", "simulate", "pendulum-1"]
-    environment = {**os.environ, **folders, "CC": str(compiler)}
+    command, environment = [sys.executable, "-m", "mbsfmu", "simulate", "pendulum-1"], slow_compiler(tmp_path)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        while not (tmp_path / "calls").exists():
-            assert process.poll() is None
-            time.sleep(0.02)
-        begin = time.monotonic()
-        process.send_signal(number)
-        _, told = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 20.0
+        told = signalled(process, number, tmp_path)
     assert (process.returncode, told.splitlines()[-1]) == (128 + number, "mbsfmu: interrupted")
-    groups = (tmp_path / "calls").read_text().split()
-    listed = subprocess.run(["ps", "-eo", "pgid,stat"], check=True, capture_output=True, text=True).stdout
-    assert [line for line in listed.splitlines() if line.split()[0] in groups and " Z" not in line] == []
     assert list((tmp_path / "temporary").iterdir()) == []
     assert not (tmp_path / "kept").exists()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from mbsfmu.errors import SimulationError
 from mbsfmu.files import reason
 from mbsfmu.identity import content_key
-from mbsfmu.interruption import deferring_interruptions
+from mbsfmu.interruption import before_the_end, deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
@@ -101,6 +101,11 @@ def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
     CompilerError
         When one cannot be called, or refuses.
     """
+    with before_the_end(_signal_all):
+        _call(calls, folder)
+
+
+def _call(calls: Sequence[Sequence[str]], folder: Path) -> None:
     started: list[subprocess.Popen[str]] = []
     try:
         with deferring_interruptions():  # none is started that is not known here
@@ -157,6 +162,12 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
             os.killpg(process.pid, number)
         else:
             process.kill()
+
+
+def _signal_all() -> None:
+    """Let compilers end; nothing is waited for, as what is interrupted may be waiting for them itself."""
+    for process in tuple(_working):
+        _signal(process, signal.SIGTERM)
 
 
 @atexit.register

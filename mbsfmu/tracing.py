@@ -184,7 +184,8 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
             value, minimum, maximum = args
             return np.minimum(np.maximum(value, minimum), maximum)
         try:
-            return _wrap(super().__array_function__(func, types, args, kwargs))
+            found = super().__array_function__(func, types, args, kwargs)
+            return _wrap(_unnested(found.view(np.ndarray)) if isinstance(found, np.ndarray) else found)
         except TracingError:
             raise
         except TypeError as error:
@@ -256,7 +257,17 @@ def _plain(value: Any) -> Any:
     """See a symbolic array as an ordinary array of objects; leave numbers as they are."""
     if isinstance(value, SymbolicArray):
         return value.view(np.ndarray)
-    return np.asarray(value, dtype=object) if isinstance(value, np.ndarray) else value
+    return _unnested(np.asarray(value, dtype=object)) if isinstance(value, np.ndarray) else value
+
+
+def _unnested(array: Any) -> Any:
+    """Return an array of scalars where elements are symbolic arrays, as `np.array([v[0], 0.0])` has them."""
+    if not any(isinstance(each, SymbolicArray) for each in array.flat):
+        return array
+    result = np.empty(array.size, dtype=object)
+    for place, each in enumerate(array.flat):
+        result[place] = each.view(np.ndarray).item() if isinstance(each, SymbolicArray) else each
+    return result.reshape(array.shape)
 
 
 def _wrap(value: Any) -> Any:

@@ -389,3 +389,16 @@ def test_matrix_products_that_do_not_fit_are_refused() -> None:
     _, array = symbols("x", 3)
     with pytest.raises(ValueError, match=r"shapes \(3,\) and \(2, 2\) do not fit"):
         array @ np.eye(2)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda given: given @ np.array([-given[1], given[0], 2.0]),
+        lambda given: np.array([given[2], 1.0, given[0]]) * given,
+        lambda given: np.concatenate([np.array([-given[1], 0.5]), given]) ** 2,
+        lambda given: np.cross(given, np.array([given[1], 0.0, given[0]])),
+    ],
+)
+def test_arrays_of_elements_and_numbers_may_be_written_out(written: Callable[[Any], Any]) -> None:
+    agrees(written, np.array([0.3, -1.2, 0.7]))

@@ -73,16 +73,21 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
         When coordinates are at the end of what they describe, as three successive angles with the second at π/2.
     """
     matrix_of, stiffness = _linear_motion(equations)
-    matrix = matrix_of(stiffness)
-    found = _without_round_off(matrix_of, stiffness, _round_off(equations, stiffness))
+    off = _round_off(equations, stiffness)
+    found = _without_round_off(matrix_of, stiffness, off)
     zeros = np.count_nonzero(np.abs(found) <= GROWING)
-    drifts = zeros > 1 and _is_defective(matrix)
+    # What round-off leaves would be balanced against the ones of the velocities, and either be as good as zero then.
+    cleared = matrix_of(np.where(np.abs(stiffness) <= off, 0.0, stiffness), _DIGITS * np.finfo(float).eps)
+    drifts = zeros > 1 and _is_defective(cleared)
     undecided = zeros > 0 and not leads_to_rest(equations)
     return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
 
 
-def _linear_motion(equations: RestEquations) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Return the matrix of the motion in (q, q̇, x) as a function of K, by all coordinates, and K itself."""
+def _linear_motion(equations: RestEquations) -> tuple[Callable[..., Floats], Floats]:
+    """Return the matrix of the motion in (q, q̇, x) as a function of K, by all coordinates, and K itself.
+
+    The function also takes up to which share of the largest of accelerations by coordinates others are zero.
+    """
     mass, damping, driven = (each.copy() for each in equations.motion())
     jacobian = equations.whole_jacobian()
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
@@ -101,9 +106,10 @@ def _linear_motion(equations: RestEquations) -> tuple[Callable[[Floats], Floats]
     matrix[2 * count :, count : 2 * count] = driven[states] @ free / scales[:, None]
     matrix[2 * count :, 2 * count :] = rates[:, moving] * scales / scales[:, None]
 
-    def with_stiffness(stiffness: Floats) -> Floats:
-        result = matrix.copy()
-        result[count : 2 * count, :count] = -inertia @ (free.T @ stiffness @ free)
+    def with_stiffness(stiffness: Floats, least: float = 0.0) -> Floats:
+        result, accelerations = matrix.copy(), -inertia @ (free.T @ stiffness @ free)
+        sizes = np.abs(accelerations)
+        result[count : 2 * count, :count] = np.where(sizes > least * np.max(sizes, initial=0.0), accelerations, 0.0)
         return result
 
     return with_stiffness, balance[:, :n]

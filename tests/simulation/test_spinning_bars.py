@@ -7,7 +7,18 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
-from mbsfmu import CoupledModel, Equilibrium, JointSpringDamper, Mechanism, Revolute, RigidBody, Spherical
+from mbsfmu import (
+    AppliedForce,
+    Beam,
+    CoupledModel,
+    Equilibrium,
+    JointSpringDamper,
+    LinearSignal,
+    Mechanism,
+    Revolute,
+    RigidBody,
+    Spherical,
+)
 
 GRAVITY = 9.81
 
@@ -84,3 +95,21 @@ def test_what_grows_slowly_beside_bars_that_spin_is_told() -> None:
     assert found.stable is False
     assert np.max(found.eigenvalues.real) == pytest.approx(rate, rel=1e-4)
     assert f"a motion grows with {rate:.3g} 1/s" in found.stability
+
+
+@pytest.mark.parametrize("pull", [(5.0, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 2.0, 3.0), (3.0, 0.0, 4.0)])
+def test_a_bar_that_is_pulled_aside_spins_whichever_way_it_points(pull: tuple[float, float, float]) -> None:
+    """Two swings of ω = √(|F l + m g l / 2| / (m l² / 3)), and a double zero with one eigenvector."""
+    bar = Beam(name="bar", length=0.2, mass=0.6, axial_inertia=1e-3)
+    ball = Spherical(name="ball", parent="ground.O", child="bar.start", angles=(0.0, 0.0, -0.5 * pi))
+    force = AppliedForce(name="pull", point="bar.end")
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(bar,), joints=(ball,), forces=(force,))
+    signals = {
+        f"mechanism.pull.force.{axis}": LinearSignal(times=(0.0, 1.0), values=(part, part))
+        for axis, part in zip("xyz", pull, strict=True)
+    }
+    found = CoupledModel(name="pulled", systems={"mechanism": mechanism}, signals=signals).equilibrium()
+    moment = np.linalg.norm(0.2 * np.array(pull) - [0.0, 0.1 * 0.6 * GRAVITY, 0.0])
+    speed = sqrt(moment / (0.6 * 0.2**2 / 3.0))
+    assert sorted(np.abs(found.eigenvalues)) == pytest.approx([0.0, 0.0, *[speed] * 4])
+    assert (found.stable, found.drifts) == (None, True)

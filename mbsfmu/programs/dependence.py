@@ -8,8 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 Places = NDArray[np.int64]
 
@@ -70,6 +68,9 @@ class Dependence:
 
     def reached(self, places: Places) -> Places:
         """Return indices of the calls that what is at places follows from, ascending."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - runs of compiled code start without SciPy
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415 - as above
+
         wanted = np.unique(self.owners(places))
         wanted = wanted[wanted >= 0]
         end = self._size  # takes what is wanted

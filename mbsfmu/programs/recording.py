@@ -236,12 +236,13 @@ class Recorder:
         return self._changes_by_calls(wanted, known)
 
     def _follows(self, wanted: Sequence[Places], values: RecordedArray, given: Places) -> bool:
-        """Tell whether what is wanted follows from certain values, and not only from what is given."""
-        if np.isin(values.places, given).all():
+        """Tell whether what is wanted follows from certain values, those apart that are given."""
+        own = np.setdiff1d(values.places, given)
+        if not own.size:
             return False
         calls = needed(self.calls, wanted, self.places, given)
         used = joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)])
-        return bool(np.isin(values.places, used).any())
+        return bool(np.isin(own, used).any())
 
     def _all_places(self, directions: Sequence[tuple[RecordedArray, Any]]) -> Places:
         return joined([array.places.ravel() for array, _ in directions])

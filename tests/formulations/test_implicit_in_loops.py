@@ -120,9 +120,21 @@ def pushed() -> CoupledModel:
     return CoupledModel(name="pushed", systems={"mechanism": given}, signals=signals)
 
 
+def braked() -> CoupledModel:
+    """A closed chain with dampers, whose loss is an integral."""
+    mechanism = ring(5).systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    dampers = [
+        JointSpringDamper(name=f"damper_{each}", joint=f"joint_{each}", stiffness=4.0, damping=3.0) for each in (0, 2)
+    ]
+    return CoupledModel(name="braked", systems={"mechanism": mechanism.model_copy(update={"forces": tuple(dampers)})})
+
+
 @pytest.mark.parametrize(
     ("model", "formulation", "solver"),
     [
+        (braked, "dca", "rodas5p"),
+        (braked, "hdca", "rodas5p"),
         (pushed, "dca", "generalized-alpha"),
         (pushed, "hdca", "trapezoidal"),
         (pushed, "hdca", "rodas4"),

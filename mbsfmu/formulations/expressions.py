@@ -305,13 +305,17 @@ class SystemExpressions:
         return expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, self._loops))
 
     @cached_property
-    def reaction_play(self) -> tuple[ca.SX, ca.SX]:
-        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+    def _reaction_shares(self) -> ca.SX:
+        """What unit multipliers of all constraints add to the reactions."""
         every = range(len(self.system.constraints))
         symbol, multipliers = symbols("all_multipliers", len(every))
         loops = LoopsInUse(every, multipliers=multipliers)
         reactions = expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, loops))
-        return ca.jacobian(reactions, symbol), self.derivative(self.all_closure, "coordinates")
+        return ca.jacobian(reactions, symbol)
+
+    def shared_reactions(self, multipliers: ca.SX) -> ca.SX:
+        """Return what multipliers of all constraints add to the reactions."""
+        return ca.mtimes(self._reaction_shares, multipliers)
 
     @cached_property
     def reactions_open(self) -> bool:
@@ -320,7 +324,7 @@ class SystemExpressions:
         Those of a planar mechanism cannot: nothing acts across its plane.
         """
         still = [row for row in range(len(self.system.constraints)) if row not in self.rows]
-        shared = ca.mtimes(ca.sparsify(self.reaction_play[0])[:, still].T, ca.sparsify(self.reactions))
+        shared = ca.mtimes(ca.sparsify(self._reaction_shares)[:, still].T, ca.sparsify(self.reactions))
         return bool(ca.sparsify(shared).nnz())
 
     @cached_property

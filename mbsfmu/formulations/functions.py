@@ -191,11 +191,17 @@ class SystemFunctions(SystemWorkspace):
         return tuple(self.traces.fact("moving_rows", lambda: list(self.expressions.moving_rows)))
 
     @cached_property
-    def reaction_play(self) -> AnyFunction:
-        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
+    def shared_reactions(self) -> AnyFunction:
+        """What the multipliers of all constraints in the part `shared_multipliers` add to the reactions."""
+        part = "shared_multipliers"
         if self.in_loops:
-            return self.recorded("reaction_play", lambda given, _: list(given.reaction_play))
-        return self.kept("reaction_play", lambda: self.expressions.reaction_play, matrices=[0, 1])
+            return self.recorded("shared_reactions", lambda given, own: [given.shared_reactions(own[part])], [part])
+        return self.kept("shared_reactions", lambda: [self.expressions.shared_reactions(self.symbol(part))])
+
+    @cached_property
+    def all_closure_jacobian(self) -> AnyFunction:
+        """Φ_z of all constraints, redundant ones included."""
+        return self.defined("all_closure_jacobian", lambda given: [given.all_closure_jacobian], matrices=[0])
 
     @cached_property
     def recentred(self) -> AnyFunction:

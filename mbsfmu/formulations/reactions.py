@@ -23,7 +23,9 @@ def least_reactions(functions: SystemFunctions) -> Floats:
     reactions = functions.reactions()[0]
     if not functions.reactions_open:
         return reactions
-    play, jacobian = functions.reaction_play()
-    idle = np.linalg.svd(jacobian)[0][:, functions.rank :]
-    held = play @ idle
+    idle = np.linalg.svd(functions.all_closure_jacobian()[0])[0][:, functions.rank :]
+    held = np.empty((len(reactions), idle.shape[1]))
+    for index, multipliers in enumerate(idle.T):
+        functions.shared_multipliers[:] = multipliers
+        held[:, index] = functions.shared_reactions()[0]
     return np.asarray(reactions - held @ np.linalg.lstsq(held, reactions)[0])

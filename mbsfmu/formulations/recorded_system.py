@@ -307,14 +307,10 @@ class RecordedSystem:
         """Forces and moments in the joints."""
         return capable(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
 
-    @property
-    def reaction_play(self) -> tuple[Array, Array]:
-        """What unit multipliers of all constraints add to the reactions, and Φ_z of all constraints."""
-        every = range(len(self.system.constraints))
-        multipliers = self._recorder.new(len(every))
-        reactions = self.of_loops(LoopsInUse(every, multipliers=cast("Array", multipliers))).reactions
-        columns = [self.changes([reactions], [(multipliers, unit)])[0] for unit in np.eye(len(every))]
-        return np.stack(columns, axis=1), self.all_closure_jacobian
+    def shared_reactions(self, multipliers: Array) -> Array:
+        """Return what multipliers of all constraints add to the reactions, in which they are linear."""
+        loops = LoopsInUse(range(len(self.system.constraints)), multipliers=multipliers)
+        return cast("Array", self.changes([self.of_loops(loops).reactions], [(multipliers, multipliers)])[0])
 
     @property
     def all_drift_rates(self) -> Array:

@@ -63,6 +63,8 @@ class SystemWorkspace(Workspace):
         λ, shape (number of rows,).
     rates, momentum_rates
         ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
+    shared_multipliers
+        Those of all constraints whose share of the reactions is asked for, shape (number of constraints,).
     suggested_step
         Room for one number, which solvers that choose their steps remember.
     tangent, tangent_use
@@ -109,6 +111,7 @@ class SystemWorkspace(Workspace):
         self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]
         self.add_part("integral_rates", len(system.integrals))
         self.add_part("input_rates", len(system.inputs))
+        self.shared_multipliers = self.add_part("shared_multipliers", len(system.constraints))[1]
         self.suggested_step = np.zeros(1)
         self.tangent = self.tangent_use = self.unconverged = self.ahead = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))

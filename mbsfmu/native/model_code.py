@@ -191,7 +191,7 @@ class ModelCode:
         if functions.driven:
             yield functions.missed
         if functions.reactions_open:
-            yield functions.reaction_play
+            yield from (functions.shared_reactions, functions.all_closure_jacobian)
         if functions.system.discrete:
             yield functions.updates
 

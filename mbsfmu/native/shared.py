@@ -197,6 +197,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "start_velocities": ("START_COORDINATES",),
     "d_start_coordinates": ("START_COORDINATES",),
     "d_start_velocities": ("START_COORDINATES",),
+    # of reactions that motion leaves open
+    "shared_multipliers": ("ALL_CONSTRAINTS",),
     # derivatives by time, and directions of derivatives
     "integral_rates": ("INTEGRALS",),
     "input_rates": ("INPUTS",),

@@ -8,10 +8,18 @@ static inline double largest_magnitude(const double *values, int count) {
     return largest;
 }
 
+/* Four sums side by side, as each addition would wait for the one before. */
 static inline double magnitude(const double *values, int count) {
-    double sum = 0.0;
-    for (int i = 0; i < count; i++) sum += values[i] * values[i];
-    return sqrt(sum);
+    double one = 0.0, two = 0.0, three = 0.0, four = 0.0;
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        one += values[i] * values[i];
+        two += values[i + 1] * values[i + 1];
+        three += values[i + 2] * values[i + 2];
+        four += values[i + 3] * values[i + 3];
+    }
+    for (; i < count; i++) one += values[i] * values[i];
+    return sqrt(one + two + three + four);
 }
 
 /* Differences of numbers with themselves are zero or NaN; they are summed up side by side. */

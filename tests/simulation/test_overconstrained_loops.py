@@ -75,11 +75,11 @@ def test_tight_solvers_meet_the_closed_forms(name: str, formulation: str) -> Non
     assert error(name, formulation=formulation, **TIGHT) < 2e-8
 
 
-def reactions_error(name: str, **options: Any) -> float:
+def reactions_error(name: str, *, compiled: bool = False, **options: Any) -> float:
     """Largest error of a force or moment at `TIMES`, by the largest of its kind; in the frame of the house."""
     model, _, reference = CASES[name]
     names = {"bennett": [f"hinge_{number}" for number in range(1, 5)], "slewing-four-bar": ["slewing", *"ABDC"]}[name]
-    result = model().simulation(compiled=False, **options).run(TIMES[name][-1], output_step=0.05)
+    result = model().simulation(compiled=compiled, **options).run(TIMES[name][-1], output_step=0.05)
     pairs = []
     for time, motion in zip(TIMES[name], reference().T, strict=True):
         row = int(np.argmin(np.abs(result.time - time)))
@@ -107,6 +107,13 @@ def test_reactions_of_second_order(name: str, formulation: str) -> None:
     coarse, fine = (reactions_error(name, step=step, **options) for step in (2.5e-3, 1.25e-3))
     assert fine < {"bennett": 2e-5, "slewing-four-bar": 2e-3}[name]
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)
+
+
+@pytest.mark.parametrize("code", ["straight", "loops"])
+def test_reactions_of_compiled_runs(code: str) -> None:
+    """What redundant joints hold against each other, found in C."""
+    options: dict[str, Any] = {"solver": "rk45", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+    assert reactions_error("bennett", compiled=True, formulation="dca", code=code, **options) < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,11 @@ def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: boo
     unknowns = begin
     residual = residual_at(equations, unknowns)
     states, before = equations.unknowns("states"), np.inf
+    # As long steps are, iterations would not find their end if the inertia changed in them: all of them go down.
+    mass = equations.motion()[0].copy()
     for _ in range(_MOST_ITERATIONS):
         assert residual is not None, "iterations go on where they are defined"
-        move = _Move(equations, time, clamped=clamped)
+        move = _Move(equations, mass, time, clamped=clamped)
         if move.climbs:
             return None
         step = move.taken(residual + move.inertia @ (unknowns - begin))
@@ -91,9 +93,9 @@ def _onto_loops(equations: RestEquations, unknowns: Floats) -> Floats:
 class _Move:
     """A step of the overdamped motion from where the functions are, in directions that the loops leave free."""
 
-    def __init__(self, equations: RestEquations, time: float, *, clamped: bool) -> None:
+    def __init__(self, equations: RestEquations, mass: Floats, time: float, *, clamped: bool) -> None:
         scales = equations.scales
-        matrix, (mass, damping, driven) = equations.finite_jacobian(), equations.motion()
+        matrix, (_, damping, driven) = equations.finite_jacobian(), equations.motion()
         balance, closure = equations.rows("balance"), equations.rows("closure")
         rates, moving, states = equations.rows("rates"), equations.unknowns("coordinates"), equations.unknowns("states")
         loops = matrix[closure, moving]

@@ -8,7 +8,7 @@ from mbsfmu.equations.linear import null_space
 from mbsfmu.formulations.assembly import close_loops
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.rest_equations import RestEquations
-from mbsfmu.formulations.rest_newton import LARGEST_TURN, bend, residual_at, turn
+from mbsfmu.formulations.rest_newton import LARGEST_TURN, allowed_at, bend, residual_at, turn
 from mbsfmu.formulations.workspace import Floats
 
 _MOST_MOVES = 600
@@ -39,7 +39,7 @@ def motion_to_its_end(equations: RestEquations, guess: Floats, longest: float = 
         moved = _moved(equations, unknowns, time, clamped=clamped)
         if moved is None:
             time *= 0.25
-            if time < _SHORTEST:
+            if time < _SHORTEST or _rests(equations, unknowns):
                 break
             continue
         unknowns = moved
@@ -54,8 +54,7 @@ def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: boo
     unknowns = begin
     residual = residual_at(equations, unknowns)
     states, before = equations.unknowns("states"), np.inf
-    # As long steps are, iterations would not find their end if the inertia changed in them: all of them go down.
-    mass = equations.motion()[0].copy()
+    mass = _inertia(equations)  # as it is at the begin: where it changes much, iterations would not find the end
     for _ in range(_MOST_ITERATIONS):
         assert residual is not None, "iterations go on where they are defined"
         move = _Move(equations, mass, time, clamped=clamped)
@@ -76,6 +75,29 @@ def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: boo
             return None
         before = size
     return None
+
+
+def _rests(equations: RestEquations, unknowns: Floats) -> bool:
+    """Tell whether unknowns are at rest: what steps do from there is round-off."""
+    residual = residual_at(equations, unknowns)
+    allowed = allowed_at(equations, unknowns, equations.finite_jacobian())
+    return residual is not None and bool(np.all(np.abs(residual) <= allowed))
+
+
+def _inertia(equations: RestEquations) -> Floats:
+    """Return M, in which no coordinate of a joint has less inertia than the others of its vector.
+
+    Slender bars have next to none about their axes, and what joints leave free there moves at once. Away from rest the
+    angles of a joint do not tell such a turn from others, so that it would keep steps short. Where a motion without
+    inertia goes down, it does so with any.
+    """
+    mass = equations.motion()[0].copy()
+    vectors = [(each.name.rpartition(".")[0], each.unit) for each in equations.functions.system.coordinates]
+    own = np.diag(mass)
+    for vector in set(vectors):
+        of_vector = np.flatnonzero([each == vector for each in vectors])
+        mass[of_vector, of_vector] += np.max(own[of_vector]) - own[of_vector]
+    return mass
 
 
 def _onto_loops(equations: RestEquations, unknowns: Floats) -> Floats:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import fsolve
 
-from mbsfmu import Beam, CoupledModel, Mechanism, PointSensor, Revolute
+from mbsfmu import AppliedForce, Beam, CoupledModel, LinearSignal, Mechanism, PointSensor, Revolute, Spherical
+from mbsfmu.models import pendulum
 from mbsfmu.parts import JointSpringDamper
 
 LINKS, LENGTH, BENDING, MASS_PER_LENGTH, GRAVITY = 72, 8.0, 4e5, 30.0, 9.81
@@ -66,3 +67,33 @@ def test_a_boom_of_many_links_rests_as_its_statics_say_and_swings_as_a_beam() ->
     assert found.stable
     slowest = min(abs(each.imag) for each in np.asarray(found.eigenvalues) if abs(each.imag) > 1e-6)
     assert slowest == pytest.approx((FIRST / LENGTH) ** 2 * np.sqrt(BENDING / MASS_PER_LENGTH), rel=5e-3)
+
+
+def test_a_chain_that_begins_level_hangs_straight_down() -> None:
+    rest = pendulum(70).equilibrium()
+    angles = [rest[f"mechanism.link_{number}.angle"] for number in range(1, 71)]
+    np.testing.assert_allclose(angles, [-0.5 * np.pi, *[0.0] * 69], atol=1e-9)
+    assert rest.stable
+
+
+def test_slender_bars_on_balls_follow_the_loads_beyond_them() -> None:
+    """A rope of bars without stiffness: each points along what it carries, its own weight by half."""
+    count, length, mass, pull = 6, 0.2, 0.6, np.array([60.0, 0.0, -50.0])
+    bodies = [Beam(name=f"bar_{each}", length=length, mass=mass, axial_inertia=1e-3) for each in range(count)]
+    ends = ["ground.O", *(f"bar_{each}.end" for each in range(count))]
+    joints = [Spherical(name=f"ball_{each}", parent=ends[each], child=f"bar_{each}.start") for each in range(count)]
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=tuple(bodies),
+        joints=tuple(joints),
+        forces=(AppliedForce(name="pull", point=ends[-1]),),
+        sensors=(PointSensor(name="tip", point=ends[-1]),),
+    )
+    signals = {
+        f"rope.pull.force.{axis}": LinearSignal(times=(0.0, 1.0), values=(value, value))
+        for axis, value in zip("xyz", pull.tolist(), strict=True)
+    }
+    rest = CoupledModel(name="rope", systems={"rope": mechanism}, signals=signals).equilibrium()
+    carried = pull - np.outer(mass * GRAVITY * (count - 0.5 - np.arange(count)), [0.0, 1.0, 0.0])
+    tip = np.sum(length * carried / np.linalg.norm(carried, axis=1)[:, None], axis=0)
+    np.testing.assert_allclose([rest[f"rope.tip.position.{axis}"] for axis in "xyz"], tip, atol=1e-9)

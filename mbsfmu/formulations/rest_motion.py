@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from mbsfmu.equations.linear import null_space
@@ -17,6 +19,8 @@ _FIRST, _SHORTEST, _LONGEST = 1e-3, 1e-9, 1e12
 _MOST_ITERATIONS, _NEAR = 10, 1e-6
 _LARGEST_MOVE = 10.0
 """Of a state, in its magnitudes, in a step."""
+_SINGULAR, _CONDITION = 1e-14, 1e12
+"""Share of the largest singular value up to which others are zero, and up to which condition there are none."""
 
 
 def motion_to_its_end(equations: RestEquations, guess: Floats, longest: float = _LONGEST, *, clamped: bool) -> Floats:
@@ -141,7 +145,7 @@ class _Move:
         reduced = (self._project @ (matrix + self.inertia)) @ self._into
         sizes = np.max(np.abs(reduced), axis=1, initial=0.0)
         weights = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-        self._inverse = np.linalg.pinv(reduced * weights[:, None], rcond=1e-14) * weights
+        self._inverse = _inverse(reduced * weights[:, None]) * weights
 
     def taken(self, residual: Floats) -> Floats:
         """Return the step of the unknowns; multipliers stay."""
@@ -153,3 +157,12 @@ class _Move:
         answers = self._inverse[: self._count, : self._count]
         sizes = np.linalg.eigvalsh(answers + answers.T)
         return bool(np.min(sizes, initial=0.0) < -1e-6 * np.max(np.abs(sizes), initial=0.0))
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """Return the inverse, the pseudo-inverse where it is as good as singular; the latter takes long."""
+    with suppress(np.linalg.LinAlgError):
+        inverse = np.linalg.inv(matrix)
+        if np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) < _CONDITION:
+            return inverse
+    return np.linalg.pinv(matrix, rcond=_SINGULAR)

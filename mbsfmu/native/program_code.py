@@ -21,6 +21,7 @@ _LONG = 3000
 """Characters from which on a kernel is written once for all files."""
 _NUMBER = re.compile(r"_\d+$")
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
+_FIELD = re.compile(r"\bfield_\d+\b")
 
 
 def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
@@ -145,22 +146,24 @@ def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
     body = _TAKEN.sub(lambda found: _place(fields, int(found[1])), body)
     regular, listed = len(fields.regular), fields.listed
     pointers = [f"field_{index}" for index in range(len(fields.first))]
-    own = ["made", *pointers[:regular]]
-    begins = [f"  const double *{each} = work + at[{index}];" for index, each in enumerate(own)]
+    used = {"made", *_FIELD.findall(body)}  # a kernel may take what it has no use for
+    own = {each: index for index, each in enumerate(["made", *pointers[:regular]]) if each in used}
+    begins = [f"  const double *{each} = work + at[{index}];" for each, index in own.items()]
     begins[0] = begins[0].replace("const ", "")
-    moved = " ".join(f"{each} += begin * (ptrdiff_t)by[{index}];" for index, each in enumerate(own))
-    taken = [f"  const double *{each} = work + next[{index}];" for index, each in enumerate(pointers[regular:])]
-    following = [f"  next += {listed};"] * (listed > 0)
+    moved = " ".join(f"{each} += begin * (ptrdiff_t)by[{index}];" for each, index in own.items())
+    listing = [(index, each) for index, each in enumerate(pointers[regular:]) if each in used]
+    taken = [f"  const double *{each} = work + next[{index}];" for index, each in listing]
+    following = [f"  next += {listed};"] * bool(listing)
     lines = [
         "(double *work, const int *at, int count, int begin, int end) {",
         *begins,
-        f"  const int *by = at + {len(own)}, *list = count > 1 ? by + {len(own)} : by;",
-        *[f"  const int *next = list + {listed} * begin;"] * (listed > 0),
+        f"  const int *by = at + {1 + regular}, *list = count > 1 ? by + {1 + regular} : by;",
+        *[f"  const int *next = list + {listed} * begin;"] * bool(listing),
         f"  if (begin) {{ {moved} }}",
         "  for (;;) {",
         *taken,
         f"{body}  if (++begin >= end) return list + {listed} * count;",
-        *(f"  {each} += by[{index}];" for index, each in enumerate(own)),
+        *(f"  {each} += by[{index}];" for each, index in own.items()),
         *following,
         "  }",
         "}",

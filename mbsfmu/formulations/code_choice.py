@@ -1,4 +1,4 @@
-"""Which form of code has the faster right-hand side, by how many operations it takes in either."""
+"""Which form of code is the better one, by how many operations a right-hand side takes in either."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ one after the other, those of kernels stay in the first cache, and loads and sto
 are counted as operations, too."""
 _BEGINNING = 1300
 """Operations of straight code that it takes to begin with loops: their first calls find nothing in the caches."""
+_SHORT, _LONG = 100_000, 400_000
+"""Operations of straight code for a right-hand side, times coordinates, up to which code for implicit steps is
+straight, and beyond which it is in loops, whichever is faster. With derivatives by all coordinates, tracing and
+compiling it takes as long as that product; kernels take longer than what is short."""
 
 
 def straight_is_faster(straight: int, loops: int) -> bool:
@@ -27,9 +31,18 @@ def straight_is_faster(straight: int, loops: int) -> bool:
 
 
 def faster_form(
-    system: System, loops: LoopEquations | None, traces: Traces, *, sequential: bool, sections: int, in_blocks: bool
+    system: System,
+    loops: LoopEquations | None,
+    traces: Traces,
+    *,
+    explicit: bool,
+    sequential: bool,
+    sections: int,
+    in_blocks: bool,
 ) -> Code | None:
     """Return the form of code in which divide and conquer finds accelerations sooner; None where the size decides.
+
+    Straight code for implicit steps grows as the square: how long it is counts, too.
 
     Parameters
     ----------
@@ -39,6 +52,8 @@ def faster_form(
         As for `SystemFunctions`.
     traces
         Keeps what was found.
+    explicit
+        Whether steps are, and call nothing but these accelerations.
     """
     if not FEW < len(system.coordinates) <= LARGE or not can_be_in_loops(system):
         return None
@@ -49,5 +64,8 @@ def faster_form(
         )
         return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
 
-    found = traces.fact("straight is faster", lambda: straight_is_faster(*map(operations, Code)))
-    return Code.STRAIGHT if found else Code.LOOPS
+    straight, in_loops = traces.fact("operations of both forms", lambda: list(map(operations, Code)))
+    length = straight * len(system.coordinates)
+    is_faster = straight_is_faster(straight, in_loops)
+    chosen = is_faster if explicit else length <= _SHORT or (is_faster and length <= _LONG)
+    return Code.STRAIGHT if chosen else Code.LOOPS

@@ -27,8 +27,8 @@ class CodeOptions(FormulationOptions):
         Code | None,
         Choice(
             "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
-            f"default loops where a mechanism has more than {LARGE} coordinates, and with explicit solvers and dca or "
-            "hdca where they are the faster ones by their operations",
+            f"default loops where a mechanism has more than {LARGE} coordinates, and with dca or hdca where they are "
+            "the faster ones by their operations, or straight code for implicit steps would be long",
             among=lambda: tuple(each.value for each in Code),
             lacking="which has straight code alone",
         ),

@@ -181,15 +181,15 @@ class Formulation(FittingStates, ABC):
     ) -> Self:
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s.
 
-        Where the form of its code is not chosen, and steps of the kind call nothing but accelerations that divide and
-        conquer finds, it is the form that finds these sooner.
+        Where the form of its code is not chosen, and divide and conquer finds accelerations, it is the form that finds
+        these sooner, unless straight code for implicit steps would be long, or is short anyway.
         """
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options)
         joining = {"sequential": options.sequential, "sections": options.sections, "in_blocks": options.in_blocks}
         form = options.form
-        if form is None and cls.weighs_code and kind is StepKind.EXPLICIT:
-            form = faster_form(system, loops, traces, **joining)
+        if form is None and cls.weighs_code:
+            form = faster_form(system, loops, traces, explicit=kind is StepKind.EXPLICIT, **joining)
         functions = SystemFunctions(system, loops, traces, form, **joining)
         return cls(functions, tolerances, rule, options)
 

@@ -64,7 +64,32 @@ def in_space(links: int) -> CoupledModel:
 def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> None:
     (mechanism,) = model.systems.values()
     assert isinstance(mechanism, Mechanism)
-    assert faster_form(MechanismSystem(mechanism), None, Traces(), sequential=True, sections=1, in_blocks=True) == form
+    assert form_of(mechanism, explicit=True) == form
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        (in_space(7), Code.STRAIGHT),
+        (in_space(16), Code.LOOPS),
+        (mbsfmu.models.pendulum(16), Code.STRAIGHT),
+        (mbsfmu.models.pendulum(50), Code.LOOPS),
+        (mbsfmu.models.ladder(4), Code.STRAIGHT),
+        (mbsfmu.models.ladder(12), Code.LOOPS),
+    ],
+    ids=["short-in-space", "space", "short", "long", "few-loops", "loops"],
+)
+def test_code_of_implicit_steps_is_straight_where_it_is_short(model: CoupledModel, form: Code) -> None:
+    """It is as long as operations times coordinates: about 26 n² of chains in the plane, 45 (3 n)² of ladders."""
+    (mechanism,) = model.systems.values()
+    assert isinstance(mechanism, Mechanism)
+    assert form_of(mechanism, explicit=False) == form
+
+
+def form_of(mechanism: Mechanism, *, explicit: bool) -> Code | None:
+    """Return what is chosen where nothing is kept."""
+    system = MechanismSystem(mechanism)
+    return faster_form(system, None, Traces(), explicit=explicit, sequential=True, sections=1, in_blocks=True)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +98,11 @@ def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> N
         ({"formulation": "dca", "solver": "rk45"}, True),
         ({"formulation": "hdca", "solver": "rk45"}, True),
         ({"formulation": "dca", "solver": "rk45", "code": "straight"}, False),
-        ({"formulation": "dca", "solver": "trapezoidal"}, False),
+        ({"formulation": "dca", "solver": "trapezoidal"}, True),
         ({"formulation": "dca-alm", "solver": "rk45"}, False),
     ],
 )
-def test_explicit_steps_of_divide_and_conquer_take_it(
+def test_steps_of_divide_and_conquer_take_it(
     options: RunKeywords, *, loops: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mbsfmu.formulations.formulation.faster_form", lambda *_, **__: Code.LOOPS)

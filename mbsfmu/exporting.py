@@ -51,7 +51,7 @@ def export(
     layout: Layout = "both",
     backend: Backend = "native",
     fmi: Fmi = 2,
-    kind: Sequence[Interface] = ("cs",),
+    kind: Interface | Sequence[Interface] = ("cs",),
     platforms: Sequence[str] = (),
     sources: bool = False,
     outputs: Sequence[str] = (),
@@ -80,7 +80,7 @@ def export(
         Version of the FMI: 2 for FMI 2.0, 3 for FMI 3.0, which native units can be of.
     kind
         What native units are for: `cs`, co-simulation, `me`, model exchange, where the importer has the solver, or both
-        in one file.
+        in one file, as `("cs", "me")`.
     platforms
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
         of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
@@ -108,7 +108,8 @@ def export(
         When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
     _check_words(layout, backend, locals, fmi)
-    _check_kind(kind, backend)
+    kinds = (kind,) if isinstance(kind, str) else kind
+    _check_kind(kinds, backend)
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = run_options(model, options, given, _BESIDE)
@@ -123,7 +124,7 @@ def export(
     units = _made_units(model, wanted, chosen, list(files), shows_locals=locals == "all")
     _tell_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _tell_kept([unit.simulation for unit in units])
-    native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kind, "sources": sources}
+    native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kinds, "sources": sources}
     paths: list[Path] = []
     with all_or_none(paths):
         for unit in units:

@@ -107,9 +107,20 @@ def check_run(stop: float, step: float, internal: float, columns: int) -> None:
     InputError
         When a time is not positive, a step is longer than the run, or the run asks for too much work or memory.
     """
-    _check_length("stop time", stop, 0.0)
+    check_stop(stop)
     check_grid(0.0, stop, step, columns)
     _check_internal("run", stop, internal)
+
+
+def check_stop(stop: float) -> None:
+    """Check the end in s of a run from zero, which needs no model.
+
+    Raises
+    ------
+    InputError
+        When it is not positive and finite.
+    """
+    _check_length("stop time", stop, 0.0)
 
 
 def check_grid(start: float, stop: float, step: float, columns: int) -> None:

@@ -13,6 +13,7 @@ from mbsfmu.errors import InputError
 from mbsfmu.options import Number, Options, Several, Switch, Word
 from mbsfmu.simulation.options import RunOptions
 from mbsfmu.tables import arrow
+from mbsfmu.times import check_stop
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -88,6 +89,13 @@ def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str
         return value
 
     return check
+
+
+def stop_time(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """Check the end of a run in s before a model is made for it."""
+    if value is not None:
+        check_stop(value)
+    return value
 
 
 def option_of(function: Callable[..., Any], flag: str, help: str, **settings: Any) -> Callable[[Command], Command]:  # noqa: A002

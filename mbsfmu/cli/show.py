@@ -9,7 +9,7 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import options_of, output_file, refuse_same_files
+from mbsfmu.cli.options import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
@@ -34,7 +34,12 @@ _MOST_TIMES = 20
 @click.option("--contents", is_flag=True, help="List all parts with their data, and what hangs on what.")
 @click.option("--variables", is_flag=True, help="List inputs, outputs, parameters, states and reactions.")
 @click.option("--html", "page", callback=output_file(".html", ".htm"), help="HTML file with the mechanism in motion.")
-@click.option("--stop", type=float, help="How far that motion is simulated, in s; by default as the model says.")
+@click.option(
+    "--stop",
+    type=float,
+    callback=stop_time,
+    help="How far that motion is simulated, in s; by default as the model says.",
+)
 @options_of(RunOptions, "formulation", "solver", "step")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
 @common_options

@@ -164,5 +164,5 @@ def _inverse(matrix: Floats) -> Floats:
     with suppress(np.linalg.LinAlgError):
         inverse = np.linalg.inv(matrix)
         if np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) < _CONDITION:
-            return inverse
-    return np.linalg.pinv(matrix, rcond=_SINGULAR)
+            return np.asarray(inverse, dtype=np.float64)
+    return np.asarray(np.linalg.pinv(matrix, rcond=_SINGULAR), dtype=np.float64)

@@ -188,6 +188,7 @@ def field():
             "there is no formulation 'x'; there are double-step, dca, ",
         ),
         (["simulate", "four-bar", "--stop", "-1"], "the stop time is -1 s; it must be positive"),
+        (["simulate", "no-model", "--stop", "-1"], "the stop time is -1 s; it must be positive"),
         (
             ["simulate", "four-bar", "-o", "no/such/folder.csv"],
             "the folder of no/such/folder.csv is not there",

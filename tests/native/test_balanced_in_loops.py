@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from mbsfmu.formulations.equilibrium import balance
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.formulations.system import starts
+from mbsfmu.native.sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation
 
@@ -85,6 +87,8 @@ def test_units_hold_them_so_and_their_size_does_not_grow(tmp_path: Path) -> None
         assert unit.get(unit.running(), "lift.static_force") == pytest.approx(holding_force(links), rel=1e-9)
         sizes.append(sum(each.stat().st_size for each in Path(unit.folder, "sources").glob("model*.c")))
     assert sizes[1] < 1.2 * sizes[0]
+    flags = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
+    subprocess.run(("gcc", *flags, *UNIT[2]), cwd=tmp_path / "8-unpacked" / "sources", check=True)
 
 
 @pytest.mark.parametrize("links", [4, 66])

@@ -386,6 +386,7 @@ def test_formulation_without_rates_is_refused(tmp_path: Path) -> None:
     [
         ({"kind": ("cs", "xx")}, "there is no kind 'xx' of units; there are cs, me"),
         ({"kind": ()}, "kind is one of cs, me"),
+        ({"kind": "xs"}, "there is no kind 'xs' of units; there are cs, me"),
         ({"kind": ("me",), "backend": "python"}, "units of 'python' are for co-simulation"),
     ],
 )

@@ -146,7 +146,7 @@ def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp
             trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step)
             if np.linalg.norm(trial_violation) < size:
                 break
-            share *= 0.5
+            share *= 0.5 if size > CLOSED else 0.0  # where whole steps make closed loops no better, it is round-off
         else:
             break  # no step makes it better: at round-off, or at a violation that stays
         coordinates, violation, jacobian = coordinates + share * step, trial_violation, trial_jacobian

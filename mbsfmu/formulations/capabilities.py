@@ -92,6 +92,11 @@ class MovingReferences(System):
 class ArticulatedDynamics(System):
     """Finds accelerations by divide and conquer over its joints."""
 
+    @property
+    @abstractmethod
+    def depths(self) -> list[int]:
+        """By coordinate how many joints there are from the ground to its own."""
+
     @abstractmethod
     def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ of the loop equations in use, shapes (n,) and (rows,).

@@ -345,21 +345,24 @@ class CoupledSystem(
     )
 
     @property
+    def depths(self) -> list[int]:
+        """By coordinate how many joints there are from the ground to its own."""
+        return [each for part in self.parts if part.coordinates for each in capable(part, ArticulatedDynamics).depths]
+
+    @property
     def moved_by_constraints(self) -> list[list[int]]:
         """By constraint the coordinates of the bodies that it acts on."""
         return [
             [self._offset("coordinates", index) + coordinate for coordinate in moved]
             for index, part in enumerate(self.parts)
-            if part.coordinates
-            for moved in capable(part, ConstraintCorrections).moved_by_constraints
+            for moved in (capable(part, ConstraintCorrections).moved_by_constraints if part.coordinates else ())
         ]
 
     def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
         """Return the corrections of all parts that have coordinates: no constraint is between parts."""
-        shares = zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
         own = [
             (capable(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
-            for part, now, closed in shares
+            for part, now, closed in zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
             if part.coordinates
         ]
         return JoinedCorrections(*zip(*own, strict=True)) if own else JoinedCorrections((), ())

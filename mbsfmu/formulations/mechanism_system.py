@@ -126,6 +126,17 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         related = [each.along(instant.parameters, count)[np.newaxis] for each in parts.relations]
         return np.concatenate([opening, *related])
 
+    @property
+    def depths(self) -> list[int]:
+        """By coordinate how many joints there are from the ground to its own."""
+        depths: list[int] = []
+        found = [0] * len(self.coordinates)
+        for joint in self.parts.kinematics.joints:
+            depths.append(1 + depths[joint.parent] if joint.parent >= 0 else 1)
+            for element in joint.elements:
+                found[element.coordinate] = depths[-1]
+        return found
+
     def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly, shapes (n,) and (rows,)."""
         return self.dynamics.forward_dynamics(self.motion(instant), instant, loops, stabilisation)

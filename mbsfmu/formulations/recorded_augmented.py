@@ -22,6 +22,7 @@ from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.programs.elimination import Equation, Following, changes_of
+from mbsfmu.programs.elimination_order import Way
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ONE, ZERO
 from mbsfmu.rules.rule import Motion, Quantity, Rule, Step
@@ -122,7 +123,8 @@ class RecordedAugmented:
         equations += [Equation([(gap, ONE), (multiplier, soft)], bias) for gap, multiplier, bias in rows]
         unknowns: Any = np.concatenate([instant.coordinates, instant.states, closing])
         behind = {n + k + row: moved for row, moved in enumerate(given.moved_by_constraints)}
-        places, pivots = changes_of(recorder, unknowns.places, listed(unknowns), following, equations, n, behind)
+        asked = unknowns.places, listed(unknowns), following, equations
+        places, pivots = changes_of(recorder, *asked, [Way(range(n), behind)])
         return [RecordedArray(recorder, pivots)], [RecordedArray(recorder, places)]
 
     def _largest_inertia(self, given: RecordedSystem, recorder: Any) -> Any:

@@ -21,9 +21,11 @@ import numpy as np
 from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
+from mbsfmu.formulations.multiplier_order import outermost_of
 from mbsfmu.formulations.recorded_system import RecordedSystem
 from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.programs.elimination import Equation, Following, changes_of
+from mbsfmu.programs.elimination_order import Way
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ONE
 from mbsfmu.rules.rule import Quantity, Rule, Step
@@ -200,13 +202,25 @@ class RecordedSteps:
         equations += _closing(loops, closing, moved.loops.active)
         wanted: Any = np.concatenate([instant.coordinates, held, instant.states, closing])
         unknowns = np.concatenate([instant.coordinates, instant.states, closing])
-        behind = {n + len(instant.states) + row: acted for row, acted in enumerate(moved.acted_on)}
-        places, pivots = changes_of(recorder, wanted.places, listed(unknowns), following, equations, n, behind)
+        ways = self._ways(moved, n + len(instant.states))
+        places, pivots = changes_of(recorder, wanted.places, listed(unknowns), following, equations, ways)
         changes = RecordedArray(recorder, places)
         solution = changes[: len(wanted) - len(closing)]
         if len(right) > 1:
             solution = np.concatenate([solution, self._of_integrals(moved, slope, changes, right)])
         return [RecordedArray(recorder, pivots)], [solution]
+
+    def _ways(self, moved: RecordedSystem, first: int) -> list[Way]:
+        """Return ways to eliminate: multipliers, from index `first` on, wait for all that they act on, or for some.
+
+        Where some equations are redundant, which of them count may change, and with it what pivots follow from.
+        """
+        every, depths = moved.acted_on, moved.depths
+        ways = [Way(range(len(depths)), dict(enumerate(every, first)))]
+        if moved.loops.active is not None:
+            return ways
+        some = outermost_of(self._functions, every, depths)
+        return ways if some == every else [*ways, Way(depths, dict(enumerate(some, first)))]
 
     def _of_integrals(self, moved: RecordedSystem, slope: Any, changes: Any, right: list[Any]) -> Any:
         """Return δ of the integrals, (δ rates + r) / c, where that of the others is known."""

@@ -206,6 +206,11 @@ class RecordedSystem:
         """M z̈ − Q + Φ_zᵀ λ."""
         return capable(self.system, ArticulatedDynamics).balance(self.instant, self.loops)
 
+    @property
+    def depths(self) -> list[int]:
+        """By coordinate how many joints there are from the ground to its own."""
+        return capable(self.system, ArticulatedDynamics).depths
+
     def loop_accelerations(self, stabilisation: float) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the constraints in use."""
         return capable(self.system, ArticulatedDynamics).loop_accelerations(self.instant, self.loops, stabilisation)

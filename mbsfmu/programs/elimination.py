@@ -18,14 +18,14 @@ Management Science 3 (1957).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mbsfmu.programs.dependence import Call, Places, needed
+from mbsfmu.programs.elimination_order import Node, Way, best_order
 from mbsfmu.programs.recorded_array import RecordedArray
 from mbsfmu.programs.recording import ZERO, Recorder
 
@@ -63,28 +63,6 @@ class Equation:
     bias: int = ZERO
 
 
-@dataclass
-class _Node:
-    """Changes that are eliminated together: those of the results of a call, or of one unknown.
-
-    Attributes
-    ----------
-    size
-        How many.
-    row
-        By node that they depend on the block of their derivatives, places of shape (size, size there).
-    bias
-        Places of what is added.
-    users
-        Nodes that depend on them.
-    """
-
-    size: int
-    row: dict[int, Places]
-    bias: Places
-    users: set[int] = field(default_factory=set)
-
-
 @dataclass(frozen=True)
 class _Eliminated:
     """Changes as they follow from those that are eliminated later."""
@@ -100,8 +78,7 @@ def changes_of(
     unknowns: Sequence[int],
     following: Mapping[int, Following],
     equations: Sequence[Equation],
-    outwards: int,
-    behind: Mapping[int, Iterable[int]],
+    ways: Sequence[Way],
 ) -> tuple[Places, Places]:
     """Record the solution of linear equations.
 
@@ -117,10 +94,8 @@ def changes_of(
         By place the values whose changes follow from these at once.
     equations
         One for each unknown, in whose elimination it is used: it must depend on it then.
-    outwards
-        How many of the first unknowns are in an order from the base of a tree to its tips.
-    behind
-        By index of other unknowns those of these that are eliminated before.
+    ways
+        In which order to eliminate; another one than the first is taken where it spares many products.
 
     Returns
     -------
@@ -128,8 +103,7 @@ def changes_of(
         Places of the changes that are wanted, and of numbers that are not all finite where a pivot vanishes.
     """
     elimination = _Elimination(recorder, wanted, unknowns, following, equations)
-    elimination.arrange(outwards, behind)
-    changes = elimination.solved(wanted)
+    changes = elimination.solved(wanted, ways)
     return changes, np.concatenate(elimination.inverse_pivots)
 
 
@@ -152,11 +126,8 @@ class _Elimination:
     ) -> None:
         self._recorder = recorder
         self.inverse_pivots: list[Places] = []
-        self._nodes: list[_Node] = [_Node(1, {}, _one_place(each.bias)) for each in equations]
+        self._nodes: list[Node] = [Node(1, {}, _one_place(each.bias)) for each in equations]
         self._unknowns = len(unknowns)
-        self._waiting: dict[int, set[int]] = {}
-        self._waited_for: dict[int, list[int]] = {}
-        self._stages: list[float] = []
         self._where: dict[int, tuple[int, int]] = {place: (index, 0) for index, place in enumerate(unknowns)}
         for place, each in following.items():
             self._add([place], {each.unknown: _one_place(each.factor)[:, None]}, _one_place(each.bias))
@@ -178,7 +149,7 @@ class _Elimination:
 
     def _add(self, places: Sequence[int], row: dict[int, Places], bias: Places) -> None:
         self._where |= {place: (len(self._nodes), index) for index, place in enumerate(places)}
-        self._nodes.append(_Node(len(places), row, bias))
+        self._nodes.append(Node(len(places), row, bias))
 
     def _add_call(self, call: Call) -> None:
         """Add the results of a call that depend on unknowns."""
@@ -209,90 +180,10 @@ class _Elimination:
                 block[0, index] = factor
         return row
 
-    # -- order ----------------------------------------------------------------------------------------------
-
-    def arrange(self, outwards: int, behind: Mapping[int, Iterable[int]]) -> None:
-        """Say in which order to eliminate: from the tips to the base.
-
-        What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no
-        equation further out than some other. It belongs to the inner one of both. What is only there for loops to close
-        follows from the bodies of a loop and is used where its multipliers are, which may be far: it belongs to the
-        outermost body, so that nobody waits for it, and what it carries inwards is no more than its few equations.
-        """
-        coordinates: dict[int, float] = dict(enumerate(map(float, range(outwards))))
-        places = dict(coordinates)
-        for index, others in behind.items():
-            self._waiting[index] = set(others)
-            for each in self._waiting[index]:
-                self._waited_for.setdefault(each, []).append(index)
-            places[index] = min(self._waiting[index]) - 0.5
-        count = range(self._unknowns)
-        from_inside, used = self._farthest(places)
-        for index in count:
-            if index not in places:
-                places[index] = max(used[index], *(from_inside[each] for each in self._nodes[index].row), -1.0)
-        from_inside, used = self._farthest(places)
-        used_by_bodies = self._farthest(coordinates)[1]
-        self._stages = [places[index] for index in count]
-        for index in range(self._unknowns, len(self._nodes)):
-            inner = from_inside[index] if used_by_bodies[index] == -np.inf else min(from_inside[index], used[index])
-            self._stages.append(inner if used[index] > -np.inf else np.inf)
-
-    def _farthest(self, places: Mapping[int, float]) -> tuple[list[float], list[float]]:
-        """Return by node how far out the unknowns are that it follows from, and the equations that it is used in."""
-        size = len(self._nodes)
-        after = [places.get(index, -np.inf) for index in range(size)]
-        used = [-np.inf] * size
-        for index in range(self._unknowns, size):
-            after[index] = max((after[each] for each in self._nodes[index].row), default=-np.inf)
-        for index in reversed(range(size)):
-            for user in self._nodes[index].users:
-                found = places.get(user, -np.inf) if user < self._unknowns else used[user]
-                used[index] = max(used[index], found)
-        return after, used
-
-    def _cost(self, index: int) -> float:
-        """Return how many products the elimination of a node takes; infinite where it cannot be eliminated yet.
-
-        Values are known by numbers that rise from what they follow from to what follows from them. They must go on to,
-        so that none follows from itself: an unknown waits for the values between.
-        """
-        node = self._nodes[index]
-        if index < self._unknowns:
-            latest = max(node.row, default=0)
-            first = min((each for each in node.users if each >= self._unknowns), default=latest + 1)
-            if index not in node.row or self._waiting.get(index) or (latest >= self._unknowns and latest >= first):
-                return np.inf
-        before = sum(self._nodes[each].size for each in node.row if each != index)
-        return node.size * before * sum(self._nodes[each].size for each in node.users if each != index)
-
-    def _order(self) -> Iterator[int]:
-        """Yield nodes; who takes one eliminates it before the next."""
-        costs = {index: self._cost(index) for index in range(len(self._nodes))}
-        heap = [(-self._stages[index], cost, -index) for index, cost in costs.items() if cost < np.inf]
-        heapify(heap)
-        while costs:
-            _, cost, negative = heappop(heap)
-            if costs.get(-negative) != cost:
-                continue
-            node = self._nodes[-negative]
-            around = {*node.row, *node.users} - {-negative}
-            yield -negative
-            del costs[-negative]
-            for each in self._waited_for.get(-negative, ()):
-                self._waiting[each].discard(-negative)
-                around.add(each)
-            for each in around:
-                if costs[each] != (now := self._cost(each)):
-                    costs[each] = now
-                    if now < np.inf:
-                        heappush(heap, (-self._stages[each], now, -each))
-
-    # -- elimination ----------------------------------------------------------------------------------------
-
-    def solved(self, wanted: Places) -> Places:
+    def solved(self, wanted: Places, ways: Sequence[Way]) -> Places:
         """Return the changes of wanted places."""
-        eliminated = [self._eliminated(index) for index in self._order()]
+        order = best_order(self._nodes, self._unknowns, ways)
+        eliminated = [self._eliminated(index) for index in order]
         needed = {self._where[place][0] for place in wanted.ravel().tolist() if place in self._where}
         for each in eliminated:
             if each.node in needed:

@@ -7,9 +7,9 @@ each time the one that costs least [Markowitz1957]: the cost is linear, and elim
 kernels themselves, are alike where bodies and loops are.
 
 Results of calls have the pivot one. The pivot of an unknown is the number that is left of its own equation; no rows are
-exchanged. Multipliers of constraints have none in the beginning, and get it from the unknowns that they act on, which
-are eliminated before them. Where the matrix of these is definite, as that of masses is, so is that of the multipliers
-then, as long as constraints are independent [Benzi2005]. Whoever takes a solution looks at what it leaves.
+exchanged. Multipliers of constraints have none in the beginning, and get it from unknowns that they act on, enough of
+which are eliminated before them. Where the matrix of these is definite, as that of masses is, so is that of the
+multipliers then, as long as constraints are independent [Benzi2005]. Whoever takes a solution looks at what it leaves.
 
 [Markowitz1957] H. M. Markowitz, The elimination form of the inverse and its application to linear programming,
 Management Science 3 (1957).

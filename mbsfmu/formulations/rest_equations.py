@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -102,23 +102,31 @@ class RestEquations:
         self._straight: dict[int, bool] = {}
         self.held, self.sought = tuple(held), tuple(sought)
         given, system = functions.expressions, functions.system
-        still = {"accelerations": ca.SX.zeros(len(system.coordinates))}
         readings = ca.vertcat(*(given.symbol_by_part[part] for part in _READ), given.outputs)
-        balance, rates, readings = given.at([given.balance, given.rates, readings], still)
         updates = given.updates - given.symbol_by_part["discrete"] if system.discrete else ca.SX.zeros(0)
-        self._rows = {
-            "balance": balance,
+        moving = {
+            "balance": given.balance,
             "closure": given.all_closure,
-            "rates": -rates,
+            "rates": -given.rates,
             "updates": updates,
             "held": readings[[each.index for each in self.held]],
         }
+        # what velocities bring about, as gyroscopic loads, is most of the code of long chains
+        self._rows = dict(zip(moving, self._still(list(moving.values())), strict=True))
         self._sought = {part: [each.index for each in self.sought if each.part == part] for part in PARTS[-2:]}
         self.scales = self._magnitudes()
         states = self.scales[self.unknowns("states")]
         constant = self._constant(states)
-        self.left = tuple(sorted({*constant, *self._running(constant)}))
+        self.left = tuple(sorted({*constant, *self._running(constant, moving)}))
         self.rates = np.delete(np.eye(len(states)), self.left, axis=0) / states
+
+    @property
+    def _zeros(self) -> ca.SX:
+        return ca.SX.zeros(len(self.functions.system.coordinates))
+
+    def _still(self, values: Sequence[ca.SX]) -> list[ca.SX]:
+        """Return expressions with ż = z̈ = 0."""
+        return self.functions.expressions.at(values, {"velocities": self._zeros, "accelerations": self._zeros})
 
     # -- others of the kind ---------------------------------------------------------------------------------
 
@@ -238,11 +246,11 @@ class RestEquations:
             functions.write(part, values)
         return tuple(np.flatnonzero(seen & ~ever).tolist())
 
-    def _running(self, constant: Sequence[int]) -> tuple[int, ...]:
-        """Return the states that no equation of another one depends on, nor their own."""
+    def _running(self, constant: Sequence[int], rows: Mapping[str, ca.SX]) -> tuple[int, ...]:
+        """Return the states that no equation of another one depends on, nor their own, where the system moves."""
         given = self.functions.expressions
-        before = sum(self._rows[kind].numel() for kind in ("balance", "closure"))
-        pattern = given.depends(ca.vertcat(*self._rows.values()), "states")
+        before = sum(rows[kind].numel() for kind in ("balance", "closure"))
+        pattern = given.depends(ca.vertcat(*given.at(list(rows.values()), {"accelerations": self._zeros})), "states")
         running: list[int] = []
         while True:
             rows = np.delete(pattern, [before + index for index in (*running, *constant)], axis=0)
@@ -367,7 +375,7 @@ class RestEquations:
     def motion(self) -> TracedFunction:
         """M, and the derivatives of −Q and of ẋ by ż, shapes (n, n), (n, n) and (k, n)."""
         given = self.functions.expressions
-        by_velocities = [given.derivative(each, "velocities") for each in (given.rest, given.rates)]
+        by_velocities = self._still([given.derivative(each, "velocities") for each in (given.rest, given.rates)])
         return self.functions.traced("rest_motion", [given.mass, *by_velocities], matrices=[0, 1, 2])
 
 

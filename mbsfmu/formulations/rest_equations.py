@@ -368,15 +368,16 @@ class RestEquations:
     @cached_property
     def _jacobian(self) -> TracedFunction:
         symbols = [self.functions.symbol(part)[self._of(part).tolist()] for part in PARTS]
-        matrix = ca.horzcat(*(ca.jacobian(ca.vertcat(*self._rows.values()), symbol) for symbol in symbols))
-        return self.functions.traced("rest_jacobian", [matrix], matrices=[0])
+        (rows,) = ca.cse([ca.vertcat(*self._rows.values())])
+        matrix = ca.horzcat(*(ca.jacobian(rows, symbol) for symbol in symbols))
+        return self.functions.traced("rest_jacobian", [matrix], matrices=[0], merged=True)
 
     @cached_property
-    def motion(self) -> TracedFunction:
-        """M, and the derivatives of −Q and of ẋ by ż, shapes (n, n), (n, n) and (k, n)."""
+    def by_velocities(self) -> TracedFunction:
+        """The derivatives of −Q and of ẋ by ż, shapes (n, n) and (k, n)."""
         given = self.functions.expressions
-        by_velocities = self._still([given.derivative(each, "velocities") for each in (given.rest, given.rates)])
-        return self.functions.traced("rest_motion", [given.mass, *by_velocities], matrices=[0, 1, 2])
+        found = self._still([given.derivative(each, "velocities") for each in (given.rest, given.rates)])
+        return self.functions.traced("rest_by_velocities", found, matrices=[0, 1])
 
 
 def reading_variables(functions: SystemFunctions) -> tuple[Variable, ...]:

@@ -95,7 +95,7 @@ def _inertia(equations: RestEquations) -> Floats:
     angles of a joint do not tell such a turn from others, so that it would keep steps short. Where a motion without
     inertia goes down, it does so with any.
     """
-    mass = equations.motion()[0].copy()
+    mass = equations.functions.equilibrium()[0].copy()
     vectors = [(each.name.rpartition(".")[0], each.unit) for each in equations.functions.system.coordinates]
     own = np.diag(mass)
     for vector in set(vectors):
@@ -121,7 +121,7 @@ class _Move:
 
     def __init__(self, equations: RestEquations, mass: Floats, time: float, *, clamped: bool) -> None:
         scales = equations.scales
-        matrix, (_, damping, driven) = equations.finite_jacobian(), equations.motion()
+        matrix, (damping, driven) = equations.finite_jacobian(), equations.by_velocities()
         balance, closure = equations.rows("balance"), equations.rows("closure")
         rates, moving, states = equations.rows("rates"), equations.unknowns("coordinates"), equations.unknowns("states")
         loops = matrix[closure, moving]

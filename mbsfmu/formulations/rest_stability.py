@@ -88,7 +88,8 @@ def _linear_motion(equations: RestEquations) -> tuple[Callable[..., Floats], Flo
 
     The function also takes up to which share of the largest of accelerations by coordinates others are zero.
     """
-    mass, damping, driven = (each.copy() for each in equations.motion())
+    mass = equations.functions.equilibrium()[0].copy()
+    damping, driven = (each.copy() for each in equations.by_velocities())
     jacobian = equations.whole_jacobian()
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
     first = n + len(equations.functions.multipliers)

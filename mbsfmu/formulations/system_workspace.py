@@ -243,8 +243,8 @@ class SystemWorkspace(Workspace):
         loops = LoopsInUse(self.rows, active if self.redundant else None, multipliers, self._sequential)
         return RecordedSystem(self.system, Instant(**parts), loops)
 
-    def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
-        return super()._function(name, self.expressions.closed(results))
+    def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
+        return super()._function(name, self.expressions.closed(results), merged=merged)
 
     def numeric_instant(self) -> Instant:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""

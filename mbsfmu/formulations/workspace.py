@@ -183,7 +183,13 @@ class Workspace:
         return self._symbol_by_part[part]
 
     def traced(
-        self, name: str, results: Sequence[ca.SX], matrices: Sequence[int] = (), into: Iterable[str] = ()
+        self,
+        name: str,
+        results: Sequence[ca.SX],
+        matrices: Sequence[int] = (),
+        into: Iterable[str] = (),
+        *,
+        merged: bool = False,
     ) -> TracedFunction:
         """Make a function of the parts.
 
@@ -195,11 +201,15 @@ class Workspace:
             Expressions.
         matrices, into
             As for `TracedFunction`.
+        merged
+            Whether hardly anything is computed twice in the expressions as they are, as in derivatives of such: to find
+            out takes longer than all else.
         """
-        return TracedFunction(self._function(name, results), self._memory, matrices, into)
+        return TracedFunction(self._function(name, results, merged=merged), self._memory, matrices, into)
 
-    def _function(self, name: str, results: Sequence[ca.SX]) -> ca.Function:
-        given = ca.cse([ca.densify(result) if result.is_vector() else result for result in results])
+    def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
+        dense = [ca.densify(result) if result.is_vector() else result for result in results]
+        given = dense if merged else ca.cse(dense)
         occurring = {each.element_hash() for each in ca.symvar(ca.SX(ca.veccat(*given)))}
         used = [part for part, symbol in self._symbol_by_part.items() if _occurs(symbol, occurring)]
         named = [f"result_{index}" for index in range(len(given))]

@@ -246,11 +246,11 @@ class RestEquations:
             functions.write(part, values)
         return tuple(np.flatnonzero(seen & ~ever).tolist())
 
-    def _running(self, constant: Sequence[int], rows: Mapping[str, ca.SX]) -> tuple[int, ...]:
+    def _running(self, constant: Sequence[int], moving: Mapping[str, ca.SX]) -> tuple[int, ...]:
         """Return the states that no equation of another one depends on, nor their own, where the system moves."""
         given = self.functions.expressions
-        before = sum(rows[kind].numel() for kind in ("balance", "closure"))
-        pattern = given.depends(ca.vertcat(*given.at(list(rows.values()), {"accelerations": self._zeros})), "states")
+        before = sum(moving[kind].numel() for kind in ("balance", "closure"))
+        pattern = given.depends(ca.vertcat(*given.at(list(moving.values()), {"accelerations": self._zeros})), "states")
         running: list[int] = []
         while True:
             rows = np.delete(pattern, [before + index for index in (*running, *constant)], axis=0)

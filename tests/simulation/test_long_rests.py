@@ -97,3 +97,31 @@ def test_slender_bars_on_balls_follow_the_loads_beyond_them() -> None:
     carried = pull - np.outer(mass * GRAVITY * (count - 0.5 - np.arange(count)), [0.0, 1.0, 0.0])
     tip = np.sum(length * carried / np.linalg.norm(carried, axis=1)[:, None], axis=0)
     np.testing.assert_allclose([rest[f"rope.tip.position.{axis}"] for axis in "xyz"], tip, atol=1e-9)
+
+
+def test_a_chain_folded_between_two_supports_hangs_as_tensions_say() -> None:
+    """Each link points along the tension at its middle: level it is the same everywhere, and weights add up."""
+    count, mass, supports = 10, 1.2, np.array([5.0, 1.0])
+    bodies = [Beam(name=f"link_{each}", length=0.8, mass=mass, axial_inertia=1e-3) for each in range(count)]
+    ends = ["ground.O", *(f"link_{each}.end" for each in range(count))]
+    folds = [0.6, *(1.2 * (-1) ** each for each in range(1, count))]
+    joints = [
+        Revolute(name=f"hinge_{each}", parent=ends[each], child=f"link_{each}.start", angle=folds[each])
+        for each in range(count)
+    ]
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0), "P": (*supports.tolist(), 0.0)},
+        bodies=tuple(bodies),
+        joints=(*joints, Revolute(name="last", parent=ends[-1], child="ground.P")),
+        sensors=(PointSensor(name="middle", point=ends[4]),),
+    )
+    rest = CoupledModel(name="chain", systems={"chain": mechanism}).equilibrium()
+
+    def ends_of(pull: np.ndarray) -> np.ndarray:
+        tensions = np.column_stack([np.full(count, pull[0]), pull[1] + mass * GRAVITY * (np.arange(count) + 0.5)])
+        return np.cumsum(0.8 * tensions / np.linalg.norm(tensions, axis=1)[:, None], axis=0)
+
+    pull = fsolve(lambda pull: ends_of(pull)[-1] - supports, [40.0, -0.5 * count * mass * GRAVITY], xtol=1e-13)
+    found = [rest[f"chain.middle.position.{axis}"] for axis in "xy"]
+    np.testing.assert_allclose(found, ends_of(pull)[3], atol=1e-9)
+    assert rest.stable

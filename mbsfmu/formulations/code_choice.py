@@ -58,14 +58,19 @@ def faster_form(
     if not FEW < len(system.coordinates) <= LARGE or not can_be_in_loops(system):
         return None
 
-    def operations(code: Code) -> int:
+    def counted(code: Code) -> int:
         functions = SystemFunctions(
             system, loops, None, code, sequential=sequential, sections=sections, in_blocks=in_blocks
         )
         return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
 
-    straight, in_loops = traces.fact("operations of both forms", lambda: list(map(operations, Code)))
+    def operations(code: Code) -> int:
+        return int(traces.fact(f"operations, {code}", lambda: counted(code)))
+
+    straight = operations(Code.STRAIGHT)
     length = straight * len(system.coordinates)
-    is_faster = straight_is_faster(straight, in_loops)
-    chosen = is_faster if explicit else length <= _SHORT or (is_faster and length <= _LONG)
-    return Code.STRAIGHT if chosen else Code.LOOPS
+    if explicit or _SHORT < length <= _LONG:
+        is_straight = straight_is_faster(straight, operations(Code.LOOPS))
+    else:
+        is_straight = length <= _SHORT
+    return Code.STRAIGHT if is_straight else Code.LOOPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -57,6 +57,12 @@ class CutJoint:
     def child_place(self, frames: Frames, parameters: Array) -> Array:
         """Return the joint's point on the child in the inertial frame in m, shape (3,)."""
         return frames.point(self.child, self._child_point.of(parameters))
+
+    def points(self, parameters: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the bodies of its ends, without the ground, each with the joint's point in the body's frame in m."""
+        for body, point in ((self.parent, self._parent_point), (self.child, self._child_point)):
+            if body >= 0:
+                yield body, point.of(parameters)
 
     def _sides(self, frames: Frames, velocities: list[Array], parameters: Array) -> tuple[_Side, _Side]:
         def side(body: int, point: PointSlot) -> _Side:

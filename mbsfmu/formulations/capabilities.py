@@ -223,7 +223,8 @@ class ConstraintCorrections(System):
         loops
             Tells whether joints are eliminated one after the other.
         penalty
-            Penalty factor α as a multiple of the mean mass of the bodies in kg.
+            Penalty factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about
+            their joints in kg m² where that is more.
         """
 
 

@@ -366,8 +366,10 @@ def test_start_angles_that_are_left_out_follow_from_those_that_are_given(left_ou
         assert simulation.get(f"{name}.angle") == pytest.approx(angle, abs=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-4, 0.01, 0.1, 30.0, 100.0])
-def test_linkages_of_any_size_move_alike(size: float) -> None:
+@pytest.mark.parametrize(
+    ("formulation", "size"), [*(("penalty", size) for size in (1e-4, 0.01, 0.1, 30.0, 100.0)), ("dca-alm", 3e4)]
+)
+def test_linkages_of_any_size_move_alike(formulation: str, size: float) -> None:
     """Of the same density, gravity in proportion: penalty forces suit light bodies and heavy ones."""
     data = bennett().to_dict()
     mechanism = data["systems"]["mechanism"]
@@ -380,6 +382,7 @@ def test_linkages_of_any_size_move_alike(size: float) -> None:
         for kind in ("inertia", "products_of_inertia"):
             body[kind] = [size**5 * each for each in body[kind]]
     model = CoupledModel.from_dict(data)
-    result = model.simulation(formulation="penalty", compiled=False).run(TIMES["bennett"][0])
+    result = model.simulation(formulation=formulation, compiled=False).run(TIMES["bennett"][0])
     assert result["link_1.angle"][-1] == pytest.approx(bennett_reference()[0, 0], abs=5e-6)
     assert result["link_1.angular_velocity"][-1] == pytest.approx(bennett_reference()[1, 0], rel=1e-4)
+    assert result["link_1.angular_acceleration"][-1] == pytest.approx(bennett_reference()[2, 0], rel=1e-3)

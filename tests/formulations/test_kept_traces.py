@@ -54,9 +54,9 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     trace = SystemFunctions._function
 
-    def noted(own: SystemFunctions, name: str, results: list[ca.SX]) -> ca.Function:
+    def noted(own: SystemFunctions, name: str, results: list[ca.SX], *, merged: bool = False) -> ca.Function:
         names.append(name)
-        return trace(own, name, results)
+        return trace(own, name, results, merged=merged)
 
     monkeypatch.setattr(SystemFunctions, "_function", noted)
     return names

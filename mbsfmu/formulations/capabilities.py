@@ -224,7 +224,7 @@ class ConstraintCorrections(System):
             Tells whether joints are eliminated one after the other.
         penalty
             Penalty factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about
-            their joints in kg m² where that is more.
+            their joints by (100 m)² where that is more.
         """
 
 

@@ -39,6 +39,10 @@ from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Equations, 
 from mbsfmu.formulations.joint_subspaces import dual_axes
 from mbsfmu.formulations.sequential import Hung, SequentialAssembly, SequentialFactors
 
+ARM = 100.0
+"""Arm in m by which moments of inertia count as masses: iterations take a ten thousandth of α for them at most. In
+smaller machines masses decide, as a larger α multiplies what redundant constraints contradict each other by."""
+
 
 class ConstrainedBodies:
     """The linear problem of one mechanism.
@@ -122,14 +126,14 @@ class ConstrainedBodies:
         parameters
             Parameters of the mechanism.
         penalty
-            α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about their joints in
-            kg m² where this is more.
+            α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about their joints by
+            `ARM`² where this is more.
         sequential
             Whether joints are eliminated one after the other where they make a tree.
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
         mass = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
-        softness = len(self._masses) / (penalty * np.maximum(mass, self._moments(parameters)))
+        softness = len(self._masses) / (penalty * np.maximum(mass, self._moments(parameters) / ARM**2))
         assembly = self._one_by_one if sequential and self._hung is not None else DivideAndConquer(self.tree)
         factors = assembly.factorize(inverse, self._equations(placed, parameters), softness)
         return BodyCorrections(self._turns(placed), factors)
@@ -137,8 +141,7 @@ class ConstrainedBodies:
     def _moments(self, parameters: Array) -> Array:
         """Return the sum of the bodies' moments of inertia about their joints in kg m², means over all directions.
 
-        What an iteration leaves of equations of rotation is less by α than these are: in machines of kilometres, where
-        they outweigh masses, it would be all.
+        What an iteration leaves of equations of rotation is their share in α: in machines of kilometres, all of it.
         """
         own = [each.inertia(parameters) for each in self._masses]
         moments: Array = sum(((each[0, 0] + each[1, 1] + each[2, 2]) / 3.0 for each in own), np.asarray(0.0))

@@ -59,8 +59,8 @@ class DcaAlmOptions(CodeOptions):
     penalty: Annotated[
         float | None,
         Number(
-            "factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia in kg m2 where "
-            f"this is more, {PENALTY:g} by default, more for more than {FEW_BODIES} bodies",
+            "factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia by (100 m)2 "
+            f"where this is more, {PENALTY:g} by default, more for more than {FEW_BODIES} bodies",
             bounds=POSITIVE,
             called="penalty factor",
             lacking="which has none",

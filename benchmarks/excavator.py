@@ -85,9 +85,7 @@ def precise(_: Any) -> None:
     runs: list[tuple[str, dict[str, Any]]] = []
     for name in ("double-step", "penalty", "dca", "hdca", "dca-alm"):
         runs.append((name, {"step": 1.25e-4}))
-        if name == "dca-alm":
-            runs.append((name, {**tolerant(1e-8), "solver": "rk45"}))
-        elif name != "penalty":  # it has no explicit form
+        if name != "penalty":  # it has no explicit form
             runs.append((name, tolerant(1e-7)))
     for name, options in runs:
         result = run(formulation=name, **options)

@@ -218,9 +218,13 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
 
     def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
-        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do."""
+        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do.
+
+        M is what accelerations are found with: a slender beam that cannot turn about its axis has a small moment there,
+        and elimination a pivot.
+        """
         motion = self.motion(instant)
-        unbalanced = self._unbalanced(motion, instant, instant.accelerations)
+        unbalanced = self._unbalanced(motion, instant, instant.accelerations, regular=True)
         pushing = self.bodies.constrained(motion.placed, instant.parameters, multipliers)
         return self._in_coordinates(motion, [one + other for one, other in zip(unbalanced, pushing, strict=True)])
 
@@ -238,16 +242,19 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         ]
         return np.concatenate(forces)
 
-    def _unbalanced(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
+    def _unbalanced(
+        self, motion: AbsoluteMotion, instant: Instant, accelerations: Array, *, regular: bool = False
+    ) -> list[Array]:
         """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, loads in joints among F and N."""
         moved = self._body_accelerations(motion, instant, accelerations)
         centres = list(instant.coordinates.reshape(-1, 6)[:, :3])
         result = []
         for body, load in enumerate(self._loads(motion, instant)):
-            mass, rotation = self.parts.masses[body].mass.of(instant.parameters), motion.frames.rotation[body]
-            inertia = self.parts.masses[body].inertia(instant.parameters)
+            given, rotation = self.parts.masses[body], motion.frames.rotation[body]
+            mass, inertia = given.mass.of(instant.parameters), given.inertia(instant.parameters)
+            resisting = given.regular_inertia(instant.parameters) if regular else inertia
             angular, turning = rotation.T @ motion.body_velocities[body][3:], rotation.T @ moved[body][3:]
-            moment = rotation @ (inertia @ turning + cross(angular, inertia @ angular))
+            moment = rotation @ (resisting @ turning + cross(angular, inertia @ angular))
             force = mass * accelerations[6 * body : 6 * body + 3]
             result.append(np.concatenate([force, moment]) - about(centres, body, load))
         return result
@@ -285,7 +292,13 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
         """Return what finds Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by an assembly of all joints."""
         placed = self.motion(instant).placed
-        return self.bodies.corrections(placed, instant.parameters, penalty, sequential=loops.sequential)
+        return self.bodies.corrections(
+            placed, instant.parameters, penalty, active=loops.active, sequential=loops.sequential
+        )
+
+    def unheld(self, instant: Instant, forces: Array) -> Array:
+        """Return M⁻¹ f of generalized forces, shape (6 bodies,)."""
+        return self.bodies.unheld(self.motion(instant).placed, forces, instant.parameters)
 
     # -- outputs --------------------------------------------------------------------------------------------
 

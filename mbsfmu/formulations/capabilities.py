@@ -204,6 +204,10 @@ class ConstraintCorrections(System):
         """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
 
     @abstractmethod
+    def unheld(self, instant: Instant, forces: Array) -> Array:
+        """Return M⁻¹ f of generalized forces, shape (n,)."""
+
+    @abstractmethod
     def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
 
@@ -214,14 +218,14 @@ class ConstraintCorrections(System):
 
     @abstractmethod
     def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
-        """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of all constraints.
+        """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of those in use.
 
         Parameters
         ----------
         instant
             Its coordinates, references and parameters are used.
         loops
-            Tells whether joints are eliminated one after the other.
+            The constraints in use, and whether joints are eliminated one after the other.
         penalty
             Penalty factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about
             their joints by (100 m)² where that is more.

@@ -36,7 +36,7 @@ def is_in_loops(system: System, code: Code | None) -> bool:
     """
     if code is Code.STRAIGHT:
         return False
-    lacking = _lacking(system)
+    lacking = why_straight(system)
     if code is Code.LOOPS and lacking:
         raise InputError(f"code in loops is for mechanisms; {system.name} {lacking}")
     return not lacking and (code is Code.LOOPS or len(system.start_system.coordinates) > LARGE)
@@ -44,11 +44,11 @@ def is_in_loops(system: System, code: Code | None) -> bool:
 
 def can_be_in_loops(system: System) -> bool:
     """Tell whether the code of a system can be in loops."""
-    return not _lacking(system)
+    return not why_straight(system)
 
 
-def _lacking(system: System) -> str:
-    """Return why the code of a system cannot be in loops; nothing where it can."""
+def why_straight(system: System) -> str:
+    """Return why the code of a system cannot be in loops, as the end of a sentence on it; nothing where it can."""
     if not system.coordinates:
         return "has no bodies that move"
     if system.guesses or system.felt:

@@ -12,6 +12,7 @@ matrices depend on positions only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -115,7 +116,13 @@ class ConstrainedBodies:
         return SequentialAssembly(hung, sections([each.parent for each in hung], 1))
 
     def corrections(
-        self, placed: Frames, parameters: Array, penalty: float, *, sequential: bool = False
+        self,
+        placed: Frames,
+        parameters: Array,
+        penalty: float,
+        *,
+        active: Array | None = None,
+        sequential: bool = False,
     ) -> BodyCorrections:
         """Return the problem where the bodies are.
 
@@ -128,6 +135,9 @@ class ConstrainedBodies:
         penalty
             α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about their joints by
             `ARM`² where this is more.
+        active
+            Ones for the equations in use, and zeros for those that others make up for, shape (rows,); None where all
+            are.
         sequential
             Whether joints are eliminated one after the other where they make a tree.
         """
@@ -135,7 +145,8 @@ class ConstrainedBodies:
         mass = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
         softness = len(self._masses) / (penalty * np.maximum(mass, self._moments(parameters) / ARM**2))
         assembly = self._one_by_one if sequential and self._hung is not None else DivideAndConquer(self.tree)
-        factors = assembly.factorize(inverse, self._equations(placed, parameters), softness)
+        equations = replace(self._equations(placed, parameters), active=active)
+        factors = assembly.factorize(inverse, equations, softness)
         return BodyCorrections(self._turns(placed), factors)
 
     def _moments(self, parameters: Array) -> Array:
@@ -167,6 +178,20 @@ class ConstrainedBodies:
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
         return in_coordinates(self._turns(placed), (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
+
+    def unheld(self, placed: Frames, forces: Array, parameters: Array) -> Array:
+        """Return M⁻¹ f: q̈ that generalized forces alone give bodies that no constraint holds, shape (6 bodies,).
+
+        Parameters
+        ----------
+        placed, parameters
+            Where the bodies are.
+        forces
+            Along the coordinates, shape (6 bodies,).
+        """
+        by_body = zip(self._turns(placed), forces.reshape(-1, 6), strict=True)
+        wrenches = [np.concatenate([own[:3], turns.T @ own[3:]]) for turns, own in by_body]
+        return self.free(placed, wrenches, parameters)
 
     def constrained(self, placed: Frames, parameters: Array, multipliers: Array) -> list[Array]:
         """Return Dᵀ λ: what multipliers exert on each body about its centre of mass, each of shape (6,).

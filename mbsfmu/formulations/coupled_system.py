@@ -340,6 +340,7 @@ class CoupledSystem(
     own_inertias = joined(CanonicalMomenta.own_inertias, "instant", concerns="coordinates")
     carried_inertias = joined(CanonicalMomenta.carried_inertias, "instant", concerns="coordinates")
     free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
+    unheld = joined(ConstraintCorrections.unheld, "instant", "coordinates", concerns="coordinates")
     constrained_residual = joined(
         ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
     )

@@ -13,9 +13,11 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.errors import InputError
+from mbsfmu.formulations.code_form import Code, why_straight
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.corrections import FEW_BODIES, PENALTY
+from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
@@ -28,8 +30,9 @@ from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFF
 from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.recorded_augmented import RecordedAugmented
+from mbsfmu.formulations.recorded_stages import RecordedStages
 from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.recorded_tangent import RecordedTangents
+from mbsfmu.formulations.recorded_tangent import FactoredStages, RecordedTangents
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -97,8 +100,9 @@ class DcaAlm(Formulation):
     """Absolute coordinates; all joints are constraints, redundant and singular ones do no harm.
 
     Explicit solvers integrate y = (q, q̇, x), with accelerations from the augmented-Lagrangian iteration, and project
-    after each accepted step. Implicit rules take positions as unknowns, with penalty forces in the equations
-    of the step, and projects what it finds.
+    after each accepted step. Linearly implicit ones do the same with derivatives, which code in loops has, and with
+    constraints of which none is redundant. Implicit rules take positions as unknowns, with penalty forces in the
+    equations of the step, and project what they find.
 
     Parameters
     ----------
@@ -109,6 +113,7 @@ class DcaAlm(Formulation):
     name: ClassVar[str] = "dca-alm"
     Options: ClassVar[type[FormulationOptions]] = DcaAlmOptions
     has_explicit_form: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = True
     absolute: ClassVar[bool] = True
 
     def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
@@ -120,16 +125,34 @@ class DcaAlm(Formulation):
         self.iterations = self.projection.iterations
 
     @classmethod
-    def loops(cls, initialization: Initialization, system: System, options: FormulationOptions) -> LoopEquations:
+    def loops(
+        cls, initialization: Initialization, system: System, options: FormulationOptions, kind: StepKind
+    ) -> LoopEquations:
         """Return the equations of all joints, of which as many are redundant as of the loop equations.
 
         With projections they count as independent: where constraints hold to round-off, multipliers come out with the
-        least norm, and reactions with them.
+        least norm, and reactions with them. But in stages that are not moved onto the constraints redundant ones would
+        contradict each other.
         """
         assert isinstance(options, DcaAlmOptions)
         redundant = len(initialization.functions.rows) - initialization.loops.rank
         every = len(system.constraints)
-        return LoopEquations(tuple(range(every)), every if options.projections else every - redundant, (1.0,) * every)
+        independent = options.projections and kind is not StepKind.LINEARLY_IMPLICIT
+        return LoopEquations(tuple(range(every)), every if independent else every - redundant, (1.0,) * every)
+
+    @classmethod
+    def form(cls, system: System, options: FormulationOptions, kind: StepKind) -> Code | None:
+        """Return the form of its code: loops where derivatives are needed."""
+        if kind is not StepKind.LINEARLY_IMPLICIT:
+            return options.form
+        why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_straight(system)
+        if why:
+            name = "" if options.form is Code.STRAIGHT else f"{system.name} "
+            raise InputError(
+                "rodas4 and rodas5p need derivatives of the rates, which 'dca-alm' gives in code in loops alone, and "
+                f"{name}{why}; take another formulation, or another solver"
+            )
+        return Code.LOOPS
 
     @cached_property
     def flow_rates(self) -> AnyFunction:
@@ -170,8 +193,13 @@ class DcaAlm(Formulation):
         if not self.functions.in_loops:
             return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
-        given = "integrals", "inputs", "parameters", "references", "discrete"
+        given = "integrals", "inputs", "parameters", "references", "discrete", "active"
         return RecordedTangents(self.functions, lambda: self.recorded, (*moving, *given))
+
+    @cached_property
+    def stages(self) -> RecordedStages:
+        """What linearly implicit steps call."""
+        return RecordedStages(self.functions, self.rule, self.projection.stabilisation)
 
     def settle(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
@@ -217,23 +245,42 @@ class DcaAlm(Formulation):
         """Return what its C needs."""
         projection = self.projection
         steps: tuple[AnyFunction, ...] = ()
+        right_sides = 0
         if kind is StepKind.IMPLICIT:
             equations = self.step_equations
             steps = equations.residual, equations.landing
             dense = self.has_dense_tangents
             steps += (self.equations.tangent, self.step_penalty) if dense else self.recorded.implicit
+        elif kind is StepKind.LINEARLY_IMPLICIT:
+            steps = *self.stages.stages, self.stages.left, self.stages.drift
+            right_sides = 2 * len(self.functions.coordinates) + len(self.functions.states)
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),
+            right_sides=right_sides,
             own_motion=True,
             choices={"PROJECTIONS": int(self.projects)},
             correction_numbers=projection.calls.size,
             in_steps=(*projection.in_steps, self.flow_rates, *steps),
         )
 
+    def prepared(self, state: State) -> State:
+        """Return the state, for stages with the constraints that count."""
+        return self.with_rows_chosen(state, None) if self._chooses else state
+
+    def settled(self, state: State) -> State:
+        """Return the state to go on from after a step; where other constraints count, multipliers follow."""
+        moved = super().settled(state)
+        chosen = self.with_rows_chosen(moved, moved.active) if self._chooses else moved
+        return moved if chosen is moved else self.consistent(chosen)
+
+    @property
+    def _chooses(self) -> bool:
+        return self.kind is StepKind.LINEARLY_IMPLICIT
+
     def explicit_form(self, state: State) -> ProjectedForm:
-        """Return the equations for explicit solvers."""
-        return ProjectedForm(self, state)
+        """Return the equations for explicit and linearly implicit solvers."""
+        return StagesForm(self, state) if self.kind is StepKind.LINEARLY_IMPLICIT else ProjectedForm(self, state)
 
 
 class ConstrainedEquations(AugmentedEquations):
@@ -293,11 +340,34 @@ class ProjectedForm(CoordinateForm):
         """Return ẏ."""
         self.load(values, inputs)
         formulation, functions = self._formulation, self._formulation.functions
-        formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
+        self._place()
         formulation.projection.accelerate()
         return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
+
+    def _place(self) -> None:
+        """Bring a stage onto the constraints, where there are projections."""
+        formulation = self._formulation
+        formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
 
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are, on the constraints where there are projections."""
         self._formulation.settle()
         return self._formulation.state(integrals)
+
+
+class StagesForm(ProjectedForm, DifferentiableForm):
+    """The equations for linearly implicit solvers, whose stages stay where they are."""
+
+    def _place(self) -> None:
+        self._formulation.projection.factorize()
+
+    def stages(self) -> FactoredStages:
+        """Return what solves with the derivative of ẏ."""
+        formulation = self._formulation
+        assert formulation.tangents is not None
+        return FactoredStages(formulation.functions, formulation.stages, formulation.tangents)
+
+    def drift(self, slopes: Floats) -> Floats:
+        """Return the change of ẏ with inputs that have these rates."""
+        self._formulation.functions.write("input_rates", slopes)
+        return self._formulation.stages.drift()[0].copy()

@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.equations.linear import Factors
 from mbsfmu.errors import SimulationError
 from mbsfmu.formulations.dependent import DependentCoordinates
-from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.formulations.explicit_form import TangentForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
@@ -95,6 +95,7 @@ class DoubleStep(Formulation):
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
     has_tangent: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
 
     def __init__(
@@ -175,7 +176,7 @@ class DoubleStep(Formulation):
         return DoubleStepForm(self, state)
 
 
-class DoubleStepForm(DifferentiableForm):
+class DoubleStepForm(TangentForm):
     """The reduced equations with y = (z^i, ż^i, x, integrals).
 
     Parameters

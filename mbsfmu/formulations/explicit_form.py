@@ -83,6 +83,18 @@ class ExplicitForm(ABC):
 class DifferentiableForm(ExplicitForm):
     """Equations with their exact derivatives, for linearly implicit solvers."""
 
+    @abstractmethod
+    def stages(self) -> Stages:
+        """Return what solves with the derivative of ẏ by y where the rates were last evaluated."""
+
+    @abstractmethod
+    def drift(self, slopes: Floats) -> Floats:
+        """Return ∂f/∂t where the rates were last evaluated: their change with inputs that have these rates."""
+
+
+class TangentForm(DifferentiableForm):
+    """Equations whose derivatives are a matrix."""
+
     @property
     @abstractmethod
     def chained(self) -> int:
@@ -96,9 +108,5 @@ class DifferentiableForm(ExplicitForm):
         """
 
     def stages(self) -> Stages:
-        """Return what solves with this derivative."""
+        """Return what solves with this matrix."""
         return DenseStages(self.tangent(), self.chained)
-
-    @abstractmethod
-    def drift(self, slopes: Floats) -> Floats:
-        """Return ∂f/∂t where the rates were last evaluated: their change with inputs that have these rates."""

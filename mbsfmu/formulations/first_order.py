@@ -22,7 +22,6 @@ from mbsfmu.formulations.first_order_steps import FirstOrderForm, FirstOrderProb
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Limits, Tolerances
-from mbsfmu.formulations.loop_equations import chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
 from mbsfmu.formulations.recorded_system import RecordedSystem
@@ -50,6 +49,7 @@ class FirstOrder(Formulation):
 
     has_explicit_form: ClassVar[bool] = True
     has_tangent: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = True
     weighs_code: ClassVar[bool] = True
     remedy: ClassVar[str] = (
         "take a smaller step or tolerance, more stabilisation, or a formulation that closes positions ('double-step', "
@@ -289,25 +289,13 @@ class FirstOrder(Formulation):
 
     def prepared(self, state: State) -> State:
         """Return the state with the loop equations that count."""
-        return self._with_rows_chosen(state, None)
+        return self.with_rows_chosen(state, None)
 
     def settled(self, state: State) -> State:
         """Return the state to go on from after a step; where other loop equations count, λ and ẇ follow."""
         moved = super().settled(state)
-        chosen = self._with_rows_chosen(moved, moved.active)
+        chosen = self.with_rows_chosen(moved, moved.active)
         return state if chosen is state else self.consistent(chosen)
-
-    def _with_rows_chosen(self, state: State, active: Floats | None) -> State:
-        """Return the state with independent loop equations in use; the state itself where these stay.
-
-        z and w stay: the equations left out hold as long as the others do, and momenta with the impulses of either
-        give the same velocities.
-        """
-        if not self.functions.redundant:
-            return state
-        self.load(state)
-        chosen = chosen_rows(self.functions.closure()[1], self.functions.rank, active)
-        return state if chosen is active else replace(state, active=chosen)
 
     def moved(self, integrals: Floats) -> State:
         """Return the state at z, w and x as the functions have them."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.recorded_tangent import RecordedStages
+from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.recorded_tangent import FactoredStages
 from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
@@ -75,7 +75,7 @@ class FirstOrderProblem(StepProblem):
         return replace(end, integrals=integrals, history=history)
 
 
-class FirstOrderForm(CoordinateForm, DifferentiableForm):
+class FirstOrderForm(CoordinateForm, TangentForm):
     """The equations for explicit and linearly implicit solvers.
 
     Parameters
@@ -103,7 +103,7 @@ class FirstOrderForm(CoordinateForm, DifferentiableForm):
         formulation = self._formulation
         if formulation.tangents is None:
             return super().stages()
-        return RecordedStages(formulation.functions, formulation.recorded, formulation.tangents)
+        return FactoredStages(formulation.functions, formulation.recorded, formulation.tangents)
 
     def tangent(self) -> Floats:
         """Return the derivative of ẏ."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -15,6 +16,7 @@ from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.fitting_states import FittingStates
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import IterationCount, Limits, Tolerances
+from mbsfmu.formulations.loop_equations import LoopEquations, chosen_rows
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.recorded_tangent import RecordedTangents
@@ -30,7 +32,6 @@ from mbsfmu.rules.rule import Rule
 
 if TYPE_CHECKING:
     from mbsfmu.formulations.initialization import Initialization
-    from mbsfmu.formulations.loop_equations import LoopEquations
 
 CLOSED = 1e-5
 """How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
@@ -115,7 +116,9 @@ class Formulation(FittingStates, ABC):
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
     has_tangent: ClassVar[bool] = False
-    """Whether its explicit form has derivatives, as linearly implicit solvers need them."""
+    """Whether the derivatives of its explicit form are known."""
+    has_stages: ClassVar[bool] = False
+    """Whether linearly implicit solvers can integrate it: its explicit form solves with its derivatives."""
     accelerates_by_rule: ClassVar[bool] = False
     """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     moving: ClassVar[str] = "velocities"
@@ -130,6 +133,9 @@ class Formulation(FittingStates, ABC):
     """Whether positions are unknowns of an implicit step and give velocities and accelerations; else each alone."""
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)
     """Names of its quantities of first order with their rates."""
+
+    kind: StepKind = StepKind.IMPLICIT
+    """How its steps are made."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -164,9 +170,26 @@ class Formulation(FittingStates, ABC):
         initialization: Initialization,
         system: System,  # noqa: ARG003 - of absolute coordinates
         options: FormulationOptions,  # noqa: ARG003 - the same
+        kind: StepKind,  # noqa: ARG003 - the same
     ) -> LoopEquations:
-        """Return the loop equations that it deals with."""
+        """Return the loop equations that it deals with in steps of a kind."""
         return initialization.loops
+
+    @classmethod
+    def form(
+        cls,
+        system: System,  # noqa: ARG003 - some formulations ask
+        options: FormulationOptions,
+        kind: StepKind,  # noqa: ARG003 - the same
+    ) -> Code | None:
+        """Return the form of its code for steps of a kind; None where the size of the system decides.
+
+        Raises
+        ------
+        InputError
+            When it has no code of a form that was chosen, or that the system can have, for such steps.
+        """
+        return options.form
 
     @classmethod
     def of(
@@ -185,13 +208,15 @@ class Formulation(FittingStates, ABC):
         these sooner, unless straight code for implicit steps would be long, or is short anyway.
         """
         traces = initialization.traces.of("motion", cls.name, options.content())
-        loops = cls.loops(initialization, system, options)
+        loops = cls.loops(initialization, system, options, kind)
         joining = {"sequential": options.sequential, "sections": options.sections, "in_blocks": options.in_blocks}
-        form = options.form
+        form = cls.form(system, options, kind)
         if form is None and cls.weighs_code:
             form = faster_form(system, loops, traces, explicit=kind is StepKind.EXPLICIT, **joining)
         functions = SystemFunctions(system, loops, traces, form, **joining)
-        return cls(functions, tolerances, rule, options)
+        made = cls(functions, tolerances, rule, options)
+        made.kind = kind
+        return made
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments of so many unknowns: coordinates, then all states."""
@@ -277,6 +302,25 @@ class Formulation(FittingStates, ABC):
     def prepared(self, state: State) -> State:
         """Return the state with what the formulation itself has to remember."""
         return state
+
+    def with_rows_chosen(self, state: State, active: Floats | None) -> State:
+        """Return the state with independent loop equations in use; the state itself where these stay.
+
+        Positions, velocities or momenta stay: the equations left out hold as long as the others do, and momenta with
+        the impulses of either give the same velocities.
+
+        Parameters
+        ----------
+        state
+            The state.
+        active
+            Ones for the equations in use; None where a choice is made for the first time.
+        """
+        if not self.functions.redundant:
+            return state
+        self.load(state)
+        chosen = chosen_rows(self.functions.closure()[1], self.functions.rank, active)
+        return state if chosen is active else replace(state, active=chosen)
 
     def reactions(self) -> Floats:
         """Return the reactions of all joints at the state that the functions hold, shape (number of reactions,)."""

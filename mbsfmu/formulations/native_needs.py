@@ -34,6 +34,9 @@ class NativeNeeds:
         `steps.c` calls for implicit or explicit steps.
     unknowns
         Number of unknowns of an implicit step, states apart.
+    right_sides
+        Number of right sides of the linear equations of a step in loops, integrals apart; 0 where they are as many as
+        unknowns and multipliers.
     freedom, dependent
         Numbers of independent and dependent coordinates where it chooses them; 0 where it does not.
     own_motion
@@ -64,6 +67,7 @@ class NativeNeeds:
 
     file: str
     unknowns: int
+    right_sides: int = 0
     freedom: int = 0
     dependent: int = 0
     own_motion: bool = False

@@ -276,7 +276,7 @@ class Penalty(Formulation):
         """Make the formulation with a penalty factor that suits the machine, where none is given."""
         assert isinstance(options, PenaltyOptions)
         if options.penalty is None:
-            loops = cls.loops(initialization, system, options)
+            loops = cls.loops(initialization, system, options, kind)
             redundant = loops.rank < len(loops.rows)
             suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
             options = options.model_copy(update={"penalty": suitable})

@@ -53,6 +53,8 @@ class Projection:
 
     Attributes
     ----------
+    stabilisation
+        As given.
     calls
         What it calls.
     iterations
@@ -64,6 +66,7 @@ class Projection:
         self.iterations = {level: IterationCount() for level in TOLERANCES}
         if penalty is None:
             penalty = suitable_penalty(len(functions.coordinates))
+        self.stabilisation = stabilisation
         self.calls = ProjectionFunctions.of(functions, penalty, stabilisation)
 
     @property

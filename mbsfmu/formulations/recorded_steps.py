@@ -157,7 +157,7 @@ class RecordedSteps:
             n = len(self._functions.coordinates)
             parts = instant.coordinates, getattr(instant, self._moving), instant.states
             along = list(zip(parts, np.split(change, [n, 2 * n]), strict=True))
-            (moved,) = given.changes([self._flow(given)], along)
+            (moved,) = self._changes(given, [self._flow(given)], along)
             return [change / own["step"] - moved]
 
         return self._functions.recorded("first_order_left", made, ["right", "step"])
@@ -168,9 +168,13 @@ class RecordedSteps:
 
         def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
             flow = np.concatenate([self._flow(given), self._moved(given).system.integral_rates])
-            return given.changes([flow], [(given.instant.inputs, own["input_rates"])])
+            return self._changes(given, [flow], [(given.instant.inputs, own["input_rates"])])
 
         return self._functions.recorded("first_order_drift", made, ["input_rates"])
+
+    def _changes(self, given: RecordedSystem, values: list[Any], along: list[tuple[Any, Any]]) -> list[Any]:
+        """Return how values change along directions of z, w, x and inputs."""
+        return given.changes(values, along)
 
     def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> Solution:
         names = "step_factors", "step_changes"
@@ -189,8 +193,8 @@ class RecordedSteps:
         by_position, by_motion, by_state = np.split(right[0], [n, 2 * n])
         following = _following(instant.velocities, slope, -by_position)
         if self._moving == "velocities":
-            balance = [Equation([(place, ONE)]) for place in listed(moved.balance)]
-            loops = moved.loop_accelerations(self._stabilisation)
+            unbalanced, loops = self._unmet(moved)
+            balance = [Equation([(place, ONE)]) for place in listed(unbalanced)]
             held, square = instant.velocities, slope * slope
             biases = [-(slope * one + other) for one, other in zip(by_position, by_motion, strict=True)]
             following |= _following(instant.accelerations, square, biases)
@@ -209,6 +213,10 @@ class RecordedSteps:
         if len(right) > 1:
             solution = np.concatenate([solution, self._of_integrals(moved, slope, changes, right)])
         return [RecordedArray(recorder, pivots)], [solution]
+
+    def _unmet(self, moved: RecordedSystem) -> tuple[Array, Array]:
+        """Return M z̈ − Q + Φ_zᵀ λ and Φ̈ + 2 a Φ̇ + a² Φ."""
+        return moved.balance, moved.loop_accelerations(self._stabilisation)
 
     def _ways(self, moved: RecordedSystem, first: int) -> list[Way]:
         """Return ways to eliminate: multipliers, from index `first` on, wait for all that they act on, or for some.

@@ -83,9 +83,24 @@ class RecordedSystem:
             loops = moved.loop_accelerations
             self._define(accelerations, multipliers, lambda: (moved.balance, loops(stabilisation)), -1.0)
             return accelerations, multipliers
-        penalty = suitable_penalty(len(self.system.coordinates))
-        corrections, turning = self.corrections(penalty), self.turning(stabilisation)
-        accelerations, multipliers = self.free_accelerations, np.zeros(len(self.loops.rows))
+        return self._held(self.free_accelerations, self.turning(stabilisation))
+
+    def answers(self, forces: Array, opening: Array) -> tuple[Array, Array]:
+        """Return what forces add to z̈ and λ in absolute coordinates, where Φ̈ changes as well: M δz̈ + Φ_zᵀ δλ = f.
+
+        Parameters
+        ----------
+        forces
+            Along the coordinates, shape (n,).
+        opening
+            By how much Φ̈ changes at the same z̈, shape (rows,).
+        """
+        return self._held(capable(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
+
+    def _held(self, accelerations: Array, turning: Array) -> tuple[Array, Array]:
+        """Return accelerations under constraints, Φ̈ + turning = 0, from those without, and the multipliers."""
+        corrections = self.corrections(suitable_penalty(len(self.system.coordinates)))
+        multipliers = np.zeros(len(self.loops.rows))
         for _ in range(CORRECTIONS):
             moved, pushing = corrections.solve(self.along(self.closure, accelerations) + turning)
             accelerations, multipliers = accelerations + moved, multipliers + pushing

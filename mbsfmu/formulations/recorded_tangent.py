@@ -128,7 +128,7 @@ class PointTangent(Inverse):
         return self.tangents.solved(self, right)
 
 
-class RecordedStages(Stages):
+class FactoredStages(Stages):
     """Solves the stages of a step whose code is in loops.
 
     Parameters

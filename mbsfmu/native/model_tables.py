@@ -159,7 +159,7 @@ class ModelTables:
             "stage_slopes": method.slopes,
             "interpolation": chain(*method.interpolation),
         }
-        sizes = {"ORDER": method.order, "STAGES": method.stages, "DIAGONAL": number(method.diagonal)}
+        sizes = {"ORDER": method.order, "DIAGONAL": number(method.diagonal)}
         sizes |= {"INTERPOLANTS": len(method.interpolation), "SOLVER_NAME": string(method.name)}
         yield "\n".join(f"#define {name} {value}" for name, value in sizes.items())
         for name, values in tables.items():

@@ -173,7 +173,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "dense": ("LOOP_MATRICES",),
     "scratch": ("SCRATCH",),
     # right sides of steps in loops
-    "right": ("ALL_UNKNOWNS",),
+    "right": ("RIGHT",),
     "right_of_integrals": ("INTEGRALS",),
     # a step of an implicit rule
     "unknowns": ("UNKNOWNS",),

@@ -242,4 +242,4 @@ def usual_formulation(coordinates: int) -> str:
 
 def _integrates(solver: type[Solver], kind: type[Formulation]) -> bool:
     """Tell whether a solver that integrates explicit forms can integrate that of a formulation."""
-    return kind.has_explicit_form and (kind.has_tangent or solver.kind is not StepKind.LINEARLY_IMPLICIT)
+    return kind.has_explicit_form and (kind.has_stages or solver.kind is not StepKind.LINEARLY_IMPLICIT)

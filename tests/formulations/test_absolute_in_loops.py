@@ -218,7 +218,8 @@ def test_cost_of_implicit_steps_grows_as_the_number_of_bodies() -> None:
 
 
 def test_formulations_that_are_named_take_the_options_that_are_given() -> None:
-    with pytest.raises(InputError, match="take the formulation dca, hdca, or another solver"):
-        simulated(mbsfmu.models.pendulum(2), solver="rodas5p", code="loops")
-    with pytest.raises(InputError, match="take the formulation double-step, dca, hdca, or another solver"):
-        simulated(mbsfmu.models.pendulum(2), solver="rodas5p")
+    model, options = mbsfmu.models.pendulum(2), {"formulation": "penalty", "solver": "rodas5p"}
+    with pytest.raises(InputError, match=r"or the formulation dca, dca-alm, hdca$"):
+        model.simulation(**options, code="loops")
+    with pytest.raises(InputError, match=r"or the formulation double-step, dca, dca-alm, hdca$"):
+        model.simulation(**options)

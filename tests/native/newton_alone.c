@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
     State state;
-    double replaced[TANGENT];
+    double replaced[TANGENT], parts[2 * TANGENT];
     int has_replaced, evaluations;
     char reason[512];
 } Instance;
@@ -46,6 +46,7 @@ static int fail(Instance *instance, const char *format, ...) {
     return 0;
 }
 
+static double *scratch_of_tangent(double (*parts)[2 * TANGENT]) { return *parts; }
 static int loops_hold(Instance *instance) { return instance != NULL; }
 static void forget_tangent(State *state) { memset(state->tangent_use, 0, sizeof state->tangent_use); }
 

@@ -39,8 +39,9 @@ static int look_inside(Instance *instance, double time, double step, double end,
     Wanted *wanted = instance->wanted;
     if (!wanted || wanted->count == 0 || !(*wanted->times < end)) return 1;
     State *state = &instance->state;
-    const State before = *state;
+    State *const before = &instance->waiting[BEFORE_LOOKING];
     int made = 1;
+    *before = *state;
     while (made && wanted->count > 0 && *wanted->times < end) {
         const double elapsed = *wanted->times - time;
         double y[ROOM(SIZE)];
@@ -51,7 +52,7 @@ static int look_inside(Instance *instance, double time, double step, double end,
             wanted->times++;
             wanted->count--;
         }
-        *state = before;
+        *state = *before;
     }
     return made;
 }

@@ -11,8 +11,8 @@
 /* Where a step begins, and what is solved with the derivatives there. */
 typedef struct {
     double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
-    double slope[ROOM(SLOPES * CONTROLLED)];
-    double factors[ROOM(SOLVED * SOLVED)];
+    double *slope;                      /* shape (SLOPES, CONTROLLED) */
+    double *factors;                    /* shape (SOLVED, SOLVED) */
     double share;                       /* h gamma */
     int pivots[ROOM(SOLVED)];
 #if ELIMINATED
@@ -25,6 +25,8 @@ typedef struct {
 
 /* Find the derivatives where the state is. */
 static inline int find_derivatives(Instance *instance, Linearization *begin, double time) {
+    begin->slope = scratch_of_stages(&instance->parts) + STAGES * ROOM(SIZE);
+    begin->factors = begin->slope + SLOPES * CONTROLLED;
     if (!find_slope(instance, time, begin->slope)) return 0;
 #if INTEGRALS_BY_ELEMENT
     for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
@@ -52,7 +54,7 @@ static int factorize_step(Instance *instance, Linearization *begin, double share
         places[elimination_order[i]] = i;
         scales[i] = explicit_scales[CHAINED + elimination_order[i]];
     }
-    memset(begin->factors, 0, sizeof begin->factors);
+    memset(begin->factors, 0, sizeof(double) * SOLVED * SOLVED);
     for (int k = 0; k < STAGE_ELEMENTS; k++) {
         const int i = stage_elements[k][0], j = stage_elements[k][1];
         begin->factors[places[i] + SOLVED * places[j]] = element_of(begin->slope, share, i, j);

@@ -2,7 +2,7 @@
 
 /* Make the tangent where the residual was last evaluated; returns 0 where it is singular. */
 static inline int make_tangent(Instance *instance, double *made) {
-    double matrix[ROOM(TANGENT)];
+    double *const matrix = made + TANGENT;
     int pivots[ROOM(ALL_UNKNOWNS)];
     tangent(instance, matrix);
     return invert(ALL_UNKNOWNS, matrix, made, pivots);

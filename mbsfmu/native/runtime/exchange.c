@@ -137,11 +137,11 @@ static int describe_motion(Instance *instance, int *others) {
 /* Whether the motion is due to be described anew, or the states to be moved where the formulation has them: both wait for
  * an event. Returns 0 with a reason where there is no description. */
 static int needs_event(Instance *instance, int *needed) {
-    State before;
-    copy_but_tangent(&before, &instance->state);
+    State *const before = &instance->waiting[BEFORE_DESCRIPTION];
+    copy_but_tangent(before, &instance->state);
     const int made = describe_motion(instance, needed);
     *needed |= astray(&instance->state) > ASTRAY;
-    copy_but_tangent(&instance->state, &before);
+    copy_but_tangent(&instance->state, before);
     return made;
 }
 
@@ -160,14 +160,14 @@ static int take_step(Instance *instance, int *needs) {
 
 static Status complete_step(Instance *instance, int *events) {
     AT_POINTS("steps are completed");
-    State before;
+    State *const before = &instance->waiting[BEFORE_COMPLETION];
     int needed = 0;
-    copy_but_tangent(&before, state);
+    copy_but_tangent(before, state);
     instance->flow_known = 0;
     if (!take_step(instance, &needed)) {
-        copy_but_tangent(state, &before);
+        copy_but_tangent(state, before);
         instance->known = NOTHING;
-        return REFUSE("the step to t = %.9g s cannot be taken: %s", before.time, instance->reason);
+        return REFUSE("the step to t = %.9g s cannot be taken: %s", before->time, instance->reason);
     }
     settle(state);
     follow_rank(instance);
@@ -189,19 +189,20 @@ static Status begin_events(Instance *instance) {
 
 static Status update_states(Instance *instance, Updated *updated) {
     FOR_EXCHANGE;
-    const State before = *state;
+    State *const before = &instance->waiting[BEFORE_UPDATE];
     double y[ROOM(POINT)];
     int others = 0;
+    *before = *state;
     const Status status = pass_events(instance, &updated->some, &updated->next);
     if (status != DONE) return status;
     flow_functions.pack(state, y);
     load_constants(instance);
     if (!flow_functions.reach(instance, state->time, y) || !describe_motion(instance, &others)) {
-        *state = before;
+        *state = *before;
         instance->known = NOTHING;
         return REFUSE("%s", instance->reason);
     }
-    state->steps = before.steps;
+    state->steps = before->steps;
     land_at_point(instance);
     flow_functions.pack(state, y);
     updated->values_changed = memcmp(y, state->point, sizeof(double) * POINT) != 0;

@@ -202,7 +202,12 @@ static int commit(Instance *instance, double time, double step, const double *y)
 /* Where velocities are elements of y, these are the rates of the coordinates. */
 #define CHAINED (HAMILTONIAN ? 0 : COORDINATES)
 
-#if FACTORS == 0
+#if FACTORS > 0
+
+/* All that derivatives depend on where a step begins. */
+static void load_begin(Instance *instance, double time, const double *y) { load_y(instance, time, y); }
+
+#else
 
 /* The derivative of y' by y, chained coordinates apart, at the state. */
 static int find_slope(Instance *instance, double time, double *slope) {

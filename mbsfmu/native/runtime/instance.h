@@ -87,11 +87,18 @@ typedef struct {
     double time, length;
 } Discarded;
 
+/* Places where a state waits while another one is tried: not on the stacks of threads, which are short. Each who tries has
+ * one of its own, since some call others. */
+typedef enum {
+    BEFORE_STEP, BEFORE_EVENTS, BEFORE_LOOKING, BEFORE_PASSING, BEFORE_POINT, BEFORE_DESCRIPTION, BEFORE_COMPLETION,
+    BEFORE_UPDATE, AT_OUTPUT, WAITING_STATES,
+} Waiting;
+
 /* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */
 #define LED (CLOSES_LOOPS && AHEAD > 0 && RANK > 0 ? COORDINATES * FREEDOM : 0)
 
 struct Instance {
-    State state;
+    State state, waiting[WAITING_STATES];
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
     struct Team *team;                  /* NULL as long as nothing was shared by threads */

@@ -159,7 +159,7 @@ static int is_watched(const Instance *instance) {
 EXPORT int mbsfmu_record(
     Instance *instance, double *present, int *held, int *dependent, double *counts, Recording *recording
 ) {
-    State *state = &instance->state, reached;
+    State *const state = &instance->state, *const reached = &instance->waiting[AT_OUTPUT];
     const int last = recording->count - 1;
     double halt;
     int made = 1;
@@ -177,16 +177,16 @@ EXPORT int mbsfmu_record(
         follow_rank(instance);
     }
     recording->same = same_time(state, recording->times[1] - recording->times[0], recording->times[0], recording->times[last]);
-    recording->reached = &reached;
-    reached = *state;
+    recording->reached = reached;
+    *reached = *state;
     recording->done = 1;
     while (made && recording->done < recording->count) {
         made = leave(instance, recording->same, recording->times[last], &halt) && go_on(instance, recording, halt);
     }
     if (!made) instance->watch.follows = 0;
-    write_present(&reached, present);
+    write_present(reached, present);
     write_counts(state, counts);
-    memcpy(dependent, reached.dependent, sizeof(int) * COORDINATES);
+    memcpy(dependent, reached->dependent, sizeof(int) * COORDINATES);
     recording->told = instance->watch.told;
     instance->stop = NULL;
     return made;

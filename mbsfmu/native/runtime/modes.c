@@ -158,15 +158,15 @@ static int simulate_in_company(Instance *instance, double end, const Wishes *wis
 
 /* Make a step as a host wants it; on failure the state is as it was. */
 static int simulate_as(Instance *instance, double end, const Wishes *wishes) {
-    State before;
+    State *const before = &instance->waiting[BEFORE_STEP];
     int event;
-    copy_but_tangent(&before, &instance->state);
+    copy_but_tangent(before, &instance->state);
     instance->has_replaced = 0;
     const int made = wishes->begins
         ? simulate_in_company(instance, end, wishes)
         : simulate(instance, end, wishes->ends_at_events, wishes->holds_events, &event);
     if (made) return 1;
-    copy_but_tangent(&instance->state, &before);
+    copy_but_tangent(&instance->state, before);
     if (instance->has_replaced) COPY(instance->state.tangent, instance->replaced, TANGENT);
     instance->watch.follows = 0;
     instance->known = NOTHING;
@@ -259,13 +259,14 @@ static Status exit_events(Instance *instance) {
 
 static Status pass_events(Instance *instance, int *some, double *next) {
     State *state = &instance->state;
-    const State before = *state;
+    State *const before = &instance->waiting[BEFORE_EVENTS];
+    *before = *state;
     if (state->mode != AT_EVENTS) return REFUSE("events happen in event mode only");
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     *some = is_at_event(instance);
     refresh(instance); /* updates see accelerations that fit the inputs of now */
     if (!pass(instance)) {
-        *state = before;
+        *state = *before;
         instance->known = NOTHING;
         return REFUSE("%s", instance->reason);
     }

@@ -3,7 +3,7 @@
 
 typedef struct {
     double unknowns[ROOM(ALL_UNKNOWNS)], residual[ROOM(ALL_UNKNOWNS)], increment[ROOM(ALL_UNKNOWNS)];
-    double made[ROOM(TANGENT)];
+    double *made;                       /* where a tangent is made, with as much room behind it to work on */
     const double *inverse;              /* what is kept of the tangent that was used last */
     int count, tangents, evaluations;   /* increments, tangents and evaluations of the residual until now */
     double rate;                        /* by which increments by it shrink; 0 where that is not known yet */
@@ -166,6 +166,7 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
 static void take_tangent(Instance *instance, double step, Iteration *iteration) {
     const State *state = &instance->state;
     const double *use = state->tangent_use, before = HISTORY > 0 ? state->history[0] : 0.0;
+    iteration->made = scratch_of_tangent(&instance->parts);
     iteration->count = iteration->tangents = iteration->evaluations = 0;
     iteration->rate = use[4];
     iteration->unconverged = 0.0;

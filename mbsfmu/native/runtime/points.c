@@ -41,15 +41,15 @@ static void load_constants(Instance *instance) {
 static int arrive(Instance *instance) {
     State *state = &instance->state;
     if (!state->away) return 1;
-    State before;
-    copy_but_tangent(&before, state);
+    State *const before = &instance->waiting[BEFORE_POINT];
+    copy_but_tangent(before, state);
     go_back(state);
     load_constants(instance);
     if (!flow_functions.reach(instance, state->time, state->point)) {
-        copy_but_tangent(state, &before);
+        copy_but_tangent(state, before);
         return 0;
     }
-    state->steps = before.steps;
+    state->steps = before->steps;
     land_at_point(instance);
     return 1;
 }

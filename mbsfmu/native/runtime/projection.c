@@ -10,7 +10,8 @@
 #define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) EACH(states, STATES) \
     EACH(multipliers, CONSTRAINTS) EACH(integrals, INTEGRALS) EACH(inputs, INPUTS) EACH(parameters, PARAMETERS) \
-    EACH(references, REFERENCES) EACH(discrete, DISCRETE)
+    EACH(references, REFERENCES) EACH(discrete, DISCRETE) \
+    EACH(active, CONSTRAINTS)
 
 #else
 
@@ -23,14 +24,15 @@ static void set_penalty(const Parts *parts) { step_penalty(parts); }
 
 #endif
 
-/* There is nothing to remember. */
+/* Choose the constraints that count, where stages are not moved onto these. */
 static inline int prepare(Instance *instance) {
+#if SOLVER == ROSENBROCK
+    choose_rows(&instance->parts, instance->state.active, 1);
+#else
     (void)instance;
+#endif
     return 1;
 }
-
-/* Describe the state that a step has led to as the next one needs it. */
-static void describe_anew(Instance *instance) { recentre(instance); }
 
 static const double correction_tolerances[LEVELS] = CORRECTION_TOLERANCES;
 static void (*const violations[LEVELS])(const Parts *) = {
@@ -115,6 +117,23 @@ static void motion(Instance *instance) {
     COPY(parts->rates, rates, STATES);
 }
 
+/* Describe the state that a step has led to as the next one needs it: by other references or constraints. */
+static void describe_anew(Instance *instance) {
+    recentre(instance);
+#if SOLVER == ROSENBROCK
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    if (!choose_rows(parts, state->active, 0)) return;
+    state->repartitions += 1.0;
+    COPY(parts->active, state->active, CONSTRAINTS);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    motion(instance);
+    keep(instance);
+#endif
+}
+
 /* Move positions onto the constraints, and set the matrices of where they are then: redundant constraints contradict each
  * other beside the constraints. */
 static int place(Instance *instance, int inside) {
@@ -154,14 +173,27 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
     COPY(parts->guesses, instance->state.guesses, GUESSES);
+#if SOLVER == ROSENBROCK
+    COPY(parts->active, instance->state.active, CONSTRAINTS);
+#endif
     inputs_at(instance, time, parts->inputs);
+}
+
+/* Bring a stage onto the constraints, where its method lets it. */
+static int place_stage(Instance *instance) {
+#if SOLVER == ROSENBROCK
+    factorize_constraints(&instance->parts);
+    return 1;
+#else
+    return place(instance, 1);
+#endif
 }
 
 /* y' at a time inside an interval without jumps. */
 static int rates_of(Instance *instance, double time, const double *y, double *rates) {
     const Parts *parts = &instance->parts;
     load_y(instance, time, y);
-    if (!place(instance, 1) || !accelerate(instance)) return 0;
+    if (!place_stage(instance) || !accelerate(instance)) return 0;
     COPY(rates, y + COORDINATES, COORDINATES);
     COPY(rates + COORDINATES, parts->accelerations, COORDINATES);
     flow_rates(parts, rates + 2 * COORDINATES);
@@ -200,6 +232,24 @@ static int commit(Instance *instance, double time, double step, const double *y)
     state->steps += 1.0;
     return 1;
 }
+
+#if SOLVER == ROSENBROCK
+
+/* All that derivatives depend on where a step begins, which is where the state is. */
+static void load_begin(Instance *instance, double time, const double *y) {
+    const Parts *parts = &instance->parts;
+    load_y(instance, time, y);
+    COPY(parts->accelerations, instance->state.accelerations, COORDINATES);
+    COPY(parts->multipliers, instance->state.multipliers, CONSTRAINTS);
+}
+
+/* The change of y' with the inputs in time, where the step begins. */
+static int find_drift(Instance *instance, double *drift) {
+    first_order_drift(&instance->parts, drift);
+    return 1;
+}
+
+#endif
 
 #if SOLVER == EXCHANGED
 

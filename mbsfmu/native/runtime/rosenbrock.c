@@ -3,6 +3,11 @@
 
 #define CONTROLLED (SIZE - INTEGRALS)   /* elements of y whose error is controlled, and on which rates depend */
 
+/* The increments of all stages. */
+typedef double Increments[ROOM(SIZE)];
+
+static inline Increments *increments_in(const Instance *instance) { return (Increments *)scratch_of_stages(&instance->parts); }
+
 #include "adaptive.c"
 
 #if FACTORS > 0
@@ -13,7 +18,7 @@
 
 /* The increments of all stages, and y at the end. */
 static int increments_of(
-    Instance *instance, Linearization *begin, double time, double step, double increments[][ROOM(SIZE)], double *end
+    Instance *instance, Linearization *begin, double time, double step, Increments *increments, double *end
 ) {
     double rates[ROOM(SIZE)], coupled[STAGES];
     if (!factorize_step(instance, begin, step * DIAGONAL)) return 0;
@@ -39,7 +44,8 @@ static int increments_of(
 
 /* A step that has been tried. */
 typedef struct {
-    const double *start, *end, (*increments)[ROOM(SIZE)];
+    const double *start, *end;
+    const Increments *increments;
 } Tried;
 
 /* y at a share of a step. */
@@ -83,10 +89,11 @@ static int go_inside(Instance *instance, double time, double elapsed, const doub
 /* Take a step whose end is past the target, all in s since the origin, and come to the target. */
 static int pass_over(Instance *instance, double origin, double elapsed, double step, double reached, double target, const Tried *tried) {
     State *state = &instance->state;
-    const State before = *state;
+    State *const before = &instance->waiting[BEFORE_PASSING];
     double y[ROOM(SIZE)];
+    *before = *state;
     if (!commit(instance, origin + reached, step, tried->end)) return 0;
-    *state = before;
+    *state = *before;
     between_ends(tried, (target - elapsed) / step, y);
     return commit(instance, origin + target, target - elapsed, y);
 }
@@ -95,11 +102,12 @@ static int pass_over(Instance *instance, double origin, double elapsed, double s
  * origin. Where it leads nowhere it is forgotten. */
 static int follow_ahead(Instance *instance, double begin_time, double end, double *origin, double *elapsed) {
     State *state = &instance->state;
-    double increments[STAGES][ROOM(SIZE)], start[ROOM(SIZE)], values[ROOM(SIZE)], y[ROOM(SIZE)], *const ahead = state->ahead;
+    double start[ROOM(SIZE)], values[ROOM(SIZE)], y[ROOM(SIZE)], *const ahead = state->ahead;
+    Increments *const increments = increments_in(instance);
     const double step = ahead[STEP_LENGTH], reached = ahead[ENDS_AT], from = ahead[BEGUN_AT];
     const double here = begin_time - ahead[ORIGIN], target = end - ahead[ORIGIN];
     const int inside = target < reached;
-    const Tried tried = {start, values, (const double (*)[ROOM(SIZE)])increments};
+    const Tried tried = {start, values, (const Increments *)increments};
     ahead[STEP_LENGTH] = 0.0;
     COPY(start, ahead + AHEAD_HEAD, SIZE);
     COPY(values, ahead + AHEAD_HEAD + SIZE, SIZE);
@@ -138,10 +146,11 @@ static int linearize(Instance *instance, Linearization *begin, double time) {
 /* Steps as large as the tolerance allows; the last may go past the end of the interval, up to the horizon. */
 static int advance(Instance *instance, double begin_time, double end, double horizon) {
     State *state = &instance->state;
-    double increments[STAGES][ROOM(SIZE)], values[ROOM(SIZE)], origin = begin_time;
+    Increments *const increments = increments_in(instance);
+    double values[ROOM(SIZE)], origin = begin_time;
     Linearization begin;
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
-    const Tried tried = {begin.start, values, (const double (*)[ROOM(SIZE)])increments};
+    const Tried tried = {begin.start, values, (const Increments *)increments};
     double elapsed = 0.0;
 #if LED
     instance->leads = 0;

@@ -1,4 +1,4 @@
-/* Where dense matrices of loop equations are worked on: in the instance, as stacks of threads are short. Each function has
+/* Where dense matrices of loop equations and of steps are worked on: in the instance, as stacks of threads are short. Each function has
  * a place of its own, since some call others. */
 #ifndef MBSFMU_SCRATCH_H
 #define MBSFMU_SCRATCH_H
@@ -22,11 +22,17 @@
 #define SCRATCH_OF_REACTIONS \
     (PLAY > 0 ? (2 * COORDINATES + ALL_CONSTRAINTS) * ALL_CONSTRAINTS + REACTIONS * PLAY \
          + SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS) : 0)
-#define SCRATCH (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS)
+#define SCRATCH_OF_TANGENT (SOLVER == IMPLICIT ? 2 * TANGENT : 0)
+#define SCRATCH_OF_STAGES (SOLVER == ROSENBROCK ? STAGES * ROOM(POINT) + (FACTORS == 0 ? 2 * POINT * POINT : 0) : 0)
+#define SCRATCH \
+    (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS + SCRATCH_OF_TANGENT \
+     + SCRATCH_OF_STAGES)
 
 static inline double *scratch_of_rows(const Parts *parts) { return parts->scratch; }
 static inline double *scratch_of_multipliers(const Parts *parts) { return parts->scratch + SCRATCH_OF_ROWS; }
 static inline double *scratch_of_saddle(const Parts *parts) { return scratch_of_multipliers(parts) + SCRATCH_OF_MULTIPLIERS; }
 static inline double *scratch_of_reactions(const Parts *parts) { return scratch_of_saddle(parts) + SCRATCH_OF_SADDLE; }
+static inline double *scratch_of_tangent(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }
+static inline double *scratch_of_stages(const Parts *parts) { return scratch_of_tangent(parts) + SCRATCH_OF_TANGENT; }
 
 #endif

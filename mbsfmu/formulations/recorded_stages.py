@@ -1,0 +1,59 @@
+"""Linearly implicit steps in absolute coordinates, where code is in loops.
+
+Rates are ẏ = (q̇, q̈, ẋ) with M q̈ + Φ_qᵀ λ = Q and Φ̈ + 2 a Φ̇ + a² Φ = 0 of the constraints in use, beside the constraints
+as on them: no stage is moved onto these, as its rates would have other derivatives then. These equations, sums over
+bodies and joints, are linearized at accelerations and multipliers that are known, and solved with these as unknowns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.equations.rotation import Array
+from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
+from mbsfmu.formulations.recorded_system import RecordedSystem
+from mbsfmu.programs.elimination_order import Way
+from mbsfmu.rules.rule import Rule
+
+
+class RecordedStages(RecordedSteps):
+    """What linearly implicit steps in absolute coordinates call, where the parts have accelerations and multipliers.
+
+    Parameters
+    ----------
+    functions
+        Functions of a system in absolute coordinates.
+    rule
+        Of the formulation; no stage asks for it.
+    stabilisation
+        Rate a in 1/s at which constraints that have drifted come back.
+    """
+
+    def __init__(self, functions: SystemFunctions, rule: Rule, stabilisation: float) -> None:
+        functions.add_part("step", 1)
+        functions.add_part("begin_history", 0)
+        super().__init__(functions, rule, "velocities", _as_given, stabilisation)
+
+    def _changes(self, given: RecordedSystem, values: list[Any], along: list[tuple[Any, Any]]) -> list[Any]:
+        """Return how values change along directions, with the accelerations and multipliers that these change."""
+        instant, multipliers = given.instant, given.loops.multipliers
+        still = [(each, np.zeros(len(each))) for each in (instant.accelerations, multipliers)]
+        unbalanced, opening = given.changes(list(self._unmet(given)), [*along, *still])
+        turned, pushing = given.answers(-unbalanced, opening)
+        return given.changes(values, [*along, (instant.accelerations, turned), (multipliers, pushing)])
+
+    def _unmet(self, moved: RecordedSystem) -> tuple[Array, Array]:
+        opening = moved.turning(self._stabilisation) + moved.along(moved.closure, moved.instant.accelerations)
+        return moved.constrained_residual, opening
+
+    def _ways(self, moved: RecordedSystem, first: int) -> list[Way]:
+        """Return one way: multipliers behind the coordinates of the bodies that they act on."""
+        behind = {first + row: acted_on for row, acted_on in enumerate(moved.moved_by_constraints)}
+        return [Way(range(len(self._functions.coordinates)), behind)]
+
+
+def _as_given(given: RecordedSystem) -> Moved:
+    return Moved(given, given.instant.accelerations, given.loops.multipliers)

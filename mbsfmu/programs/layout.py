@@ -160,6 +160,10 @@ def layout(program: Program) -> Layout:
 def _fields(arguments: Places) -> Fields:
     """Return how the arguments of all calls of a kernel lie, given their places, shape (calls, arguments)."""
     first = arguments[0]
+    if len(arguments) == 1 and len(first):
+        # Told where they begin, and not where they are: other programs may have them elsewhere, and the same code.
+        begin = int(np.argmin(first))
+        return Fields(np.zeros(len(first), dtype=np.int64), first - first[begin], (begin,))
     moved = np.ascontiguousarray((arguments - first).T)
     members: dict[bytes, list[int]] = {}
     for argument, row in enumerate(moved):

@@ -12,6 +12,7 @@ from scipy.linalg import null_space
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.model import along
+from mbsfmu.native.program_code import program_code
 
 GRAVITY, MASS, INERTIA, LEANING, UNEVEN = 9.81, 1.0, 0.1, 0.3, 0.1
 """Without unevenness opposite bars stay parallel, and nothing of velocities is in accelerations of loops."""
@@ -118,3 +119,15 @@ def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells:
     for bar in range(len(lattice.bars)):
         found.append(relative[bar] + (found[parents[bar]] if parents[bar] >= 0 else 0.0))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.max(np.abs(expected)))
+
+
+def test_functions_share_the_code_of_kernels_that_are_called_once() -> None:
+    """Wherever their numbers lie: what a unit's second function adds to its first is little."""
+    formulation = Lattice(3, 3).model().simulation(formulation="dca", solver="rk45", code="loops").formulation
+    assert isinstance(formulation, FirstOrder)
+    helpers: dict[str, str] = {}
+    program_code(formulation.explicit, helpers)
+    first = set(helpers)
+    program_code(formulation.motion, helpers)
+    added = sum(len(text) for name, text in helpers.items() if name not in first)
+    assert added < 0.1 * sum(len(helpers[name]) for name in first)

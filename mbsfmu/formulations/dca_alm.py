@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -203,17 +204,27 @@ class DcaAlm(Formulation):
 
     def settle(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
-        if self.projects:
-            self.projection.project()
-        else:
-            self.projection.factorize()
-        self.projection.accelerate()
+        with self._all_in_use():
+            if self.projects:
+                self.projection.project()
+            else:
+                self.projection.factorize()
+            self.projection.accelerate()
 
     def _consistent(self, state: State) -> State:
         self.load(state)
-        self.projection.factorize()
-        self.projection.accelerate()
+        with self._all_in_use():
+            self.projection.factorize()
+            self.projection.accelerate()
         return self.state(state.integrals)
+
+    @contextmanager
+    def _all_in_use(self) -> Iterator[None]:
+        """Let all constraints count: on these, redundant ones share what they transmit."""
+        chosen = self.functions.active.copy()
+        self.functions.active[:] = 1.0
+        yield
+        self.functions.active[:] = chosen
 
     def state(self, integrals: Floats) -> State:
         """Return the state where the functions are; ẋ and the integrals' rates follow."""
@@ -269,10 +280,9 @@ class DcaAlm(Formulation):
         return self.with_rows_chosen(state, None) if self._chooses else state
 
     def settled(self, state: State) -> State:
-        """Return the state to go on from after a step; where other constraints count, multipliers follow."""
+        """Return the state to go on from after a step, for stages with the constraints that count there."""
         moved = super().settled(state)
-        chosen = self.with_rows_chosen(moved, moved.active) if self._chooses else moved
-        return moved if chosen is moved else self.consistent(chosen)
+        return self.with_rows_chosen(moved, moved.active) if self._chooses else moved
 
     @property
     def _chooses(self) -> bool:

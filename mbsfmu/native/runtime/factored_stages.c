@@ -10,8 +10,7 @@ typedef struct {
 /* Bring the arguments to where the state is. */
 static int find_derivatives(Instance *instance, Linearization *begin, double time) {
     begin->time = time;
-    load_begin(instance, time, begin->start);
-    return 1;
+    return load_begin(instance, time, begin->start);
 }
 
 /* Prepare solutions for h gamma. */
@@ -19,7 +18,7 @@ static int factorize_step(Instance *instance, Linearization *begin, double share
     const Parts *parts = &instance->parts;
     double pivots[ROOM(PIVOTS)];
     begin->share = share;
-    load_begin(instance, begin->time, begin->start);
+    if (!load_begin(instance, begin->time, begin->start)) return 0;
     *parts->step = share;
     step_factors(parts, pivots);
     return all_finite(pivots, PIVOTS) || fail(instance, "the matrix of the step is singular");
@@ -29,7 +28,7 @@ static int factorize_step(Instance *instance, Linearization *begin, double share
 static int is_solved(Instance *instance, const Linearization *begin, const double *right, const double *increment) {
     const Parts *parts = &instance->parts;
     double missing[ROOM(CONTROLLED)];
-    load_begin(instance, begin->time, begin->start);
+    if (!load_begin(instance, begin->time, begin->start)) return 0;
     COPY(parts->right, increment, CONTROLLED);
     first_order_left(parts, missing);
     for (int i = 0; i < CONTROLLED; i++) missing[i] = begin->share * (missing[i] - right[i]);

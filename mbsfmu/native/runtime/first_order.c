@@ -205,7 +205,10 @@ static int commit(Instance *instance, double time, double step, const double *y)
 #if FACTORS > 0
 
 /* All that derivatives depend on where a step begins. */
-static void load_begin(Instance *instance, double time, const double *y) { load_y(instance, time, y); }
+static int load_begin(Instance *instance, double time, const double *y) {
+    load_y(instance, time, y);
+    return 1;
+}
 
 #else
 

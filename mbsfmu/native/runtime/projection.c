@@ -108,29 +108,28 @@ static int accelerate(Instance *instance) {
     return accelerate_with(instance, 0);
 }
 
+/* Let all constraints count: on these, redundant ones share what they transmit. */
+static void use_all(const Parts *parts) {
+    for (int i = 0; i < CONSTRAINTS; i++) parts->active[i] = 1.0;
+}
+
 static void motion(Instance *instance) {
     const Parts *parts = &instance->parts;
     double rates[ROOM(STATES + INTEGRALS)];
+    use_all(parts);
     factorize_constraints(parts);
     accelerate(instance);
     flow_rates(parts, rates);
     COPY(parts->rates, rates, STATES);
 }
 
-/* Describe the state that a step has led to as the next one needs it: by other references or constraints. */
+/* Describe the state that a step has led to as the next one needs it: by other references, with other constraints chosen. */
 static void describe_anew(Instance *instance) {
     recentre(instance);
 #if SOLVER == ROSENBROCK
-    State *state = &instance->state;
-    const Parts *parts = &instance->parts;
-    COPY(parts->coordinates, state->coordinates, COORDINATES);
-    COPY(parts->references, state->references, REFERENCES);
-    if (!choose_rows(parts, state->active, 0)) return;
-    state->repartitions += 1.0;
-    COPY(parts->active, state->active, CONSTRAINTS);
-    COPY(parts->velocities, state->velocities, COORDINATES);
-    motion(instance);
-    keep(instance);
+    COPY(instance->parts.coordinates, instance->state.coordinates, COORDINATES);
+    COPY(instance->parts.references, instance->state.references, REFERENCES);
+    instance->state.repartitions += choose_rows(&instance->parts, instance->state.active, 0);
 #endif
 }
 
@@ -148,6 +147,7 @@ static int place(Instance *instance, int inside) {
 
 /* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
 static int settle(Instance *instance) {
+    use_all(&instance->parts);
     if (!place(instance, 0)) return 0;
     if (PROJECTIONS && !iterate(instance, 1, 0, instance->parts.velocities, NULL)) return 0;
     return accelerate(instance);
@@ -173,18 +173,17 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
     COPY(parts->guesses, instance->state.guesses, GUESSES);
-#if SOLVER == ROSENBROCK
-    COPY(parts->active, instance->state.active, CONSTRAINTS);
-#endif
     inputs_at(instance, time, parts->inputs);
 }
 
-/* Bring a stage onto the constraints, where its method lets it. */
+/* Bring a stage onto the constraints; where it has to stay beside them, let those count that have been chosen. */
 static int place_stage(Instance *instance) {
 #if SOLVER == ROSENBROCK
+    COPY(instance->parts.active, instance->state.active, CONSTRAINTS);
     factorize_constraints(&instance->parts);
     return 1;
 #else
+    use_all(&instance->parts);
     return place(instance, 1);
 #endif
 }
@@ -235,12 +234,10 @@ static int commit(Instance *instance, double time, double step, const double *y)
 
 #if SOLVER == ROSENBROCK
 
-/* All that derivatives depend on where a step begins, which is where the state is. */
-static void load_begin(Instance *instance, double time, const double *y) {
-    const Parts *parts = &instance->parts;
+/* All that derivatives depend on where a step begins: accelerations and multipliers of the chosen constraints, too. */
+static int load_begin(Instance *instance, double time, const double *y) {
     load_y(instance, time, y);
-    COPY(parts->accelerations, instance->state.accelerations, COORDINATES);
-    COPY(parts->multipliers, instance->state.multipliers, CONSTRAINTS);
+    return place_stage(instance) && accelerate(instance);
 }
 
 /* The change of y' with the inputs in time, where the step begins. */

@@ -33,8 +33,7 @@ CASES = {
     "oscillator that is struck": (oscillator, "dca", "rodas5p", 0.9),
     "four-bar": (ramped, "double-step", "rodas5p", 0.9),
     "ball-pendulum": (lambda: model_of("ball-pendulum"), "hdca", "rodas4", 0.6),
-    "four-bar in absolute coordinates": (ramped, "dca-alm", "rodas5p", 0.9),
-    "bennett": (mbsfmu.models.bennett, "dca-alm", "rodas5p", 0.6),
+    "oscillator in absolute coordinates": (pushed, "dca-alm", "rodas5p", 0.6),
     "loop-4": (lambda: model_of("loop-4"), "dca", "rodas5p", 0.6),
 }
 

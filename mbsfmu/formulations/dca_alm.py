@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -136,10 +137,19 @@ class DcaAlm(Formulation):
         contradict each other.
         """
         assert isinstance(options, DcaAlmOptions)
-        redundant = len(initialization.functions.rows) - initialization.loops.rank
-        every = len(system.constraints)
-        independent = options.projections and kind is not StepKind.LINEARLY_IMPLICIT
-        return LoopEquations(tuple(range(every)), every if independent else every - redundant, (1.0,) * every)
+        loops, every = initialization.loops, len(system.constraints)
+        closing = len(initialization.functions.rows)
+        rank, staged = every, None
+        if not options.projections:
+            rank -= closing - loops.rank
+        elif kind is StepKind.LINEARLY_IMPLICIT and loops.rank < closing:
+            # Joints of the tree come first; of those that close loops, what no coordinate moves is redundant.
+            behind = system.constraints[every - closing :] == initialization.system.constraints
+            if behind and loops.rank == len(loops.rows):
+                staged = (*(True,) * (every - closing), *(row in loops.rows for row in range(closing)))
+            else:
+                rank -= closing - loops.rank
+        return LoopEquations(tuple(range(every)), rank, (1.0,) * every, staged=staged)
 
     @classmethod
     def form(cls, system: System, options: FormulationOptions, kind: StepKind) -> Code | None:
@@ -277,6 +287,8 @@ class DcaAlm(Formulation):
 
     def prepared(self, state: State) -> State:
         """Return the state, for stages with the constraints that count."""
+        if self.functions.staged is not None:
+            return replace(state, active=np.array(self.functions.staged, dtype=float))
         return self.with_rows_chosen(state, None) if self._chooses else state
 
     def settled(self, state: State) -> State:

@@ -31,12 +31,16 @@ class LoopEquations:
     near
         Where the last equation stands out of the span of the others by less than this share of the first, the mechanism
         is next to a change point.
+    staged
+        By row whether it counts in stages of linearly implicit methods, where the others follow from these wherever the
+        mechanism is; None where that is not so, or all count.
     """
 
     rows: tuple[int, ...]
     rank: int
     scales: tuple[float, ...]
     near: float = NEAR
+    staged: tuple[bool, ...] | None = None
 
 
 def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:

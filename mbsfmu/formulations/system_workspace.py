@@ -99,6 +99,7 @@ class SystemWorkspace(Workspace):
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         self.near = NEAR if loops is None else loops.near
+        self.staged = None if loops is None else loops.staged
         super().__init__(self.expressions.symbol_by_part)
         self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
@@ -240,7 +241,8 @@ class SystemWorkspace(Workspace):
     def _recorded_system(self) -> RecordedSystem:
         parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
         multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
-        loops = LoopsInUse(self.rows, active if self.redundant else None, multipliers, self._sequential)
+        chosen = self.redundant or self.staged is not None
+        loops = LoopsInUse(self.rows, active if chosen else None, multipliers, self._sequential)
         return RecordedSystem(self.system, Instant(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:

@@ -92,6 +92,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "START_COORDINATES": len(initialization.functions.coordinates),
         "CONSTRAINTS": len(functions.rows),
         "RANK": functions.rank,
+        "STAGED": int(functions.staged is not None),
         "INDEPENDENT": initialization.watched_equations(functions),
         "ALL_CONSTRAINTS": len(system.constraints),
         "VIOLATIONS": len(VIOLATIONS) if system.constraints else 0,

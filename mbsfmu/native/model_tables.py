@@ -87,6 +87,8 @@ class ModelTables:
         if isinstance(solver, Rosenbrock):
             yield from self._method(solver.method)
             yield from self._elimination()
+            if simulation.functions.staged is not None:
+                yield f"static const double staged_rows[] = {numbers(map(float, simulation.functions.staged))};"
         yield from self.of_equations()
 
     def _elimination(self) -> Iterable[str]:

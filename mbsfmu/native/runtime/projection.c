@@ -26,7 +26,9 @@ static void set_penalty(const Parts *parts) { step_penalty(parts); }
 
 /* Choose the constraints that count, where stages are not moved onto these. */
 static inline int prepare(Instance *instance) {
-#if SOLVER == ROSENBROCK
+#if SOLVER == ROSENBROCK && STAGED
+    COPY(instance->state.active, staged_rows, CONSTRAINTS);
+#elif SOLVER == ROSENBROCK
     choose_rows(&instance->parts, instance->state.active, 1);
 #else
     (void)instance;

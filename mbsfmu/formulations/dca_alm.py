@@ -17,9 +17,9 @@ import numpy as np
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.code_form import Code, why_straight
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.corrections import FEW_BODIES, PENALTY
-from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.formulations.dca_alm_steps import ConstrainedEquations, ProjectedForm, ProjectedProblem, StagesForm
+from mbsfmu.formulations.defined_motion import change_of
 from mbsfmu.formulations.expressions import SystemExpressions
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
@@ -27,14 +27,14 @@ from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFFENING
 from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.recorded_augmented import RecordedAugmented
 from mbsfmu.formulations.recorded_stages import RecordedStages
 from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.recorded_tangent import FactoredStages, RecordedTangents
+from mbsfmu.formulations.recorded_tangent import RecordedTangents
+from mbsfmu.formulations.stage_pattern import nonzero
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.system import System
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
@@ -154,7 +154,7 @@ class DcaAlm(Formulation):
     @classmethod
     def form(cls, system: System, options: FormulationOptions, kind: StepKind) -> Code | None:
         """Return the form of its code: loops where derivatives are needed."""
-        if kind is not StepKind.LINEARLY_IMPLICIT:
+        if kind is not StepKind.LINEARLY_IMPLICIT or not system.coordinates:
             return options.form
         why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_straight(system)
         if why:
@@ -175,6 +175,21 @@ class DcaAlm(Formulation):
             return [ca.vertcat(given.rates, given.integral_rates)]
 
         return self.functions.defined("flow_rates", made)
+
+    @cached_property
+    def slope(self) -> TracedFunction:
+        """Derivative of ẏ by x, of a system without bodies; shape (states and integrals, states)."""
+        given = self.functions.expressions
+        matrix = change_of(given, ca.vertcat(given.rates, given.integral_rates), ("states",), {})
+        return self.functions.traced("first_order_slope", [matrix], matrices=[0])
+
+    @cached_property
+    def drift(self) -> TracedFunction:
+        """Change of ẏ with time by the part `input_rates`, of a system without bodies."""
+        given, inputs = self.functions.expressions, self.functions.symbol("inputs")
+        flow = ca.vertcat(given.rates, given.integral_rates)
+        change = ca.jtimes(flow, inputs, self.functions.symbol("input_rates"))
+        return self.functions.traced("first_order_drift", [change])
 
     @cached_property
     def step_penalty(self) -> TracedFunction:
@@ -266,15 +281,18 @@ class DcaAlm(Formulation):
         """Return what its C needs."""
         projection = self.projection
         steps: tuple[AnyFunction, ...] = ()
-        right_sides = 0
+        right_sides, pattern = 0, None
         if kind is StepKind.IMPLICIT:
             equations = self.step_equations
             steps = equations.residual, equations.landing
             dense = self.has_dense_tangents
             steps += (self.equations.tangent, self.step_penalty) if dense else self.recorded.implicit
         elif kind is StepKind.LINEARLY_IMPLICIT:
-            steps = *self.stages.stages, self.stages.left, self.stages.drift
-            right_sides = 2 * len(self.functions.coordinates) + len(self.functions.states)
+            if self.tangents is None:
+                steps, pattern = (self.slope, self.drift), nonzero(self.slope.sparsities[0])
+            else:
+                steps = *self.stages.stages, self.stages.left, self.stages.drift
+                right_sides = 2 * len(self.functions.coordinates) + len(self.functions.states)
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),
@@ -282,6 +300,7 @@ class DcaAlm(Formulation):
             own_motion=True,
             choices={"PROJECTIONS": int(self.projects)},
             correction_numbers=projection.calls.size,
+            slope_pattern=pattern,
             in_steps=(*projection.in_steps, self.flow_rates, *steps),
         )
 
@@ -303,93 +322,3 @@ class DcaAlm(Formulation):
     def explicit_form(self, state: State) -> ProjectedForm:
         """Return the equations for explicit and linearly implicit solvers."""
         return StagesForm(self, state) if self.kind is StepKind.LINEARLY_IMPLICIT else ProjectedForm(self, state)
-
-
-class ConstrainedEquations(AugmentedEquations):
-    """The equations of a step with the joints' forces on bodies as the assembly has them, which is less than Φ_qᵀ λ."""
-
-    @property
-    def _balance(self) -> ca.SX:
-        return self._given.constrained_residual
-
-
-class ProjectedProblem(AugmentedProblem):
-    """An implicit step in absolute coordinates, with projections instead of the penalty formulation's.
-
-    Parameters
-    ----------
-    formulation, state, step
-        The formulation, where the step begins, and its size in s.
-    """
-
-    def __init__(self, formulation: DcaAlm, state: State, step: float) -> None:
-        super().__init__(formulation, state, step, formulation.step_equations)
-        self._formulation = formulation
-        formulation.functions.integrals[:] = state.integrals
-
-    def jacobian(self) -> Floats:
-        """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
-        self._formulation.step_penalty()
-        return self._formulation.equations.tangent()[0]
-
-    @property
-    def softness(self) -> Floats:
-        """1/α for the constraints, as the derivative has it."""
-        self._formulation.step_penalty()
-        return self._softness(self._formulation.equations)
-
-    def finish(self) -> State:
-        """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
-        self._formulation.settle()
-        return self._end(None)
-
-
-class ProjectedForm(CoordinateForm):
-    """The equations for explicit solvers.
-
-    Parameters
-    ----------
-    formulation, state
-        The formulation and where it begins.
-    """
-
-    def __init__(self, formulation: DcaAlm, state: State) -> None:
-        super().__init__(formulation, state, "velocities")
-        self._formulation = formulation
-        self.corrects = formulation.projects
-
-    def rates(self, values: Floats, inputs: Floats) -> Floats:
-        """Return ẏ."""
-        self.load(values, inputs)
-        formulation, functions = self._formulation, self._formulation.functions
-        self._place()
-        formulation.projection.accelerate()
-        return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
-
-    def _place(self) -> None:
-        """Bring a stage onto the constraints, where there are projections."""
-        formulation = self._formulation
-        formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
-
-    def moved(self, integrals: Floats) -> State:
-        """Return the state where the functions are, on the constraints where there are projections."""
-        self._formulation.settle()
-        return self._formulation.state(integrals)
-
-
-class StagesForm(ProjectedForm, DifferentiableForm):
-    """The equations for linearly implicit solvers, whose stages stay where they are."""
-
-    def _place(self) -> None:
-        self._formulation.projection.factorize()
-
-    def stages(self) -> FactoredStages:
-        """Return what solves with the derivative of ẏ."""
-        formulation = self._formulation
-        assert formulation.tangents is not None
-        return FactoredStages(formulation.functions, formulation.stages, formulation.tangents)
-
-    def drift(self, slopes: Floats) -> Floats:
-        """Return the change of ẏ with inputs that have these rates."""
-        self._formulation.functions.write("input_rates", slopes)
-        return self._formulation.stages.drift()[0].copy()

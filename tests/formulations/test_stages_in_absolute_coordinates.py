@@ -10,7 +10,7 @@ from native_units import model_of
 from overconstrained import bennett_reference
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, Simulation
+from mbsfmu import CoupledModel, InputError, LinearSignal, Simulation
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.workspace import Floats
@@ -97,6 +97,20 @@ def test_cost_grows_as_the_number_of_bodies() -> None:
         costs.append([each.operations for each in (*formulation.stages.stages, formulation.stages.left)])
     growth = np.diff(costs, axis=0)
     assert np.max(growth[1] / growth[0]) < 1.25
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_without_bodies_steps_are_those_of_joint_coordinates(*, compiled: bool) -> None:
+    """A circuit alone, as in a unit of its own, whose valve follows straight lines: rates depend on time."""
+    four_bar = mbsfmu.models.four_bar()
+    signals = dict.fromkeys(four_bar.signals, LinearSignal(times=(0.0, 0.1, 0.31, 0.5), values=(0.0, 0.0, 8.0, -2.0)))
+    model = CoupledModel(name="circuit", systems={"circuit": four_bar.systems["circuit"]}, signals=signals)
+    found, expected = (
+        model.simulation(formulation=each, solver="rodas5p", compiled=compiled).run(0.5) for each in ("dca-alm", "dca")
+    )
+    assert found.statistics.steps == expected.statistics.steps
+    for name in expected.names:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-11, err_msg=name)
 
 
 def test_straight_code_is_refused() -> None:

@@ -237,10 +237,26 @@ static int commit(Instance *instance, double time, double step, const double *y)
 #if SOLVER == ROSENBROCK
 
 /* All that derivatives depend on where a step begins: accelerations and multipliers of the chosen constraints, too. */
-static int load_begin(Instance *instance, double time, const double *y) {
+static inline int load_begin(Instance *instance, double time, const double *y) {
     load_y(instance, time, y);
     return place_stage(instance) && accelerate(instance);
 }
+
+#if FACTORS == 0
+
+/* Without bodies rates follow from states alone. */
+#define CHAINED 0
+
+/* The derivative of y' by y at the state. */
+static int find_slope(Instance *instance, double time, double *slope) {
+    double y[ROOM(SIZE)];
+    pack(&instance->state, y);
+    load_y(instance, time, y);
+    first_order_slope(&instance->parts, slope);
+    return 1;
+}
+
+#endif
 
 /* The change of y' with the inputs in time, where the step begins. */
 static int find_drift(Instance *instance, double *drift) {

@@ -109,9 +109,11 @@ def _candidates(usual: str, formulation: str) -> Iterator[tuple[str, str]]:
     """Yield formulations and adaptive solvers, the best first; formulations differ by round-off only."""
     kind = FORMULATIONS.find(formulation)
     yield usual, RODAS5P.name
-    if kind.has_tangent and formulation != usual:
+    if formulation == usual:
+        return
+    if kind.has_stages:
         yield formulation, RODAS5P.name
-    elif kind.has_explicit_form and formulation != usual:
+    if kind.has_explicit_form and not kind.has_tangent:  # some systems have no stages with it
         yield formulation, _EXPLICIT
 
 

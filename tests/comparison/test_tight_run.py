@@ -16,6 +16,7 @@ from mbsfmu import Array, CoupledModel, Mechanism, Numbers, Quantity, SampledBlo
 from mbsfmu.comparison import Comparison
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.tight import tight_run
+from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import JointDrive
@@ -168,18 +169,22 @@ def test_tight_run_of_a_stiff_machine_is_that_of_lsoda(formulation: str) -> None
     assert 1e-9 < max(errors.values()) < tight.worst_uncertainty < 1e-5
 
 
-def test_explicit_method_is_taken_where_no_derivatives_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DoubleStep, "has_tangent", False)
+@pytest.mark.parametrize(("has_stages", "solver"), [(True, "rodas5p"), (False, "rk45")])
+def test_explicit_method_is_taken_where_no_derivatives_are(
+    has_stages: bool, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DoubleStep, "has_stages", False)
+    monkeypatch.setattr(DcaAlm, "has_stages", has_stages)
     model = oscillator()
     tight = tight_run(model, "dca-alm", [0.01], 1e-3, monolithic_run(model, "dca-alm", 0.01, STOP))
-    assert (tight.formulation, tight.solver) == ("dca-alm", "rk45")
+    assert (tight.formulation, tight.solver) == ("dca-alm", solver)
     outputs = tight.outputs[0.01]
     found = outputs.outputs["slider.displacement"]
     assert found == pytest.approx(displacement(outputs.time), abs=tight.worst_uncertainty)
 
 
 def test_a_run_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DoubleStep, "has_tangent", False)
+    monkeypatch.setattr(DoubleStep, "has_stages", False)
     model = oscillator()
     tight = tight_run(model, "penalty", [0.01], 1e-3, monolithic_run(model, "penalty", 0.01, STOP))
     assert tight.on(0.01) is None

@@ -1,9 +1,10 @@
-"""Dense matrices of loop equations are not on the stack, which is short in threads: hosts would end."""
+"""Dense matrices of loop equations and of steps are not on the stack, which is short in threads: hosts would end."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 SIZES = {
     "COORDINATES": 400, "CONSTRAINTS": 600, "ALL_CONSTRAINTS": 600, "RANK": 399, "PLAY": 201, "REACTIONS": 3000,
     "OWN_MOTION": 0, "CHANGES": 0, "ABSOLUTE": 0, "LEAVES_OUT": 1, "CLOSES_LOOPS": 1,
+    "SOLVER": 1, "IMPLICIT": 1, "TANGENT": 1000000,
 }  # fmt: skip
 NUMBERS = {"AS_LONG": 1e-9, "NEGLIGIBLE": 1e-20, "WORSE": 0.3, "RANK_TOLERANCE": 1e-8, "NEAR_CHANGE": 1e-3}
 SURROUNDINGS = """
@@ -32,6 +34,24 @@ void all_closure_jacobian(const Parts *, double *);
 void shared_reactions(const Parts *, double *);
 """
 FILES = ("scratch.h", "linear.c", "orthogonal.c", "rows.c", "saddle.c", "reactions.c")
+RUN = """
+import sys, threading
+import mbsfmu
+
+simulation = mbsfmu.models.pendulum(16).simulation(formulation="dca-alm", code="straight", step=1e-3)
+failed = []
+
+def run():
+    result = simulation.run(0.01)
+    failed.extend([] if abs(result.time[-1] - 0.01) < 1e-12 else [result.time[-1]])
+
+threading.stack_size(320 * 1024)  # also of the thread that the run makes
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+sys.exit(bool(failed))
+"""
+"""A chain whose matrices have 176 rows in absolute coordinates."""
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
@@ -44,3 +64,8 @@ def test_matrices_of_many_loops_are_not_on_the_stack(tmp_path: Path) -> None:
     call = ("gcc", "-std=c99", "-O0", "-Wframe-larger-than=65536", "-Werror", "-c", "all.c")
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_steps_need_no_stack_for_matrices() -> None:
+    command = [sys.executable, "-c", RUN]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=300).returncode == 0

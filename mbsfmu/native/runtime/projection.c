@@ -244,8 +244,8 @@ static inline int load_begin(Instance *instance, double time, const double *y) {
 
 #if FACTORS == 0
 
-/* Without bodies rates follow from states alone. */
-#define CHAINED 0
+/* Without bodies, where rates follow from states alone. */
+#define CHAINED COORDINATES
 
 /* The derivative of y' by y at the state. */
 static int find_slope(Instance *instance, double time, double *slope) {

@@ -219,7 +219,7 @@ class DcaAlm(Formulation):
         if not self.functions.in_loops:
             return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
-        given = "integrals", "inputs", "parameters", "references", "discrete", "active"
+        given = "integrals", "inputs", "parameters", "references", "discrete", *(["active"] if self._chooses else [])
         return RecordedTangents(self.functions, lambda: self.recorded, (*moving, *given))
 
     @cached_property
@@ -321,4 +321,4 @@ class DcaAlm(Formulation):
 
     def explicit_form(self, state: State) -> ProjectedForm:
         """Return the equations for explicit and linearly implicit solvers."""
-        return StagesForm(self, state) if self.kind is StepKind.LINEARLY_IMPLICIT else ProjectedForm(self, state)
+        return StagesForm(self, state) if self._chooses else ProjectedForm(self, state)

@@ -10,8 +10,7 @@
 #define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) EACH(states, STATES) \
     EACH(multipliers, CONSTRAINTS) EACH(integrals, INTEGRALS) EACH(inputs, INPUTS) EACH(parameters, PARAMETERS) \
-    EACH(references, REFERENCES) EACH(discrete, DISCRETE) \
-    EACH(active, CONSTRAINTS)
+    EACH(references, REFERENCES) EACH(discrete, DISCRETE)
 
 #else
 
@@ -242,27 +241,9 @@ static inline int load_begin(Instance *instance, double time, const double *y) {
     return place_stage(instance) && accelerate(instance);
 }
 
-#if FACTORS == 0
+#define CHAINED COORDINATES /* there are none where derivatives are a matrix */
 
-/* Without bodies, where rates follow from states alone. */
-#define CHAINED COORDINATES
-
-/* The derivative of y' by y at the state. */
-static int find_slope(Instance *instance, double time, double *slope) {
-    double y[ROOM(SIZE)];
-    pack(&instance->state, y);
-    load_y(instance, time, y);
-    first_order_slope(&instance->parts, slope);
-    return 1;
-}
-
-#endif
-
-/* The change of y' with the inputs in time, where the step begins. */
-static int find_drift(Instance *instance, double *drift) {
-    first_order_drift(&instance->parts, drift);
-    return 1;
-}
+#include "slopes.c"
 
 #endif
 

@@ -1,5 +1,5 @@
-/* Where dense matrices of loop equations and of steps are worked on: in the instance, as stacks of threads are short. Each function has
- * a place of its own, since some call others. */
+/* Where dense matrices of loop equations and of steps are worked on: in the instance, as stacks of threads are short.
+ * Each function has a place of its own, since some call others. */
 #ifndef MBSFMU_SCRATCH_H
 #define MBSFMU_SCRATCH_H
 

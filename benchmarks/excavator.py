@@ -168,10 +168,10 @@ def coupling(tight: Any) -> None:
             algorithms=["jacobi", "gauss-seidel"],
             stop=STOP if QUICK else 4.0,
         )
-        print(f"{told}\n\n| algorithm | step [ms] | status | coupling | with the step | energy residual | CPU [s] |")
+        print(f"{told}\n\n| algorithm | step [ms] | status | coupling | with the step | energy residual | cost [s/s] |")
         print("|" + " --- |" * 7)
         for each in compared.runs:
-            numbers = (each.worst_error, each.worst_total, each.energy_residual_share, each.cpu_seconds)
+            numbers = (each.worst_error, each.worst_total, each.energy_residual_share, each.cost)
             cells = " | ".join("" if number is None else f"{number:.2g}" for number in numbers)
             print(f"| {each.algorithm} | {each.step * 1e3:g} | {each.status} | {cells} |")
         print(f"\n{compared.step_verdict} {compared.verdict}\n", flush=True)

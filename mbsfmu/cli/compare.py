@@ -82,16 +82,17 @@ def _print_comparison(comparison: Comparison) -> None:
             shown(run.worst_total),
             shown(run.energy_residual),
             shown(run.energy_residual_share),
-            shown(run.wall_seconds),
+            shown(run.cost and 1e3 * run.cost),
             run.message,
         ]
         for run in comparison.runs
     ]
     residual = ["energy residual [J]", "[of exchanged]"]
-    columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "wall [s]", ""]
+    columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "cost [ms/s]", ""]
     print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
-    rows = [[name, shown(order)] for name, order in comparison.order.items()]
-    print_table("observed order", ["algorithm", "order"], rows)
+    rows = [[name, shown(order)] for name, order in comparison.order.items() if order is not None]
+    if rows:
+        print_table("observed order", ["algorithm", "order"], rows)
     if comparison.stability:
         rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
         print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbsfmu.comparison.cost import cheapest_run, step_verdict, verdict
+from mbsfmu.comparison.cost import nothing_moves, step_verdict, verdict
 from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
+from mbsfmu.comparison.timing import cheapest_runs
 from mbsfmu.data import html_table, meant
 from mbsfmu.errors import InputError
 from mbsfmu.model.machine import Machine
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from mbsfmu.motion import Animation
 
 _TOLD = ("algorithm", "step", "layout", "status", "message")
-_COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cpu_seconds")
-_UNITS = {"step": "s", "energy_residual": "J", "wall_seconds": "s", "cpu_seconds": "s"}
+_COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cost", "loading_seconds")
+_UNITS = {"step": "s", "energy_residual": "J", "wall_seconds": "s", "cost": "s/s", "loading_seconds": "s"}
 _ERRORS = ("error", "error_total")
 _DRAWN = 1000  # times of a motion
 
@@ -42,9 +43,9 @@ class Comparison(Tabular):
     model, description, formulation
         What was compared.
     reference
-        Summary of the monolithic run, with its `cpu_seconds`, and as `error` how far each output is from the tight run
-        at most, relative to its range: what the step costs. Errors of outputs that do not move, `still`, are relative
-        to their magnitude, here and in the runs.
+        Summary of the monolithic run, with its `cost`, processor time in s per simulated second, and as `error` how far
+        each output is from the tight run at most, relative to its range: what the step costs. Errors of outputs that do
+        not move, `still`, are relative to their magnitude, here and in the runs.
     outputs
         Names and units of the compared outputs.
     runs
@@ -81,9 +82,9 @@ class Comparison(Tabular):
         return f"<Comparison: {self.model}, {self.formulation}, {len(self.runs)} runs of {algorithms}>"
 
     def _repr_html_(self) -> str:
-        columns = ("algorithm", "step [s]", "status", "largest error [%]", "with the step's [%]", "cpu [s]")
+        columns = ("algorithm", "step [s]", "status", "largest error [%]", "with the step's [%]", "cost [s/s]")
         rows = (
-            (run.algorithm, run.step, run.status, *map(_percent, (run.worst_error, run.worst_total)), run.cpu_seconds)
+            (run.algorithm, run.step, run.status, *map(_percent, (run.worst_error, run.worst_total)), run.cost)
             for run in self.runs
         )
         return html_table(columns, rows, f"{self.model}, {self.formulation}. {self.verdict if self.runs else ''}")
@@ -163,23 +164,32 @@ class Comparison(Tabular):
         return Trajectory(times, values, list(curves), [self.outputs[name] for name in curves])
 
     @property
-    def cheapest(self) -> Run | None:
-        """The run that took least processor time of those that are accurate enough; None where there is none."""
-        return cheapest_run(self.runs, self.accuracy)
+    def moves(self) -> bool:
+        """Whether any output of the monolithic run changes."""
+        return not self.outputs.keys() <= set(self.reference.get("still", ()))
+
+    @property
+    def cheapest(self) -> list[Run]:
+        """The run whose steps cost least of those that are accurate enough.
+
+        Several in a tie, the most exact one first; none where no run is accurate enough, or nothing moves.
+        """
+        return cheapest_runs(self.runs, self.accuracy) if self.moves else []
 
     @property
     def verdict(self) -> str:
         """Which setting is cheapest for the wanted accuracy, in one sentence."""
+        if not self.moves:
+            return nothing_moves(self.reference)
         return verdict(self.runs, self.order, self.accuracy, self.reference)
 
     @property
     def step_verdict(self) -> str:
-        """What the step costs, in one sentence or two."""
-        return step_verdict(self.reference, self.tight)
+        """What the step costs, in one sentence or two; nothing where nothing moves."""
+        return step_verdict(self.reference, self.tight) if self.moves else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `compare --json` writes."""
-        cheapest = self.cheapest
         return {
             "model": self.model,
             "description": self.description,
@@ -189,7 +199,7 @@ class Comparison(Tabular):
             "runs": [run.to_dict() for run in self.runs],
             "order": self.order,
             "accuracy": self.accuracy,
-            "cheapest": None if cheapest is None else {"algorithm": cheapest.algorithm, "step": cheapest.step},
+            "cheapest": [{"algorithm": run.algorithm, "step": run.step} for run in self.cheapest],
             "verdict": self.verdict,
             "step_verdict": self.step_verdict,
             "tight": self.tight.to_dict(),

@@ -10,24 +10,34 @@ import numpy as np
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
+from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
 
 ITERATING = "newton-linear"
 """The algorithm that couples stiff units with the largest steps."""
 
 
+ROUND_OFF = 1e-9
+"""Errors below this share of a range are round-off, or what iterations leave: they follow no power of the step."""
+
+
 def observed_order(runs: Sequence[Run]) -> float | None:
-    """Return the slope of log(error) over log(step), by least squares over the runs that did not diverge."""
-    points = [(run.step, run.worst_error) for run in runs if run.worst_error]
+    """Return the slope of log(error) over log(step), by least squares over the runs that did not diverge.
+
+    None where fewer than two steps have errors above round-off.
+    """
+    points = [(run.step, run.worst_error) for run in runs if (run.worst_error or 0.0) > ROUND_OFF]
     if len({step for step, _ in points}) < 2:
         return None
     steps, errors = np.log(np.array(points, dtype=float)).T
     return float(np.polyfit(steps, errors, 1)[0])
 
 
-def cheapest_run(runs: Sequence[Run], accuracy: float) -> Run | None:
-    """Return the run of least processor time of those whose error is at most `accuracy`; None where there is none."""
-    good = [run for run in runs if run.judged is not None and run.judged <= accuracy]
-    return min(good, key=lambda run: run.cpu_seconds, default=None)
+def nothing_moves(reference: Mapping[str, Any]) -> str:
+    """Say that no output moves, so that no setting is better than another one."""
+    return (
+        f"Nothing moves: no output of the monolithic run changes up to {reference['stop']:.6g} s, so that there is no "
+        "cheapest setting and no order; take a later --stop (stop), or inputs that move the machine."
+    )
 
 
 def verdict(
@@ -42,28 +52,25 @@ def verdict(
     accuracy
         Largest error wanted, relative to the range of an output.
     reference
-        Summary of the monolithic run.
+        Summary of the monolithic run, with its `cost`.
     """
     wanted = f"an error of at most {100 * accuracy:.3g} %"
-    best = cheapest_run(runs, accuracy)
-    if best is not None:
-        return (
-            f"For {wanted} the cheapest is {best.algorithm} with a step of {best.step:.3g} s: "
-            f"{100 * (best.judged or 0.0):.2g} % in {best.cpu_seconds:.2g} s "
-            f"of processor time, beside {reference['cpu_seconds']:.2g} s of the monolithic run."
+    cheapest = cheapest_runs(runs, accuracy)
+    if cheapest:
+        loading = max(run.loading_seconds or 0.0 for run in cheapest)
+        beside = (
+            f"beside {_time(reference['cost'])} of the monolithic run; loading the units takes {_time(loading)} once"
         )
+        return f"For {wanted} {_named(cheapest)}, {beside}."
     left = [run for run in runs if run.judged is not None]
     if not left:
         return f"No run reaches {wanted}: all of them diverge; {remedy(runs)}."
     nearest = min(left, key=lambda run: run.judged or 0.0)
     error = nearest.judged or 0.0
-    sentence = (
-        f"No run reaches {wanted}; nearest comes {nearest.algorithm} with a step of {nearest.step:.3g} s and "
-        f"{100 * error:.2g} %"
-    )
+    sentence = f"No run reaches {wanted}; nearest comes {_setting(nearest)} and {_percent(error)}"
     alone = _worst(reference)[1]
     if nearest.worst_total is not None and alone > accuracy:
-        return f"{sentence}; the internal step alone costs {100 * alone:.2g} %, so that smaller ones are needed first."
+        return f"{sentence}; the internal step alone costs {_percent(alone)}, so that smaller ones are needed first."
     slope = order.get(nearest.algorithm)
     if slope is None or slope < 0.5:
         return f"{sentence}."
@@ -106,9 +113,35 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
     of = f"{output}, of its magnitude, for it does not move" if output in reference.get("still", ()) else output
     doubt = f"; {tight.doubt}" if tight.doubt else f", which is right to {100 * tight.worst_uncertainty:.1g} %"
     return (
-        f"The step of {reference['step']:.3g} s by itself costs {100 * error:.2g} % ({of}), measured against "
+        f"The step of {reference['step']:.3g} s by itself costs {_percent(error)} ({of}), measured against "
         f"{tight.formulation} with {tight.solver} and a tolerance of {tight.tolerance:.1g}{doubt}."
     )
+
+
+def _named(cheapest: Sequence[Run]) -> str:
+    """Name the cheapest setting, or all of a tie, the most exact one first."""
+    unit = "of processor time per simulated second"
+    if len(cheapest) == 1:
+        (run,) = cheapest
+        return f"the cheapest is {_setting(run)}: {_percent(run.judged)} for {_time(run.cost)} {unit}"
+    each = [f"{_setting(run)} ({_percent(run.judged)} for {_time(run.cost)})" for run in cheapest]
+    return (
+        f"the cheapest are {', '.join(each[:-1])} and {each[-1]} {unit}, a tie: their costs differ by less than "
+        f"{100 * (RESOLUTION - 1):.0f} %, or by less than repetitions tell"
+    )
+
+
+def _setting(run: Run) -> str:
+    return f"{run.algorithm} with a step of {run.step:.3g} s"
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0.0):.3g} %"
+
+
+def _time(seconds: float | None) -> str:
+    seconds = seconds or 0.0
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
 
 
 def _worst(reference: Mapping[str, Any]) -> tuple[str, float]:

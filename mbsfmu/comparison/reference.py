@@ -53,6 +53,11 @@ class Reference:
         """Names of the outputs that do not move, whose errors are not shares of ranges."""
         return [name for name, values in self.outputs.items() if np.ptp(values) < self.scales[name]]
 
+    @property
+    def moves(self) -> bool:
+        """Whether any output does."""
+        return len(self.still) < len(self.outputs)
+
     def save(self, path: Path) -> None:
         """Write it to a NumPy archive."""
         values, scales = np.column_stack(list(self.outputs.values())), np.array(list(self.scales.values()))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.curves import RunCurves, curves_of
 from mbsfmu.comparison.reference import load_reference
-from mbsfmu.cosim import CosimulationError, cosimulate
+from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult, CouplingOptions
 
 LOST = 1.0
 """A run whose error exceeds the whole range of the reference counts as diverged."""
@@ -39,9 +40,13 @@ class Run:
         Largest residual energy of the power bonds in J, and as a share of the energy exchanged; None without bonds.
     steps, rollbacks
         Communication steps made, and those made again (none with fixed steps).
-    wall_seconds, cpu_seconds
-        Time that the stepping took, and processor time of the whole run with loading its units; the latter says what
-        it cost, the former also how busy the machine was.
+    wall_seconds
+        Time on the clock that the stepping took.
+    costs
+        Processor time of stepping in s per simulated second: of the run itself, or of its repetitions where it was
+        repeated, in turn with the other settings that are accurate enough. Empty where the run diverged.
+    loading_seconds
+        Processor time that loading and initializing the units took, with the first step.
     curves
         What is drawn of it.
     """
@@ -56,7 +61,8 @@ class Run:
     message: str = ""
     layout: str = "separate"
     rollbacks: int = 0
-    cpu_seconds: float = 0.0
+    costs: Sequence[float] = ()
+    loading_seconds: float | None = None
     energy_residual_share: float | None = None
     error_total: Mapping[str, float | None] = field(default_factory=dict)
     curves: RunCurves = field(default_factory=RunCurves, repr=False)
@@ -65,6 +71,11 @@ class Run:
     def label(self) -> str:
         """What curves call it: algorithm and step."""
         return _label(self.algorithm, self.step)
+
+    @property
+    def cost(self) -> float | None:
+        """The median of `costs`; None where the run diverged."""
+        return median(self.costs) if self.costs else None
 
     @property
     def worst_error(self) -> float | None:
@@ -87,7 +98,7 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `compare --json` writes of it."""
-        return {key: value for key, value in vars(self).items() if key != "curves"}
+        return {key: value for key, value in vars(self).items() if key != "curves"} | {"cost": self.cost}
 
 
 @dataclass(frozen=True)
@@ -111,17 +122,51 @@ class Task:
     stop: float
 
 
+@dataclass(frozen=True)
+class Timing:
+    """Processor times of a coupled run.
+
+    Attributes
+    ----------
+    loading
+        Of loading and initializing the units, with the first step, in s: that step lays out the grid of times, and
+        finds the Jacobian of an iteration.
+    stepping
+        Of the steps after the first one, in s per simulated second; where there is no other step, of that one.
+    """
+
+    loading: float
+    stepping: float
+
+
+def run_timed(task: Task) -> tuple[CosimulationResult, Timing]:
+    """Make a coupled run, and return what it costs too.
+
+    Raises
+    ------
+    CosimulationError
+        When the run fails; it has what was recorded.
+    """
+    algorithm, extrapolation = parted(task.algorithm)
+    options = {"algorithm": algorithm, "extrapolation": extrapolation, "step": task.step, "stop": task.stop}
+    begin = clock.process_time()
+    with Cosimulation(task.package, options=CouplingOptions(**options)) as run:
+        loaded, start = clock.process_time(), run.time
+        run.step()
+        if not run.done:
+            loaded, start = clock.process_time(), run.time
+            run.run()
+        stepping = (clock.process_time() - loaded) / (run.time - start)
+        return run.result(), Timing(loaded - begin, stepping)
+
+
 def make_run(task: Task) -> Run:
     """Make a coupled run and judge it."""
-    algorithm, extrapolation = parted(task.algorithm)
-    message, begin = "", clock.process_time()
+    message, timing = "", None
     try:
-        result = cosimulate(
-            task.package, algorithm=algorithm, extrapolation=extrapolation, step=task.step, stop=task.stop
-        )
+        result, timing = run_timed(task)
     except CosimulationError as error:
         result, message = error.result, str(error)
-    spent = clock.process_time() - begin
     reference = load_reference(task.reference)
     errors = reference.errors(result)
     message = message or lost_output(errors, reference.still)
@@ -136,7 +181,8 @@ def make_run(task: Task) -> Run:
         result.wall_seconds,
         message,
         rollbacks=result.rollbacks,
-        cpu_seconds=spent,
+        costs=() if message or timing is None else (timing.stepping,),
+        loading_seconds=None if timing is None else timing.loading,
         energy_residual_share=_finite(result.energy_residual_share),
         error_total=totals,
         curves=curves_of(result, reference, _label(task.algorithm, task.step)),

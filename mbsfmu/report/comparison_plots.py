@@ -17,7 +17,9 @@ _OPENED = 2  # outputs that are open at first
 
 
 def error_over_step(comparison: Comparison) -> list[Element]:
-    """Return the largest error over the communication step, marked at the steps that were run."""
+    """Return the largest error over the communication step, marked at the steps that were run; nothing at rest."""
+    if not comparison.moves:
+        return []
     steps = sorted({run.step for run in comparison.runs})
     curves = [
         Curve.through(_ordered(comparison, name), points, Kind.MARKED)
@@ -35,21 +37,27 @@ def error_over_step(comparison: Comparison) -> list[Element]:
 
 
 def error_over_cost(comparison: Comparison) -> list[Element]:
-    """Return the largest error over the processor time of a run."""
+    """Return the largest error over what steps cost; nothing at rest."""
     curves = [
         Curve.through(name, points, Kind.MARKED)
         for name in comparison.order
-        if (points := sorted((run.cpu_seconds, 100.0 * run.judged) for run in _of(comparison, name) if run.judged))
+        if (
+            points := sorted(
+                (1e3 * run.cost, 100.0 * run.judged) for run in _of(comparison, name) if run.cost and run.judged
+            )
+        )
     ]
-    if not curves:
+    if not curves or not comparison.moves:
         return []
     times = sorted(float(x) for curve in curves for x in curve.x)
     wanted = Curve.of("wanted", (times[0], times[-1]), [100.0 * comparison.accuracy] * 2, Kind.BOUND)
     judged = "error of coupling and step" if comparison.tight.solver else "error of the coupling"
     panel = Panel(f"largest {judged}", "%", (*curves, wanted), True)
-    axis = Axis("processor time", "s", logarithmic=True, ticks=_round_numbers(times[0], times[-1]))
+    axis = Axis(
+        "processor time per simulated second", "ms/s", logarithmic=True, ticks=_round_numbers(times[0], times[-1])
+    )
     plot = Plot("Error over cost", (panel,), axis)
-    told = paragraph("Processor time of a run, with loading its units.", "soft")
+    told = paragraph("Processor time of stepping; loading the units comes on top, once.", "soft")
     return [section("Error over cost", plot.element(), told)]
 
 

@@ -21,8 +21,11 @@ def sentences(comparison: Comparison, ended: str) -> list[tuple[str, str]]:
 
 
 def headline(comparison: Comparison) -> str:
-    """Say what coupling costs at the smallest step, at best and at worst; nothing where every run diverged."""
-    good = [run for run in comparison.runs if run.worst_error is not None]
+    """Say what coupling costs at the smallest step, at best and at worst.
+
+    Nothing where every run diverged, or nothing moves.
+    """
+    good = [run for run in comparison.runs if run.worst_error is not None and comparison.moves]
     if not good:
         return ""
     step = min(run.step for run in good)
@@ -107,12 +110,22 @@ def all_runs(comparison: Comparison) -> Element:
         else:
             line += [Cell(run.status, "bad"), Cell(run.message, span=2)]
         share = percent(run.energy_residual_share, 2)
-        line += [quantity(run.energy_residual, "J"), share, grouped(run.steps), quantity(run.wall_seconds, "s")]
+        line += [quantity(run.energy_residual, "J"), share, grouped(run.steps)]
+        line += [_per_second(run.cost), quantity(run.loading_seconds, "s")]
         rows.append(line)
     columns = ["algorithm", "step", "status", "largest error", "with the step's"]
-    columns += ["residual energy", "of the exchanged", "steps", "time"]
-    caption = "Residual energy: what the exchange of held values brings in or takes out, at most."
+    columns += ["residual energy", "of the exchanged", "steps", "cost", "loading"]
+    repeated = max((len(run.costs) for run in comparison.runs), default=0)
+    caption = (
+        "Residual energy: what the exchange of held values brings in or takes out, at most. Cost: processor time of "
+        f"stepping per simulated second, the median of up to {repeated} repetitions made in turn where a run is "
+        "accurate enough. Loading: processor time until the units have made their first step."
+    )
     return table(columns, rows, caption, texts=(0, 2))
+
+
+def _per_second(cost: float | None) -> str:
+    return NOTHING if cost is None else f"{quantity(cost, 's')}/s"
 
 
 def errors_of_outputs(comparison: Comparison) -> Element:
@@ -163,6 +176,7 @@ def reference(comparison: Comparison) -> Element:
         "actuator work, least": quantity(told["actuator_work_min"], "J"),
         "actuator work, greatest": quantity(told["actuator_work_max"], "J"),
         "computing time": quantity(told["wall_seconds"], "s"),
+        "processor time per simulated second": quantity(told["cost"], "s"),
     }
     parts = [facts(known)]
     tight = comparison.tight

@@ -6,15 +6,16 @@ import pytest
 
 from mbsfmu.comparison import Run
 from mbsfmu.comparison.compare import _coupled
-from mbsfmu.comparison.cost import cheapest_run, observed_order, step_verdict, verdict
+from mbsfmu.comparison.cost import observed_order, step_verdict, verdict
 from mbsfmu.comparison.tight import TightRun
+from mbsfmu.comparison.timing import cheapest_runs
 
-REFERENCE = {"cpu_seconds": 0.5}
+REFERENCE = {"cost": 0.5}
 
 
-def run(algorithm: str, step: float, error: float, cpu_seconds: float, status: str = "ok") -> Run:
+def run(algorithm: str, step: float, error: float, *costs: float, status: str = "ok") -> Run:
     errors = {"a.x": error, "a.y": error / 3}
-    return Run(algorithm, step, status, errors, None, 10, 9.9, cpu_seconds=cpu_seconds)
+    return Run(algorithm, step, status, errors, None, 10, 9.9, costs=costs, loading_seconds=0.03)
 
 
 RUNS = [
@@ -33,15 +34,34 @@ def test_order_is_the_slope_of_what_converged() -> None:
     assert observed_order(RUNS[4:]) is None
 
 
+def test_round_off_has_no_order() -> None:
+    """Errors that no step decides on are left out; where fewer than two others are left, there is no order."""
+    errors = {4e-3: 4e-8, 2e-3: 1e-8, 1e-3: 6e-10, 5e-4: 7e-10}
+    runs = [run("jacobi", step, error, 1.0) for step, error in errors.items()]
+    assert observed_order(runs) == pytest.approx(2.0)
+    assert observed_order(runs[1:]) is None
+    assert observed_order([run("jacobi", step, 1.8e-21, 1.0) for step in errors]) is None
+
+
 @pytest.mark.parametrize(("accuracy", "index"), [(0.2, 0), (0.07, 3), (0.045, 2), (0.02, 4), (0.01, None)])
 def test_cheapest_is_accurate_enough_and_costs_least(accuracy: float, index: int | None) -> None:
-    assert cheapest_run(RUNS, accuracy) is (None if index is None else RUNS[index])
+    assert cheapest_runs(RUNS, accuracy) == ([] if index is None else [RUNS[index]])
 
 
 def test_sentence_names_setting_error_and_cost() -> None:
     assert verdict(RUNS, {}, 0.07, REFERENCE) == (
-        "For an error of at most 7 % the cheapest is newton with a step of 0.004 s: 5 % in 3 s of processor time, "
-        "beside 0.5 s of the monolithic run."
+        "For an error of at most 7 % the cheapest is newton with a step of 0.004 s: 5 % for 3 s of processor time per "
+        "simulated second, beside 500 ms of the monolithic run; loading the units takes 30 ms once."
+    )
+
+
+def test_a_tie_is_named_the_most_exact_first() -> None:
+    tied = [run("jacobi", 2e-3, 0.008, 2.0, 2.2, 2.1), run("newton", 2e-3, 0.002, 2.1, 2.0, 2.3), RUNS[2]]
+    assert verdict(tied, {}, 0.05, REFERENCE) == (
+        "For an error of at most 5 % the cheapest are newton with a step of 0.002 s (0.2 % for 2.1 s) and jacobi with "
+        "a step of 0.002 s (0.8 % for 2.1 s) of processor time per simulated second, a tie: their costs differ by less "
+        "than 10 %, or by less than repetitions tell, beside 500 ms of the monolithic run; loading the units takes 30 "
+        "ms once."
     )
 
 
@@ -49,10 +69,10 @@ def test_sentence_says_what_the_nearest_would_need() -> None:
     """Second order: a hundredth of the error takes a tenth of the step."""
     sentence = verdict(RUNS, {"newton": 2.0}, 0.000125, REFERENCE)
     assert sentence == (
-        "No run reaches an error of at most 0.0125 %; nearest comes newton with a step of 0.002 s and 1.2 %; "
+        "No run reaches an error of at most 0.0125 %; nearest comes newton with a step of 0.002 s and 1.25 %; "
         "by its observed order it takes a step of about 0.0002 s."
     )
-    assert verdict(RUNS, {"newton": None}, 0.000125, REFERENCE).endswith("0.002 s and 1.2 %.")
+    assert verdict(RUNS, {"newton": None}, 0.000125, REFERENCE).endswith("0.002 s and 1.25 %.")
 
 
 def test_runs_are_judged_with_the_error_of_the_step() -> None:
@@ -60,7 +80,7 @@ def test_runs_are_judged_with_the_error_of_the_step() -> None:
     judged = [run("jacobi", 2e-3, 0.08, 2.0), run("jacobi", 1e-3, 0.04, 4.0)]
     for each, total in zip(judged, (0.03, 0.06), strict=True):
         each.error_total = {"a.x": total}
-    assert cheapest_run(judged, 0.05) is judged[0]
+    assert cheapest_runs(judged, 0.05) == [judged[0]]
     reference = {**REFERENCE, "error": {"a.x": 0.02}}
     assert verdict(judged, {"jacobi": 1.0}, 0.01, reference) == (
         "No run reaches an error of at most 1 %; nearest comes jacobi with a step of 0.002 s and 3 %; the internal "

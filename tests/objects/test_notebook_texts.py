@@ -97,8 +97,8 @@ def test_a_part_shows_its_parameters_with_their_units() -> None:
 
 
 def test_comparisons_and_studies_show_their_runs() -> None:
-    run = mbsfmu.Run("jacobi", 1e-3, "ok", {"x": 0.02}, None, 10, 0.5, error_total={"x": 0.03}, cpu_seconds=0.25)
-    reference = {"cpu_seconds": 0.1, "step": 1e-3, "error": {}}
+    run = mbsfmu.Run("jacobi", 1e-3, "ok", {"x": 0.02}, None, 10, 0.5, error_total={"x": 0.03}, costs=(0.25,))
+    reference = {"cost": 0.1, "step": 1e-3, "error": {}}
     comparison = Comparison("four-bar", "", "penalty", reference, {"x": "m"}, [run], {"jacobi": 1.0}, {})
     page = Page(comparison._repr_html_())
     assert page.rows[1] == ["jacobi", "0.001", "ok", "2", "3", "0.25"]

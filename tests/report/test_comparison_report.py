@@ -38,8 +38,8 @@ def test_the_answer_comes_first_with_numbers_and_what_is_not_known(page: Page) -
         "step of 0.0005 s; with jacobi it costs 2 %, 5 times as much.",
         "The step of 0.0005 s by itself costs 0.1 % (cylinder.length), measured against dca with rodas5p and a "
         "tolerance of 1e-06, which is right to 0.0004 %.",
-        "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.9 % in 0.5 s of processor "
-        "time, beside 1.5 s of the monolithic run.",
+        "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.9 % for 500 ms of "
+        "processor time per simulated second, beside 1.5 s of the monolithic run; loading the units takes 20 ms once.",
         "Not known: what coupling costs at other steps than 0.0005 s, 0.001 s, with other inputs, or after 1 s; "
         "computing times are those of one machine.",
     ]
@@ -55,10 +55,10 @@ def test_algorithms_stand_best_first(page: Page) -> None:
 
 def test_table_of_runs_has_units_in_every_cell(page: Page) -> None:
     assert page.rows("algorithm", "step") == [
-        ["gauss-seidel", "0.0005 s", "ok", "0.4 %", "0.5 %", "50 mJ", "–", "2 000", "250 ms"],
-        ["gauss-seidel", "0.001 s", "ok", "0.8 %", "0.9 %", "100 mJ", "–", "1 000", "250 ms"],
-        ["jacobi", "0.0005 s", "ok", "2 %", "2.1 %", "250 mJ", "–", "2 000", "250 ms"],
-        ["jacobi", "0.001 s", "ok", "4 %", "4.1 %", "500 mJ", "–", "1 000", "250 ms"],
+        ["gauss-seidel", "0.0005 s", "ok", "0.4 %", "0.5 %", "50 mJ", "–", "2 000", "1 s/s", "20 ms"],
+        ["gauss-seidel", "0.001 s", "ok", "0.8 %", "0.9 %", "100 mJ", "–", "1 000", "500 ms/s", "20 ms"],
+        ["jacobi", "0.0005 s", "ok", "2 %", "2.1 %", "250 mJ", "–", "2 000", "1 s/s", "20 ms"],
+        ["jacobi", "0.001 s", "ok", "4 %", "4.1 %", "500 mJ", "–", "1 000", "500 ms/s", "20 ms"],
     ]
 
 
@@ -124,16 +124,25 @@ def test_page_without_a_tight_run_says_why(write: Write) -> None:
     assert {row[4] for row in page.rows("algorithm", "step")} == {"–"}
     labels = [curve["label"] for curve in page.plots["Error over communication step"][0]["curves"]]
     assert "cost of the step alone" not in labels
-    assert "0.8 % in 0.5 s of processor time" in page.text, "judged by the coupling alone"
+    assert "0.8 % for 500 ms of processor time" in page.text, "judged by the coupling alone"
 
 
 def test_diverged_run_says_why(write: Write) -> None:
     why = "crank.angle is off by 140 % of its range"
     page = write(made_comparison([made_run("jacobi", 1e-3, why), made_run("gauss-seidel", 1e-3)]))
-    assert page.rows("algorithm", "step")[1] == ["jacobi", "0.001 s", "diverged", why, "–", "–", "1 000", "250 ms"]
+    assert page.rows("algorithm", "step")[1] == ["jacobi", "0.001 s", "diverged", why, "–", "–", "1 000", "–", "20 ms"]
     assert page.rows("algorithm", "largest error")[1][:2] == ["jacobi", "diverged"]
     assert "jacobi diverges at 0.001 s." in page.answer
     assert "times as much" not in page.text
+
+
+def test_page_of_a_machine_at_rest_says_so(write: Write) -> None:
+    made = made_comparison()
+    made.reference["still"] = list(UNITS)
+    page = write(made)
+    assert page.answer[0].startswith("Nothing moves: no output of the monolithic run changes up to 1 s")
+    assert "cheapest is" not in page.text
+    assert not any(title.startswith("Error over") for title in page.plots)
 
 
 def test_page_is_made_where_every_run_diverged(write: Write) -> None:

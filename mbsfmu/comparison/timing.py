@@ -1,0 +1,119 @@
+"""What steps cost: repetitions of coupled runs in turn, until their costs are told apart."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time as clock
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+from mbsfmu.comparison.run import Run, Task, run_timed
+
+RESOLUTION = 1.1
+"""Costs whose quotient is below this are equal. The quotient of the same two settings differs by 1 to 3 % from one
+process to the next, by where its memory lies, whatever the repetitions in each of them say."""
+LEAST, MOST = 6, 25
+"""Repetitions of each run. Six are the fewest whose extremes enclose the median with 95 %."""
+SECONDS = 10.0
+"""Processor time in s that repetitions may take where the runs themselves took less."""
+_CONFIDENCE = 0.95
+_BEYOND = 3.0
+"""Runs that cost so many times the cheapest one are not repeated: runs side by side slow each other down by less."""
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """Runs to repeat in turn.
+
+    Attributes
+    ----------
+    tasks
+        The runs.
+    seconds
+        Processor time in s that this may take; each run is made once in any case.
+    """
+
+    tasks: Sequence[Task]
+    seconds: float
+
+
+def accurate_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
+    """Return the runs whose error is at most `accuracy`, the cheapest first."""
+    good = [run for run in runs if run.judged is not None and run.judged <= accuracy and run.costs]
+    return sorted(good, key=lambda run: median(run.costs))
+
+
+def cheapest_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
+    """Return the cheapest of the runs whose error is at most `accuracy`, and those as cheap; the most exact one first.
+
+    As cheap is a run whose cost is not larger with 95 % confidence, by the quotients of repetitions made one after the
+    other, or larger by less than `RESOLUTION`. No run where none is accurate enough.
+    """
+    good = accurate_runs(runs, accuracy)
+    tied = [run for run in good if not is_dearer(run.costs, good[0].costs)]
+    return sorted(tied, key=lambda run: run.judged or 0.0)
+
+
+def contenders(runs: Sequence[Run], accuracy: float) -> list[Run]:
+    """Return the runs of which one may be the cheapest that is accurate enough, made each once beside others."""
+    good = accurate_runs(runs, accuracy)
+    return [run for run in good if median(run.costs) <= _BEYOND * median(good[0].costs)]
+
+
+def is_dearer(costs: Sequence[float], others: Sequence[float]) -> bool:
+    """Tell whether a run costs more than another one, by what their repetitions cost, made in turn."""
+    return _bounds(costs, others)[0] > RESOLUTION
+
+
+def repeated_costs(repetitions: Repetitions) -> list[list[float]]:
+    """Return what steps of each run cost in its repetitions, in s of processor time per simulated second.
+
+    All runs are repeated in turn, so that what else the machine does meets all of them alike. Those that are dearer
+    than the cheapest one are left out from then on. It ends where all others are known to be as cheap, after `MOST`
+    repetitions, or where the next ones would take too long.
+    """
+    costs: list[list[float]] = [[] for _ in repetitions.tasks]
+    if not costs:
+        return costs
+    racing, begin = list(range(len(costs))), clock.process_time()
+    with _quiet():
+        for done in range(1, MOST + 1):
+            for index in racing:
+                costs[index].append(run_timed(repetitions.tasks[index])[1].stepping)
+            cheapest = min((costs[index] for index in racing), key=median)
+            if done >= LEAST:
+                racing = [index for index in racing if not is_dearer(costs[index], cheapest)]
+                if all(_bounds(costs[index], cheapest)[1] <= RESOLUTION for index in racing):
+                    break
+            if (clock.process_time() - begin) * (done + 1) / done > repetitions.seconds:
+                break
+    return costs
+
+
+def _bounds(costs: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
+    """Return between which bounds the median quotient of costs lies with 95 % confidence; by the extremes of few.
+
+    By order statistics, whatever the distribution: the number of quotients below the median is binomial (Conover,
+    Practical Nonparametric Statistics, 3.2).
+    """
+    quotients = sorted(one / other for one, other in zip(costs, others, strict=False))
+    count = len(quotients)
+    left_out, outside = 0, 2.0 * 0.5**count
+    while (outside := outside + 2.0 * math.comb(count, left_out + 1) * 0.5**count) <= 1.0 - _CONFIDENCE:
+        left_out += 1
+    return quotients[left_out], quotients[-1 - left_out]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the master from telling again, with each repetition, what it told of the run."""
+    logger = logging.getLogger("mbsfmu")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -138,28 +138,3 @@ def deferring_interruptions() -> Iterator[None]:
             signal.signal(number, handler)
         for number, frame in came:
             handlers[number](number, frame)  # pyright: ignore[reportArgumentType]
-
-
-@contextmanager
-def before_the_end(done: Callable[[], None]) -> Iterator[None]:
-    """Let something be done first where a signal that nobody handles ends the process inside a block.
-
-    Python does nothing at its end then, and what it has called would go on alone.
-    """
-    numbers = [signal.SIGTERM, *([] if sys.platform == "win32" else [signal.SIGHUP])]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    ending = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-
-    def end(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        done()
-        signal.raise_signal(number)
-
-    for number in ending:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number in ending:
-            signal.signal(number, signal.SIG_DFL)

@@ -105,10 +105,11 @@ def test_an_interruption_that_is_dealt_with_does_not_come_again() -> None:
     assert cleaned == ["file", "folder"]
 
 
-def slow_compiler(folder: Path) -> dict[str, str]:
-    """The environment of a compiler that takes a minute, and writes down in `calls` who it is."""
+def slow_compiler(folder: Path, at_once: str = "") -> dict[str, str]:
+    """The environment of a compiler that takes a minute, and writes down in `calls` which process group it is in."""
     compiler = folder / "slow"
-    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho $$ >> {folder}/calls\nsleep 60\n')
+    noted = f"echo $(ps -o pgid= -p $$) >> {folder}/calls"
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\n{at_once}\n{noted}\nsleep 60\n')
     compiler.chmod(0o755)
     (folder / "temporary").mkdir()
     return {
@@ -128,17 +129,25 @@ def signalled(process: subprocess.Popen[str], number: signal.Signals, folder: Pa
     process.send_signal(number)
     _, told = process.communicate(timeout=60)
     assert time.monotonic() - begin < 20.0
-    groups = (folder / "calls").read_text().split()
-    while left := running(groups):  # a machine that is busy takes a while to end what was told to
-        assert time.monotonic() - begin < 20.0, left
-        time.sleep(0.1)
+    assert_no_compiler_is_left(folder)
     return told
 
 
-def running(groups: list[str]) -> list[str]:
-    """Return what ps says of the processes of some groups."""
-    listed = subprocess.run(["ps", "-eo", "pgid,stat"], check=True, capture_output=True, text=True).stdout
-    return [line for line in listed.splitlines() if line.split()[0] in groups and " Z" not in line]
+def assert_no_compiler_is_left(folder: Path) -> None:
+    """A machine that is busy takes a while to end what was told to."""
+    begin = time.monotonic()
+    while left := running(folder):
+        assert time.monotonic() - begin < 20.0, left
+        time.sleep(0.1)
+
+
+def running(folder: Path) -> list[str]:
+    """Return what ps says of the compilers in a folder, those that did not come to write down too, and their groups."""
+    calls = folder / "calls"
+    groups = calls.read_text().split() if calls.exists() else []
+    listed = subprocess.run(["ps", "-wweo", "pgid,stat,args"], check=True, capture_output=True, text=True).stdout
+    lines = [line for line in listed.splitlines() if line.split()[1][0] != "Z"]
+    return [line for line in lines if line.split()[0] in groups or f"{folder}/slow" in line]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -149,6 +158,34 @@ def test_a_script_that_a_signal_ends_takes_its_compilers_along(tmp_path: Path, n
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         signalled(process, number, tmp_path)
     assert process.returncode == -number
+
+
+_CALLS = "call_compilers([['{folder}/slow']] * 3, Path('{folder}'))"
+_CALLER = """
+import threading, time
+from pathlib import Path
+from mbsfmu.compiling.compilation import call_compilers
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("calls", [_CALLS, f"threading.Thread(target=lambda: {_CALLS}).start(); time.sleep(60)"])
+def test_no_compiler_outlives_a_process_that_ends_as_it_begins(
+    tmp_path: Path, calls: str, number: signal.Signals
+) -> None:
+    """The first compiler itself ends the process that is still calling others."""
+    environment = slow_compiler(tmp_path, at_once=f"kill -{number} $PPID")
+    command = [sys.executable, "-c", _CALLER + calls.format(folder=tmp_path)]
+    ended = subprocess.run(command, env=environment, check=False, timeout=60, stderr=subprocess.DEVNULL)
+    assert ended.returncode == -number
+    assert_no_compiler_is_left(tmp_path)
+
+
+def test_a_compiler_that_heeds_no_signal_is_ended_too(tmp_path: Path) -> None:
+    environment = slow_compiler(tmp_path, at_once="trap '' HUP TERM; kill -TERM $PPID")
+    command = [sys.executable, "-c", _CALLER + _CALLS.format(folder=tmp_path)]
+    assert subprocess.run(command, env=environment, check=False, timeout=60).returncode == -signal.SIGTERM
+    assert_no_compiler_is_left(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -9,14 +9,14 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mbsfmu.errors import SimulationError
 from mbsfmu.files import reason
 from mbsfmu.identity import content_key
-from mbsfmu.interruption import before_the_end, deferring_interruptions
+from mbsfmu.interruption import deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
@@ -93,41 +93,30 @@ class Compilation:
 def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
     """Call compilers in a folder, all at the same time.
 
-    Each has a process group of its own, so that what is interrupted at the keyboard ends them, with all that they have
-    started, and not they themselves; none goes on where this call ends, or the process.
+    They are a process group of their own, so that an interruption at the keyboard ends this call, which ends them. None
+    of them, and nothing that they have started, outlives this call, or the process.
 
     Raises
     ------
     CompilerError
         When one cannot be called, or refuses.
     """
-    with before_the_end(_signal_all):
-        _call(calls, folder)
-
-
-def _call(calls: Sequence[Sequence[str]], folder: Path) -> None:
-    started: list[subprocess.Popen[str]] = []
+    group = _Group()
+    _working.add(group)
     try:
         with deferring_interruptions():  # none is started that is not known here
             for call in calls:
-                process = subprocess.Popen(
-                    call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-                    process_group=0 if os.name == "posix" else None,
-                )  # fmt: skip
-                started.append(process)
-                _working.add(process)
-        for call, process in zip(calls, started, strict=True):
+                group.start(call, folder)
+        for call, process in zip(calls, group.compilers, strict=True):
             said = process.communicate()[1]
             if process.returncode:
                 raise CompilerError(f"the C compiler {call[0]} refuses the generated sources: {_reason_in(said)}")
     except OSError as error:
         raise CompilerError(f"the C compiler cannot be called: {error}") from None
     finally:
-        _end(started)
-        for process in started:
-            _working.discard(process)
-            if process.stderr is not None:
-                process.stderr.close()
+        group.end()
+        group.close()
+        _working.discard(group)
 
 
 def _reason_in(said: str) -> str:
@@ -137,40 +126,81 @@ def _reason_in(said: str) -> str:
     return why.strip()
 
 
-_working: set[subprocess.Popen[str]] = set()
-"""Compilers that have been called and have not ended."""
-_PATIENCE = 1.0
+_PATIENCE = 1
 """In s: how long a compiler may take to remove its own files where it is ended."""
+_GUARD = f"trap '' HUP INT TERM; read -r _; kill -TERM 0; sleep {_PATIENCE}; kill -KILL 0"
+"""What the shell that leads a process group does: it reads until the process that called it has ended, and ends all."""
 
 
-def _end(processes: Collection[subprocess.Popen[str]]) -> None:
-    """End compilers that still work, and what they have started."""
-    still = [process for process in processes if process.poll() is None]
-    for process in still:
-        _signal(process, signal.SIGTERM)
-    for process in still:
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            _signal(process, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+class _Group:
+    """Compilers that end together, at the latest with this process.
+
+    In POSIX a shell leads their process group. It reads from a pipe that this process alone writes to, and which the
+    kernel closes whatever ends the process, at whatever moment: a signal that nobody handles, a crash, in any thread.
+
+    Attributes
+    ----------
+    compilers
+        Those that were started.
+    """
+
+    def __init__(self) -> None:
+        self.compilers: list[subprocess.Popen[str]] = []
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def start(self, call: Sequence[str], folder: Path) -> None:
+        """Start a compiler in a folder.
+
+        Raises
+        ------
+        OSError
+            When it cannot be called.
+        """
+        if os.name == "posix" and self._guard is None:
+            nowhere = subprocess.DEVNULL
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0
+            )
+        compiler = subprocess.Popen(
+            call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+            process_group=self._guard.pid if self._guard else None,
+        )  # fmt: skip
+        self.compilers.append(compiler)
+
+    def end(self) -> None:
+        """End compilers that still work, and what they have started."""
+        still = [process for process in self.compilers if process.poll() is None]
+        if still:
+            self._signal(signal.SIGTERM)
+        for process in still:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+        self._signal(signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+        for process in still if self._guard is None else [*still, self._guard]:
             process.wait()
 
+    def close(self) -> None:
+        """Close the pipes to processes that have ended."""
+        for pipe in [process.stderr for process in self.compilers] + [self._guard.stdin if self._guard else None]:
+            if pipe is not None:
+                pipe.close()
 
-def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, number)
-        else:
-            process.kill()
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to all processes of the group; Windows knows none, and ends the compilers."""
+        if self._guard is None:
+            for process in self.compilers:
+                process.kill()
+        elif self._guard.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._guard.pid, number)
 
 
-def _signal_all() -> None:
-    """Let compilers end; nothing is waited for, as what is interrupted may be waiting for them itself."""
-    for process in tuple(_working):
-        _signal(process, signal.SIGTERM)
+_working: set[_Group] = set()
+"""Compilers that have been called and have not ended."""
 
 
 @atexit.register
 def _end_all() -> None:
     """End compilers that nobody waits for any more, as those that work beside a run."""
-    _end(tuple(_working))
+    for group in tuple(_working):
+        group.end()

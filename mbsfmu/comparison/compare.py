@@ -162,7 +162,8 @@ def _coupled_runs(
             reference.save(file)
             grids = {step: _saved(tight, step, Path(name)) for step in chosen.steps}
             tasks = [Task(package, file, grids[each[1]], *each, float(reference.time[-1])) for each in wanted]
-            shares = Shares(progress, len(tasks) + 1 + (len(chosen.algorithms) if chosen.stability else 0))
+            limited = len(chosen.algorithms) if chosen.stability else 0
+            shares = Shares(progress, len(tasks) + reference.moves + limited)
             runs = run_all(executor, make_run, tasks, shares)
             if reference.moves:
                 _repeat(executor, tasks, runs, chosen.accuracy, shares)

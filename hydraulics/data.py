@@ -256,11 +256,19 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
         return f"{thing}: {where}.type is missing"
     if kind == "kind_unknown":
         return f"{thing}: {where}.type is {_shortened(repr(value['type']))}; {message}"
+    if kind in ("float_parsing", "int_parsing"):
+        return f"{thing}: {where} is {_shortened(repr(value))}; it must be a number alone, in {_unit(owner, where)}"
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
     # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.
     shown = "" if isinstance(value, dict | list | tuple | BaseModel) else f" is {_shortened(repr(value))}"
     return f"{thing}: {where}{shown}; {requirement}"
+
+
+def _unit(owner: type[Data], field: str) -> str:
+    """Return in which unit a field is, where it says so."""
+    known = owner.model_fields[field].metadata if field in owner.model_fields else ()
+    return next((each.unit for each in known if getattr(each, "unit", "1") != "1"), "SI units")
 
 
 def _shortened(text: str, most: int = 60) -> str:

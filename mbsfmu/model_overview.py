@@ -33,9 +33,13 @@ def overview(model: CoupledModel) -> dict[str, Any]:
         "description": model.description,
         "stop_time": model.stop_time,
         "step": model.step,
-        "systems": {name: _names(system) for name, system in model.systems.items()},
+        "systems": {name: _names(name, system) for name, system in model.systems.items()},
         "parts": [each for name, system in model.systems.items() for each in _parts(name, system)],
-        "topology": {name: told for name, data in model.systems.items() if (told := _topology(data))},
+        "topology": {
+            name: told
+            for (name, data), system in zip(model.systems.items(), systems, strict=True)
+            if (told := _topology(data, system))
+        },
         "freedom": {
             name: _freedom(system, model, name)
             for name, system in zip(model.systems, systems, strict=True)
@@ -47,9 +51,12 @@ def overview(model: CoupledModel) -> dict[str, Any]:
     }
 
 
-def _names(system: Data) -> dict[str, list[str]]:
-    """Return the names of what a system is made of, by the field that holds it."""
-    return {field: [each.name for each in parts] for field, parts in _fields(system)}
+def _names(name: str, system: Data) -> dict[str, list[str]]:
+    """Return the names of what a system is made of, by the field that holds it; a block is its own part."""
+    named: dict[str, list[str]] = {}
+    for each in _parts(name, system):
+        named.setdefault(each["among"], []).append(each["name"])
+    return named
 
 
 def _fields(system: Data) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -76,18 +83,18 @@ def _parts(system: str, data: Data) -> Iterator[dict[str, Any]]:
 # -- how it hangs together ----------------------------------------------------------------------------------
 
 
-def _topology(data: Data) -> dict[str, Any]:
+def _topology(data: Data, system: System) -> dict[str, Any]:
     """Return what hangs on what: of a mechanism the spanning tree and the cut joints, of a circuit its nodes."""
     if isinstance(data, Mechanism):
-        return {"tree": list(_tree(data.topology)), "cuts": [_joint(joint) for joint in data.topology.cuts]}
+        return {"tree": list(_tree(data.topology, system)), "cuts": [_joint(joint) for joint in data.topology.cuts]}
     return {"nodes": _nodes(data)} if isinstance(data, Circuit) else {}
 
 
-def _tree(topology: Topology) -> Iterator[dict[str, Any]]:
+def _tree(topology: Topology, system: System) -> Iterator[dict[str, Any]]:
     """Yield each body with the joint that it hangs on, outwards."""
     for body, hung in zip(topology.bodies, topology.tree, strict=True):
         inner = "ground" if hung.parent < 0 else topology.bodies[hung.parent].name
-        coordinates = [f"{hung.joint.name}.{name}" for name in hung.joint.coordinate_names]
+        coordinates = [system.coordinates[index].name for index in hung.coordinates]
         yield {"body": body.name, "hangs_on": inner, **_joint(hung.joint), "coordinates": coordinates}
 
 

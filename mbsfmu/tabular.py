@@ -81,7 +81,7 @@ class UnknownNameError(InputError, KeyError):
         return str(self.args[0])
 
 
-def full_name(name: str, names: Collection[str], kind: str) -> str:
+def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> str:
     """Return the one name that is meant: a full one, or the only one that ends so.
 
     Parameters
@@ -92,6 +92,8 @@ def full_name(name: str, names: Collection[str], kind: str) -> str:
         Those that there are.
     kind
         What they are called in messages.
+    where
+        Where they are, for messages.
 
     Raises
     ------
@@ -105,4 +107,4 @@ def full_name(name: str, names: Collection[str], kind: str) -> str:
         return found[0]
     if found:
         raise UnknownNameError(f"{kind} '{name}' is ambiguous: it may be {' or '.join(found)}")
-    raise UnknownNameError(f"there is no {kind} '{name}'; {meant(name, names)}")
+    raise UnknownNameError(f"there is no {kind} '{name}'{where}; {meant(name, names)}")

@@ -175,12 +175,16 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         """
         found: dict[str, None] = {}
         for pattern in patterns:
-            names = [name for name in self.names if means(pattern, _endings(name))]
+            names = [name for name in self.names if means(pattern, self._called(name))]
             if not names:
-                told = nearest(pattern, self.names, _endings)
+                told = nearest(pattern, self.names, self._called)
                 raise UnknownNameError(f"there is no signal '{pattern}' to be drawn; {told}")
             found |= dict.fromkeys(names)
         return tuple(found) or self.names
+
+    def _called(self, name: str) -> tuple[str, ...]:
+        """Return a signal's full name, and what else patterns may mean it by."""
+        return _endings(name)
 
     def plot(self, *patterns: str, title: str = "") -> Plot:
         """Return a plot of signals over time: zoomed and moved together, with values and units at the pointer.
@@ -275,7 +279,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
             raise InputError(f"{file} is no CSV file: {error}") from None
         if len(lines) < 2:
             raise InputError(f"{file} is no table: it needs a header and at least one line of numbers")
-        names, units = zip(*(_parted(cell) for cell in lines[0]), strict=True)
+        names, units = zip(*(parted(cell) for cell in lines[0]), strict=True)
         rows = []
         for number, line in enumerate(lines[1:], start=2):
             if len(line) != len(names):
@@ -325,8 +329,8 @@ def _endings(name: str) -> tuple[str, ...]:
     return tuple(".".join(parts[begin:]) for begin in range(len(parts)))
 
 
-def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a file of signals.
+def check_suffix(path: str | os.PathLike[str], what: str = "a file of signals") -> str:
+    """Return the suffix of a file of signals, or of what else stands in tables.
 
     Raises
     ------
@@ -335,13 +339,13 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     """
     suffix = Path(str(path).removesuffix(PART)).suffix.lower()
     if suffix not in SUFFIXES:
-        raise InputError(f"{path} is refused as a file of signals: its name must end in {' or '.join(SUFFIXES)}")
+        raise InputError(f"{path} is refused as {what}: its name must end in {' or '.join(SUFFIXES)}")
     if suffix == ".parquet":
         arrow(str(path))
     return suffix
 
 
-def _parted(cell: str) -> tuple[str, str]:
+def parted(cell: str) -> tuple[str, str]:
     """Return name and unit of a column's header, which reads `name [unit]` or `name`."""
     match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
     return (match[1], match[2]) if match else (cell.strip(), "1")

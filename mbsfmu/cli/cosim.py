@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
@@ -16,6 +17,7 @@ from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, Cosimulatio
 from mbsfmu.cosim.coupling import AITKEN
 from mbsfmu.cosim.options import CouplingOptions
 from mbsfmu.errors import InputError
+from mbsfmu.part_files import load_parts
 from mbsfmu.signals import read_signal
 from mbsfmu.trajectory import SUFFIXES
 
@@ -70,6 +72,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--save", callback=output_file(".zip"), help="File that the run is saved to where it is left.")
 @click.option("--resume", help="File of a saved run of the same call, to go on from there.")
 @report_option
+@parts_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options
 def command(
@@ -81,6 +84,7 @@ def command(
     scenario: str | None,
     output: str | None,
     report: str | None,
+    parts: tuple[str, ...],
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -99,14 +103,16 @@ def command(
     log_to_stderr(quiet)
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
     save, resume = options["save"], options["resume"]
-    refuse_same_files(output, report, json_file, save, inputs=[*source, *read, *filter(None, (scenario, resume))])
+    refuse_same_files(
+        output, report, json_file, save, inputs=[*source, *read, *parts, *filter(None, (scenario, resume))]
+    )
     values = [assignment(text) for text in (*parameters, *starts)]
     for name in {name for name, _ in values}:
         if sum(name == other for other, _ in values) > 1:
             raise InputError(f"{name} is given twice; a variable has one start value")
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
     reporter = Reporter(report)
-    with progress_bar("stepping", quiet) as progress:
+    with load_parts(parts).given(), progress_bar("stepping", quiet) as progress:
         result = _run(
             lambda: cosimulate(
                 source[0] if len(source) == 1 else list(source),

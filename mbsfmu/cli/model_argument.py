@@ -70,8 +70,13 @@ def _as_model(data: Any, name: str) -> CoupledModel:
 
 def _from_factory(argument: str) -> CoupledModel:
     path, _, factory = argument.rpartition(":")
-    if not path.endswith(".py") or not Path(path).is_file() or not factory:
-        raise InputError(f"'{argument}' is refused: it must read file.py:factory, with a file that is there")
+    file = path if path.endswith(".py") else argument.rstrip(":")
+    if not Path(file).is_file():
+        raise InputError(f"'{argument}' is refused: there is no file {file}; a model in a file is file.py:factory")
+    if file != path or not factory:
+        raise InputError(
+            f"'{argument}' is refused: it must name a function of the file that returns the model, as {file}:FUNCTION"
+        )
     module = _loaded(path)
     made = getattr(module, factory, None)
     if not callable(made):

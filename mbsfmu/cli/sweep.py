@@ -21,6 +21,7 @@ from mbsfmu.errors import InputError, SimulationError
 from mbsfmu.studies import StudyResult, sweep
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
+from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("sweep")
@@ -35,7 +36,9 @@ from mbsfmu.studies.points import parse_values
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
 @click.option("--force", is_flag=True, help="Replace the file of another study.")
-@click.option("-o", "--output", required=True, callback=output_file(".parquet"), help="Parquet file, one row a point.")
+@click.option(
+    "-o", "--output", required=True, callback=output_file(*SUFFIXES), help="CSV or Parquet file, one row a point."
+)
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all rows.")
 @common_options

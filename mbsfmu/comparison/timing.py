@@ -17,7 +17,7 @@ RESOLUTION = 1.1
 process to the next, by where its memory lies, whatever the repetitions in each of them say."""
 LEAST, MOST = 6, 25
 """Repetitions of each run. Six are the fewest whose extremes enclose the median with 95 %."""
-SECONDS = 10.0
+SECONDS = 5.0
 """Processor time in s that repetitions may take where the runs themselves took less."""
 _CONFIDENCE = 0.95
 _BEYOND = 3.0

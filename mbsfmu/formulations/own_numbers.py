@@ -37,15 +37,16 @@ def with_hidden_numbers(part: Part) -> Part:
 
 def _check_starts(part: DynamicPart) -> None:
     """Refuse a part whose states begin elsewhere when fields that are parameters say something else."""
-    other = copy(part)
-    changed = {name: _changed(getattr(part, name)) for name in parameter_fields(type(part))}
-    object.__setattr__(other, "__dict__", {**part.__dict__, **changed})
-    for state, elsewhere in zip(part.states(), other.states(), strict=True):
-        if state.start != elsewhere.start:
-            raise InputError(
-                f"{part.type} '{part.name}' is refused: states begins '{state.name}' at a field that is a parameter, "
-                "which stays as it is in the data whatever is set; let initial_states give where it begins, from now"
-            )
+    for field in parameter_fields(type(part)):
+        other = copy(part)
+        object.__setattr__(other, "__dict__", {**part.__dict__, field: _changed(getattr(part, field))})
+        for state, elsewhere in zip(part.states(), other.states(), strict=True):
+            if state.start != elsewhere.start:
+                raise InputError(
+                    f"{part.type} '{part.name}' is refused: states() takes the start of '{state.name}' from the "
+                    f"parameter self.{field}, and a value set later would not reach it; give the start in "
+                    f'initial_states(now), from now["{field}"]'
+                )
 
 
 def _changed(value: Any) -> Any:

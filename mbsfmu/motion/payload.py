@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraulics import Circuit
+from hydraulics import Circuit, Component
 from mbsfmu.errors import InputError
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
@@ -194,15 +194,27 @@ class _Run:
     def _found_pressures(self, machine: Machine) -> Iterator[tuple[str, Floats]]:
         """Yield the pressures of nodes in bar by `circuit.node`."""
         for name, data in machine.systems.items():
-            for component in data.actuators if isinstance(data, Circuit) else ():
+            if not isinstance(data, Circuit):
+                continue
+            for component in data.actuators:
                 for port, node in component.ports().items():
                     found = self._recorded.find(name, f"{node}.pressure")
+                    if found is None:
+                        found = self._held_pressure(machine, name, data.source_nodes.get(node))
                     if found is None:  # units have that of cylinders as an output
                         found = self._recorded.find(name, f"{component.name}.pressure_{port}")
                     if found is not None:
                         yield f"{name}.{node}", found / 1e5
                     else:
                         self._colourless.setdefault(f"{name}.{component.name}", f"{name}.{node}.pressure")
+
+    def _held_pressure(self, machine: Machine, circuit: str, source: Component | None) -> Floats | None:
+        """Return the pressure in Pa that a source, such as a tank, holds its node at; None where none is known."""
+        pressure = None if source is None else getattr(source, "pressure", None)
+        if source is None or pressure is None:
+            return None
+        value = machine.values.get(f"{circuit}.{source.name}.pressure", pressure)
+        return np.full(self._reached, float(value))
 
     def payload(self) -> dict[str, Any]:
         """Return the run as data of the page: numbers are of four bytes, in base64."""

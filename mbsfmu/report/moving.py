@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mbsfmu.data import DataError
 from mbsfmu.errors import InputError
 from mbsfmu.motion import Animation
 from mbsfmu.view.blocks import paragraph, section
@@ -22,6 +23,6 @@ def moving(animate: Callable[[], Animation], told: str = "") -> list[Element]:
     """
     try:
         made = animate()
-    except InputError as error:
+    except (InputError, DataError) as error:
         return [paragraph(f"No moving picture: {error}.", "soft")]
     return [section("The machine in motion", made.element, *([paragraph(told, "soft")] if told else []))]

@@ -179,7 +179,7 @@ def _labelled(study: StudyResult, name: str, value: Any) -> str:
 
 
 def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> Element:
-    told = [name for name in ("error", "energy_residual_max", "energy_drift_max", "cpu_seconds") if name in study]
+    told = [name for name in ("error", "energy_residual_max", "energy_drift_max", "cpu_seconds") if name in list(study)]
     ordered = sorted(rows, key=lambda row: row["status"] == "ok")
     lines: list[list[str | Cell]] = []
     for row in ordered[:_MOST_ROWS]:

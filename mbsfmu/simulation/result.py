@@ -33,6 +33,8 @@ class Result(Trajectory):
         What it cost.
     machine
         What ran, with the parameters that it had; None where nobody said.
+    qualified
+        `system.variable` by the names of signals, which are found by it too.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Result(Trajectory):
         wall_seconds: float,
         statistics: Statistics,
         machine: Machine | None = None,
+        qualified: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(time, values, names, units)
         self.model = model
@@ -58,6 +61,22 @@ class Result(Trajectory):
         self.wall_seconds = wall_seconds
         self.statistics = statistics
         self.machine = machine
+        self._qualified = dict(qualified or {})
+        self._by_system = {full: name for name, full in self._qualified.items()}
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of the one signal that `name` means; `system.variable` means one too.
+
+        Raises
+        ------
+        UnknownNameError
+            When no signal or more than one is meant.
+        """
+        own = self._by_system.get(name)
+        return super().full_name(own if own is not None and name not in self.names else name)
+
+    def _called(self, name: str) -> tuple[str, ...]:
+        return (*super()._called(name), self._qualified.get(name, name))
 
     def _told(self) -> str:
         return f"{self.model}, {self.formulation}, {self.solver}, {super()._told()}"

@@ -121,7 +121,7 @@ class Simulation:
         self.course = Course(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
         self._tolerances = solver.tolerances
-        self._values = Values(name, self._table, self.course, self.energy_watch, self._started)
+        self._values = Values(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
         self._told_undriven = False
         self.reset()
 
@@ -325,6 +325,7 @@ class Simulation:
             wall_seconds=clock.perf_counter() - begin,
             statistics=self.statistics,
             machine=self.machine_as_run(),
+            qualified=self.shown.qualified,
         )
 
     def machine_as_run(self) -> Machine | None:
@@ -354,6 +355,8 @@ class Simulation:
     def get(self, name: str) -> float:
         """Return the present value of a variable.
 
+        A variable is found by its name, by `system.variable`, or by any trailing part of its name that is unique.
+
         Raises
         ------
         InputError
@@ -362,7 +365,7 @@ class Simulation:
         return self._values.get(name)
 
     def set(self, name: str, value: float) -> None:
-        """Set an input or a tunable parameter, or before the first step any parameter.
+        """Set an input or a tunable parameter, or before the first step any parameter, by a name as `get` takes it.
 
         Raises
         ------

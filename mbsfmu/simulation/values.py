@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.state import State
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.variables import VariableTable, check_value
+from mbsfmu.tabular import full_name
 from mbsfmu.variables import Causality, Variability, Variable
 
 
@@ -24,6 +24,8 @@ class Values:
         Name of the simulation.
     table
         Its variables.
+    by_system
+        Names of variables by `system.variable`.
     course
         Where it is.
     energy_watch
@@ -33,9 +35,16 @@ class Values:
     """
 
     def __init__(
-        self, owner: str, table: VariableTable, course: Course, energy_watch: EnergyWatch, started: Callable[[], State]
+        self,
+        owner: str,
+        table: VariableTable,
+        by_system: Mapping[str, str],
+        course: Course,
+        energy_watch: EnergyWatch,
+        started: Callable[[], State],
     ) -> None:
         self._owner = owner
+        self._by_system = by_system
         self._course = course
         self._energy_watch = energy_watch
         self._started = started
@@ -53,14 +62,17 @@ class Values:
         InputError
             When there is no such variable.
         """
-        self._place(name)
-        return self._variable_by_name[name]
+        return self._variable_by_name[self._full_name(name)]
+
+    def _full_name(self, name: str) -> str:
+        """Return the name of the one variable that is meant; errors as for `variable`."""
+        if name in self._places:
+            return name
+        return full_name(self._by_system.get(name, name), self._places, "variable", f" in {self._owner}")
 
     def _place(self, name: str) -> tuple[str, int]:
         """Return among which variables the one of a name is, and its index there."""
-        if name not in self._places:
-            raise InputError(f"there is no variable '{name}' in {self._owner}; {meant(name, self._places)}")
-        return self._places[name]
+        return self._places[self._full_name(name)]
 
     def get(self, name: str) -> float:
         """Return the present value of a variable; errors as for `Simulation.get`."""

@@ -12,6 +12,7 @@ from typing import IO, Any, Self
 
 from mbsfmu.errors import InputError
 from mbsfmu.files import WriteError
+from mbsfmu.studies.rows import read_rows
 from mbsfmu.tables import read_parquet
 
 Row = dict[str, Any]
@@ -50,10 +51,11 @@ class Journal:
 
     def _of_results(self) -> dict[str, Row]:
         try:
-            table = read_parquet(self._results)
+            csv = self._results.suffix.lower() == ".csv"
+            rows = read_rows(self._results) if csv else read_parquet(self._results).to_pylist()
         except InputError:  # whether it may be replaced is told by `refuse_to_lose`
             return {}
-        return {row[KEY]: row for row in table.to_pylist()} if KEY in table.column_names else {}
+        return {row[KEY]: row for row in rows if KEY in row}
 
     def refuse_to_lose(self, rows: Mapping[str, Row], keys: Collection[str]) -> None:
         """Check that a study writes over nothing but rows of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 
 from mbsfmu.data import html_table
 from mbsfmu.studies.journal import KEY
-from mbsfmu.tables import optional, unit_of
+from mbsfmu.studies.rows import write_rows
+from mbsfmu.tables import make_table, optional, write_parquet
 from mbsfmu.tabular import Columns, Tabular, full_name
+from mbsfmu.trajectory import check_suffix
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,8 +30,13 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     Parameters
     ----------
-    table
-        One row a point in the order of the values, settings varying fastest; columns know their units.
+    columns
+        Values of each column, one a point in the order of the values, settings varying fastest; None where a run told
+        nothing. The column `key` tells the points by their content.
+    units
+        Units of some columns.
+    facts
+        On the whole: the version, and as `model` the model as JSON.
     axes
         Names of the parameters and settings, with their values in order.
 
@@ -38,8 +46,16 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         As given.
     """
 
-    def __init__(self, table: pyarrow.Table, axes: Mapping[str, Sequence[Any]]) -> None:
-        self._table = table
+    def __init__(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        units: Mapping[str, str],
+        facts: Mapping[str, str],
+        axes: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self._told_columns = {name: list(values) for name, values in columns.items()}
+        self._unit_by_name = {name: units[name] for name in columns if name in units}
+        self._told_facts = dict(facts)
         self.axes = dict(axes)
 
     def __repr__(self) -> str:
@@ -47,13 +63,13 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     def _told(self) -> str:
         varied = ", ".join(name for name, values in self.axes.items() if len(values) > 1)
-        return f"{self.model}, {self._table.num_rows} points over {varied or 'nothing'}"
+        return f"{self.model}, {len(self._told_columns[KEY])} points over {varied or 'nothing'}"
 
     def _repr_html_(self) -> str:
         names = [name for name in self if name in self.axes or name in ("status", "error", "wall_seconds")]
         names += [name for name in self if name.startswith("final.")]
         heads = [f"{name} [{self.unit(name)}]" if self.unit(name) != "1" else name for name in names]
-        rows = zip(*(self._table.column(name).to_pylist() for name in names), strict=True)
+        rows = zip(*(self._told_columns[name] for name in names), strict=True)
         return html_table(heads, rows, f"StudyResult: {self._told()}")
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -64,10 +80,10 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return self._arrays[self._full_name(name)]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._table.column_names if name != KEY)
+        return (name for name in self._told_columns if name != KEY)
 
     def __len__(self) -> int:
-        return self._table.num_columns - 1
+        return len(self._told_columns) - 1
 
     @property
     def model(self) -> str:
@@ -77,33 +93,53 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The points as plain data, one dictionary each; None where a run told nothing."""
-        return self._table.to_pylist()
+        columns = self._told_columns
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def unit(self, name: str) -> str:
         """Return the unit of a column; `1` of what has none."""
-        return unit_of(self._table, self._full_name(name))
+        return self._unit_by_name.get(self._full_name(name), "1")
 
     def _full_name(self, name: str) -> str:
-        return full_name(name, self._table.column_names, "column")
+        return full_name(name, self._told_columns, "column")
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {name: _array(self._table.column(name)) for name in self._table.column_names}
+        return {name: _array(values) for name, values in self._told_columns.items()}
 
     def _columns(self) -> Columns:
         return {name: self._arrays[name] for name in self}
 
     def _units(self) -> Mapping[str, str]:
-        fields = {name: self._table.schema.field(name) for name in self}
-        return {name: unit_of(self._table, name) for name, field in fields.items() if field.metadata}
+        return self._unit_by_name
 
     def _facts(self) -> dict[str, Any]:
-        facts = {name.decode(): value.decode() for name, value in (self._table.schema.metadata or {}).items()}
-        return {**facts, "model": json.loads(facts["model"])["name"]}
+        return {**self._told_facts, "model": json.loads(self._told_facts["model"])["name"]}
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return the table as it is in the file, with a column `key` that tells the points by their content."""
-        return self._table
+        """Return the table as it is in a Parquet file, with a column `key` that tells the points by their content.
+
+        Raises
+        ------
+        InputError
+            When pyarrow is not installed.
+        """
+        return make_table(self._told_columns, self._unit_by_name, self._told_facts)
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows to a CSV or Parquet file, as the suffix says; it appears complete or not at all.
+
+        In a CSV file the header has the units, and nothing stands where a run told nothing.
+
+        Raises
+        ------
+        InputError
+            When it is neither suffix, or Parquet and pyarrow is not installed.
+        """
+        if check_suffix(path) == ".csv":
+            write_rows(self._told_columns, self._unit_by_name, path)
+        else:
+            write_parquet(self.to_arrow(), path)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.
@@ -134,9 +170,8 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
 
 
-def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+def _array(values: Sequence[Any]) -> NDArray[Any]:
     """Return a column as numbers, whole ones where none is missing, or as the objects in it."""
-    values = column.to_pylist()
     if all(isinstance(each, (int, float, type(None))) and not isinstance(each, bool) for each in values):
         whole = all(isinstance(each, int) for each in values)
         return np.array([np.nan if each is None else each for each in values], dtype=int if whole else float)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mbsfmu.studies.journal import KEY, Row
 from mbsfmu.studies.points import Point
-from mbsfmu.tables import make_table
-
-if TYPE_CHECKING:
-    import pyarrow
 
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
 _UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
@@ -21,9 +17,8 @@ def study_table(
     rows: Mapping[str, Row],
     units: Mapping[str, str],
     outputs: Mapping[str, str],
-    facts: Mapping[str, str],
-) -> pyarrow.Table:
-    """Return all rows as a table: parameters, settings, status, then what the runs told.
+) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """Return the columns of all rows, and their units: parameters, settings, status, then what the runs told.
 
     Parameters
     ----------
@@ -33,12 +28,9 @@ def study_table(
         What was told of each point, by its key.
     units, outputs
         Units of the varied parameters, and of the outputs.
-    facts
-        On the whole table.
     """
     every = {**_UNITS, **units, **{f"final.{name}": unit for name, unit in outputs.items()}}
     whole = [{**point.values, **point.settings, **rows[point.key]} for point in points]
     first = [*points[0].values, *points[0].settings, "status", "message"]
     told = {name: None for row in whole for name in row if name != KEY and name not in first}
-    columns = {name: [row.get(name) for row in whole] for name in (*first, *told, KEY)}
-    return make_table(columns, every, facts)
+    return {name: [row.get(name) for row in whole] for name in (*first, *told, KEY)}, every

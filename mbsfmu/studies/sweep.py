@@ -26,7 +26,7 @@ from mbsfmu.studies.points import Point, make_points
 from mbsfmu.studies.result import StudyResult
 from mbsfmu.studies.running import run_points
 from mbsfmu.studies.study_table import study_table
-from mbsfmu.tables import arrow, write_parquet
+from mbsfmu.trajectory import check_suffix
 from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def sweep(
     options, given
         Options, and those of them that are given by name, as `settings`; `StudyOptions` says what they are.
     output
-        Parquet file for the rows; it appears complete, beside it a journal until then. None for neither.
+        CSV or Parquet file for the rows; it appears complete, beside it a journal until then. None for neither.
     fresh
         Whether to run all points again, whatever is there.
     force
@@ -83,7 +83,8 @@ def sweep(
         When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
     beside = ("vary", "output", "fresh", "force", "workers", "executor", "progress")
-    arrow("a study")
+    if output is not None:
+        check_suffix(output, "the file of a study")
     chosen = StudyOptions.of(options, given, beside).of_model(model)
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")
@@ -101,11 +102,12 @@ def sweep(
     _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
     units = {name: settable[name].unit for name in values}
     told = {name: unit for name, (_, unit) in outputs.items()}
-    table = study_table(points, rows, units, told, {"mbsfmu": version("mbsfmu"), "model": study.model})
+    facts = {"mbsfmu": version("mbsfmu"), "model": study.model}
+    result = StudyResult(*study_table(points, rows, units, told), facts, {**values, **chosen.lists})
     if journal is not None and output is not None:
-        write_parquet(table, output)
+        result.to_file(output)
         journal.remove()
-    return StudyResult(table, {**values, **chosen.lists})
+    return result
 
 
 def _content(model: CoupledModel, chosen: StudyOptions, parts: Parts) -> dict[str, Any]:
@@ -137,8 +139,6 @@ def _what_is_there(
     """
     if output is None:
         return None, {}
-    if Path(output).suffix.lower() != ".parquet":
-        raise InputError(f"{output} is refused as the file of a study: its name must end in .parquet")
     journal = Journal(Path(output))
     if not journal.path.absolute().parent.is_dir():
         raise InputError(f"the folder of {output} is not there")

@@ -350,8 +350,12 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
     (
         "pressure that is no number",
         lambda: circuit(HOSE_A, A="high"),
-        "Circuit: initial_pressures.A.pressure is 'high'; it must be a valid number, "
-        "unable to parse string as a number",
+        "Circuit: initial_pressures.A.pressure is 'high'; it must be a number alone, in SI units",
+    ),
+    (
+        "pressure with its unit",
+        lambda: Tank(name="tank", node="T", pressure="200 bar"),  # type: ignore[arg-type]
+        "Tank 'tank': pressure is '200 bar'; it must be a number alone, in Pa",
     ),
     ("balance of nothing", lambda: circuit(HOSE_A, A={}), "Balanced: actuator is missing"),
     (

@@ -54,13 +54,32 @@ def test_a_loop_that_cannot_be_closed_is_told() -> None:
     assert "cannot be assembled: from the given start values the loops come no closer than" in told["problem"]
 
 
+@pytest.mark.parametrize("name", ["four-bar", "slewing-four-bar", "ladder-2"])
+def test_coordinates_in_the_tree_are_variables(name: str) -> None:
+    model = built_in(name)
+    told = mbsfmu.overview(model)
+    tree = [coordinate for each in told["topology"]["mechanism"]["tree"] for coordinate in each["coordinates"]]
+    assert len(tree) == told["freedom"]["mechanism"]["coordinates"]
+    assert {f"mechanism.{each}" for each in tree} <= {each["name"] for each in told["variables"]}
+    assert all(model.simulation(compiled=False).get(each) is not None for each in tree)
+
+
+def test_blocks_are_systems_among_others() -> None:
+    data = mbsfmu.models.pendulum(1).to_dict()
+    data["systems"]["controller"] = {"type": "pid-controller", "proportional": 1.0}
+    told = mbsfmu.overview(mbsfmu.CoupledModel.from_dict(data))
+    assert list(told["systems"]) == ["mechanism", "controller"]
+    assert told["systems"]["controller"] == {"blocks": ["controller"]}
+    assert told["systems"]["mechanism"]["bodies"] == ["link_1"]
+
+
 def test_topology_is_that_of_the_drawing() -> None:
     told = mbsfmu.overview(mbsfmu.models.four_bar())
     tree = told["topology"]["mechanism"]["tree"]
     assert [(each["body"], each["hangs_on"], each["joint"]) for each in tree] == [
         ("boom", "ground", "O"), ("link", "boom", "C"), ("rocker", "link", "D"),
     ]  # fmt: skip
-    assert tree[0]["coordinates"] == ["O.angle"]
+    assert tree[0]["coordinates"] == ["boom.angle"]
     assert [each["joint"] for each in told["topology"]["mechanism"]["cuts"]] == ["E"]
     nodes = told["topology"]["circuit"]["nodes"]
     assert {node for node, each in nodes.items() if each["pressure"] == "state"} == {"V1", "V2", "V3"}

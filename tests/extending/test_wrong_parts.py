@@ -180,7 +180,9 @@ def test_equations_that_read_data_are_refused(system: Any, field: str) -> None:
 
 
 def test_states_that_begin_where_data_say_are_refused() -> None:
-    with pytest.raises(InputError, match="'own' is refused: states begins 'x' at a field that is a parameter"):
+    with pytest.raises(
+        InputError, match=r"states\(\) takes the start of 'x' from the parameter self\.start, and .* now\[\"start\"\]"
+    ):
         CoupledModel(name="m", systems={"own": Begun(start=2.0)}).simulation(compiled=False)
     simulation = CoupledModel(name="m", systems={"own": BegunRightly(start=2.0)}).simulation(compiled=False)
     simulation.set("start", 3.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hydrostatic_machines import slewer
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
@@ -42,6 +43,19 @@ def values(arrow: dict[str, Any]) -> Floats:
 
 def times(payload: dict[str, Any]) -> Floats:
     return np.linspace(payload["time"]["start"], payload["time"]["stop"], payload["time"]["count"])
+
+
+@pytest.mark.parametrize("set_later", [None, 3e5])
+def test_a_port_at_a_tank_has_the_pressure_of_the_tank(set_later: float | None) -> None:
+    """Which is no signal, but a parameter: that of the drain of a slewing drive."""
+    simulation = slewer().simulation(compiled=False)
+    if set_later is not None:
+        simulation.set("tank.pressure", set_later)
+    made = simulation.run(0.002).animate().payload
+    assert made["notes"] == []
+    (name,) = (each for each in made["runs"][0]["pressures"] if each.endswith(".T"))
+    shown = np.frombuffer(base64.b64decode(made["runs"][0]["pressures"][name]), "<f4")
+    assert shown == pytest.approx(np.full(made["time"]["count"], (set_later or 2e5) / 1e5))
 
 
 def test_spring_and_damper_pull_as_their_law_says() -> None:

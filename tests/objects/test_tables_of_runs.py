@@ -174,7 +174,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
         "import numpy as np\n"
         "result = Trajectory(np.zeros(1), np.zeros((1, 1)), ['x'], ['m'])\n"
         "result.to_file('run.csv')\n"
-        "study = lambda: mbsfmu.sweep(None)\n"
+        "study = lambda: mbsfmu.sweep(None, output='study.parquet')\n"
         "file = lambda: result.to_file('r.parquet')\n"
         "for wanted in (result.to_pandas, result.to_xarray, result.to_arrow, file, study):\n"
         "    try:\n        wanted()\n    except InputError as error:\n        print(error)\n"
@@ -187,9 +187,28 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
             ("to_xarray", "xarray"),
             ("a table in Arrow's form", "pyarrow"),
             ("r.parquet", "pyarrow"),
-            ("a study", "pyarrow"),
+            ("study.parquet", "pyarrow"),
         )
     ]
+
+
+def test_a_study_needs_nothing_that_is_not_always_installed(tmp_path: Path) -> None:
+    code = _without(tmp_path, "pandas", "xarray", "pyarrow") + "from mbsfmu.cli.commands import main; main()"
+    command = [sys.executable, "-c", code, "sweep", "pendulum-1", "--vary", "link_1.mass=1,2", "--stop", "0.01"]
+    files = ["-o", "rows.csv", "--json", "rows.json", "--report", "page.html"]
+    for _ in range(2):  # the second time nothing runs
+        done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        assert "2 points in rows.csv" in done.stdout
+    assert "2 of 2 points are done already" in done.stderr
+    header = (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert header.startswith("mechanism.link_1.mass [kg],formulation,status,message,")
+    refused = subprocess.run(
+        [*command, "-o", "rows.parquet"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (refused.returncode, refused.stderr.splitlines()[-1]) == (
+        2,
+        "mbsfmu: rows.parquet needs pyarrow: pip install 'mbsfmu[data]'",
+    )
 
 
 def test_a_command_says_what_is_not_installed_before_it_runs(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from mbsfmu.cosim.result import CosimulationResult, Facts
 from mbsfmu.report import Circumstances, circumstances
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.solver import Statistics
-from mbsfmu.tables import make_table
 
 EVIL = "</script><script>alert(1)</script><!-- '\"&"
 
@@ -119,7 +118,7 @@ def study(statuses: list[str]) -> mbsfmu.StudyResult:
         "key": [str(each) for each in range(count)],
     }
     units = {"slider.mass": "kg", "final.slider.position": "m", "final.crank.angle": "rad", "cpu_seconds": "s"}
-    return mbsfmu.StudyResult(make_table(columns, units, {"model": '{"name": "crank"}'}), {"slider.mass": masses})
+    return mbsfmu.StudyResult(columns, units, {"model": '{"name": "crank"}'}, {"slider.mass": masses})
 
 
 def test_a_study_tells_what_varies_and_where(tmp_path: Path) -> None:

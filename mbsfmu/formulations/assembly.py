@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.independent_rows import MANY, independent_rows, shortest_of_any_rank
-from mbsfmu.equations.linear import pivot_columns
+from mbsfmu.equations.linear import null_space, pivot_columns
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.loop_equations import NEAR, LoopEquations
+from mbsfmu.formulations.loop_equations import NEAR, LockedCoordinates, LoopEquations
 from mbsfmu.formulations.partition import RANK_TOLERANCE
 from mbsfmu.formulations.workspace import Floats
 
@@ -27,6 +27,8 @@ SMALLEST_SHARE = 1e-3
 """… and ends the search where this share of it makes nothing better."""
 MOST_ITERATIONS = 100
 """Gauss–Newton steps after which the violation counts as one that stays."""
+IMMOBILE = 1e-6
+"""A coordinate that moves by less than this share of the free motions is locked: what is left is round-off."""
 _ASIDE = 0.1
 """In rad and m: by how much coordinates are moved to see which equations bend."""
 _SAMPLES = 4
@@ -107,9 +109,11 @@ def _far(functions: SystemFunctions, coordinates: Floats, jacobian: Floats, move
     return np.where(_bent(functions, coordinates, jacobian), 1.0, np.maximum(1.0, np.abs(moved)))
 
 
-def _bent(functions: SystemFunctions, coordinates: Floats, jacobian: Floats) -> NDArray[np.bool_]:
+def _bent(
+    functions: SystemFunctions, coordinates: Floats, jacobian: Floats, counted: NDArray[np.intp] | None = None
+) -> NDArray[np.bool_]:
     """Return which coordinates are in equations that are not linear in them, as those of loops, shape (n,)."""
-    there = _closure_at(functions, coordinates + _ASIDE)[1]
+    there = _closure_at(functions, coordinates + _ASIDE, counted)[1]
     rows = (there != jacobian).any(axis=1)
     return np.logical_or(jacobian[rows].any(axis=0), there[rows].any(axis=0))
 
@@ -126,24 +130,54 @@ def _rank(jacobian: Floats) -> int:
     return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
 
 
-def _approach(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def closed_nearby(functions: SystemFunctions, guess: Floats, rows: NDArray[np.intp]) -> list[Floats]:
+    """Return Φ_z of all constraints where some of them hold, near given coordinates and around there, each (m, n).
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    guess
+        Coordinates, shape (n,).
+    rows
+        Indices of the constraints that have to hold; where they cannot, nothing is returned.
+    """
+    random = np.random.default_rng(20210611)
+    jacobians: list[Floats] = []
+    spread, center = np.zeros(len(guess)), guess
+    for _ in range(1 + _SAMPLES):
+        nearby = center + spread * random.standard_normal(len(guess))
+        closed, violation = _approach(functions, nearby, np.arange(len(guess)), rows)
+        if np.max(np.abs(violation), initial=0.0) < CLOSED:
+            jacobians.append(_closure_at(functions, closed)[1])
+            if len(jacobians) == 1:
+                center, spread = closed, _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
+        if not jacobians:
+            break
+    return jacobians
+
+
+def _approach(
+    functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+) -> tuple[Floats, Floats]:
     """Return the coordinates with the least violation found by moving some of them, and the violation.
 
-    Gauss–Newton steps of least length, shortened until the violation falls.
+    Gauss–Newton steps of least length, shortened until the violation falls. All constraints count, or some of them.
     """
     coordinates = guess.copy()
-    violation, jacobian = _closure_at(functions, coordinates)
+    violation, jacobian = _closure_at(functions, coordinates, rows)
     if not violation.size:
         return coordinates, violation
     for _ in range(MOST_ITERATIONS):
         step = np.zeros_like(coordinates)
         step[moving] = -_least_squares(jacobian[:, moving], violation)
         if np.max(np.abs(step)) > STEP_LIMIT:
-            longest = np.max(np.abs(step[_bent(functions, coordinates, jacobian)]), initial=STEP_LIMIT)
+            bent = _bent(functions, coordinates, jacobian, rows)
+            longest = np.max(np.abs(step[bent]), initial=STEP_LIMIT)
             step *= STEP_LIMIT / longest
         size, share = np.linalg.norm(violation), 1.0
         while share > SMALLEST_SHARE:
-            trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step)
+            trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step, rows)
             if np.linalg.norm(trial_violation) < size:
                 break
             share *= 0.5 if size > CLOSED else 0.0  # where whole steps make closed loops no better, it is round-off
@@ -164,9 +198,13 @@ def _least_squares(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 
-def _closure_at(functions: SystemFunctions, coordinates: Floats) -> tuple[Floats, Floats]:
+def _closure_at(
+    functions: SystemFunctions, coordinates: Floats, rows: NDArray[np.intp] | None = None
+) -> tuple[Floats, Floats]:
     functions.coordinates[:] = coordinates
     violation, jacobian, _ = functions.all_closure()
+    if rows is not None:
+        return violation[rows], jacobian[rows]
     return violation.copy(), jacobian.copy()
 
 
@@ -202,7 +240,37 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
     arm = _lever_arm(functions, jacobians)
     distances = [unit == "m" for unit in system.constraint_units]
     scaled = [jacobian / functions.element_scales(arm) for jacobian in jacobians]
-    return LoopEquations(rows, rank, tuple(arm if distances[row] else 1.0 for row in rows), _near(scaled, rank))
+    scales = tuple(arm if distances[row] else 1.0 for row in rows)
+    return LoopEquations(rows, rank, scales, _near(scaled, rank), locked=_locked(scaled, rank))
+
+
+def _locked(jacobians: list[Floats], rank: int) -> LockedCoordinates:
+    """Return the coordinates that move with none of the motions left free, where a mechanism starts and around that.
+
+    Parameters
+    ----------
+    jacobians
+        Φ_z without units there; each of shape (m, n).
+    rank
+        The number of independent loop equations.
+    """
+    jacobian = jacobians[0]
+    count = jacobian.shape[1]
+    if rank == count:
+        locked = np.ones(count, dtype=bool)
+    elif min(jacobian.shape) > MANY:
+        return LockedCoordinates()
+    else:
+        moved = [np.linalg.norm(null_space(each, RANK_TOLERANCE), axis=1) for each in jacobians]
+        locked = np.all(np.array(moved) <= IMMOBILE, axis=0)
+    if not locked.any():
+        return LockedCoordinates()
+    holding = jacobian[:, locked]
+    rows = tuple(np.flatnonzero((np.abs(holding) > RANK_TOLERANCE).any(axis=1)).tolist())
+    if min(holding.shape) > MANY:
+        return LockedCoordinates(tuple(np.flatnonzero(locked).tolist()), rows)
+    sizes = np.linalg.svd(holding, compute_uv=False)
+    return LockedCoordinates(tuple(np.flatnonzero(locked).tolist()), rows, float(sizes[-1] / sizes[0]))
 
 
 def _near(jacobians: list[Floats], rank: int) -> float:

@@ -97,6 +97,7 @@ class DoubleStep(Formulation):
     has_tangent: ClassVar[bool] = True
     has_stages: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
+    holds_locked_loops: ClassVar[bool] = True
 
     def __init__(
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions

@@ -134,6 +134,9 @@ class Formulation(FittingStates, ABC):
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)
     """Names of its quantities of first order with their rates."""
 
+    holds_locked_loops: ClassVar[bool] = False
+    """Whether loops without freedom stay where they are, however nearly singular their equations."""
+
     kind: StepKind = StepKind.IMPLICIT
     """How its steps are made."""
 

@@ -17,6 +17,7 @@ from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.equilibrium import Unheld, balance
 from mbsfmu.formulations.feedback import check_inertia
 from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.formulations.locked_loops import refuse_locked_motion
 from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.massless import refuse_massless_motion
 from mbsfmu.formulations.mechanism_system import MechanismSystem
@@ -154,6 +155,12 @@ class Initialization:
     def loops(self) -> LoopEquations:
         """The loop equations at the model's own parameters."""
         return find_loop_equations(self.functions, self._start.coordinates)
+
+    @cached_property
+    def locked(self) -> bool:
+        """Whether no body can move: the loop equations determine all coordinates, and none of them is driven."""
+        coordinates = len(self.system.coordinates)
+        return bool(coordinates) and self.loops.rank == coordinates and not self.functions.driven
 
     @property
     def lever_arm(self) -> float:
@@ -295,6 +302,7 @@ def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | 
 
 def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
     guess, velocities, _ = (part.copy() for part in functions.start())
+    refuse_locked_motion(functions, guess)
     coordinates = close_loops(functions, guess)
     return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
 

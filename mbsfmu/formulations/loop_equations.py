@@ -16,6 +16,25 @@ mechanisms in which it stands out by little anyway, by less than the same share 
 
 
 @dataclass(frozen=True)
+class LockedCoordinates:
+    """The coordinates of loops without freedom.
+
+    Attributes
+    ----------
+    coordinates
+        Their indices.
+    rows
+        Indices of the constraints that hold them.
+    firmness
+        Least singular value of these equations without units, as a share of the largest; 1 of many, where nobody looks.
+    """
+
+    coordinates: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    firmness: float = 1.0
+
+
+@dataclass(frozen=True)
 class LoopEquations:
     """The loop equations that a formulation deals with.
 
@@ -34,6 +53,8 @@ class LoopEquations:
     staged
         By row whether it counts in stages of linearly implicit methods, where the others follow from these wherever the
         mechanism is; None where that is not so, or all count.
+    locked
+        The coordinates of loops without freedom.
     """
 
     rows: tuple[int, ...]
@@ -41,6 +62,7 @@ class LoopEquations:
     scales: tuple[float, ...]
     near: float = NEAR
     staged: tuple[bool, ...] | None = None
+    locked: LockedCoordinates = LockedCoordinates()
 
 
 def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:

@@ -9,13 +9,15 @@ from dataclasses import replace
 from typing import Unpack
 
 from mbsfmu.errors import InputError
-from mbsfmu.formulations.code_form import LARGE
+from mbsfmu.formulations.code_form import LARGE, Code
 from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.locked_loops import loops_at
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
@@ -33,6 +35,8 @@ STEP = 1e-3
 """Internal step in s where neither options nor a model say one."""
 _ROUND_OFF = 4e-3
 """Of accelerations in rad/s² and m/s², for each rad or m, beyond which a step is told to be too small."""
+WEAK = 1e-3
+"""Share of the largest singular value below which equations of locked loops are solved exactly, or what is off tells."""
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -112,7 +116,11 @@ def _made_solver(system: System, initialization: Initialization, chosen: RunOpti
     """Return the solver of completed options, with their formulation of the system, for steps of a size in s."""
     kind, rule = chosen.method
     limits = chosen.tolerances or Tolerances()
-    formulation = chosen.kind.of(initialization, system, limits, rule, chosen.own, step, kind.kind)
+    steps, own = chosen.kind, chosen.own
+    if initialization.locked and (own.form is Code.STRAIGHT or len(initialization.system.coordinates) <= LARGE):
+        # Without independent coordinates its steps are statics: nothing is integrated that could drift.
+        system, steps, own = initialization.system, DoubleStep, DoubleStep.Options()
+    formulation = steps.of(initialization, system, limits, rule, own, step, kind.kind)
     if kind.kind is StepKind.LINEARLY_IMPLICIT:
         _refuse_driven(chosen.solver, formulation.functions)
     _tell_straight_code(system, formulation)
@@ -133,17 +141,29 @@ def _tell_straight_code(system: System, formulation: Formulation) -> None:
 
 
 def _tell_motionless(name: str, initialization: Initialization, formulation: Formulation) -> None:
-    """Say that nothing moves: all bodies are fixed, or loops leave no freedom and none is driven."""
-    start = initialization.system
-    coordinates = len(start.coordinates)
-    if coordinates == 0 and start.reactions:
+    """Say what does not move: all bodies are fixed, or loops leave no freedom, at all or to some coordinates."""
+    start, locked = initialization.system, initialization.loops.locked
+    if not start.coordinates and start.reactions:
         _LOGGER.warning("%s: no body moves: all joints are fixed, and every variable of motion stays as it is", name)
-    elif coordinates and initialization.loops.rank == coordinates and not formulation.functions.driven:
+    elif initialization.locked:
+        statics = formulation.name == DoubleStep.name
         _LOGGER.warning(
-            "%s: no body moves: loops leave no freedom, with as many independent equations as there are joint "
-            "coordinates, %d; a joint too many, or an axis in the wrong direction, does that",
-            name, coordinates,
-        )  # fmt: skip
+            "%s: no body moves: no freedom is left by %s, with as many independent equations as there are joint "
+            "coordinates, %d; a joint too many, or an axis in the wrong direction, does that; %s",
+            name,
+            loops_at(start, locked.rows),
+            len(start.coordinates),
+            "accelerations are zero, and reactions those of statics by the formulation double-step"
+            if statics
+            else "with the formulation double-step accelerations are exactly zero",
+        )
+    elif locked.firmness < WEAK and not formulation.holds_locked_loops:
+        _LOGGER.warning(
+            "%s: no freedom is left by %s, but next to none is taken: the least singular value of the equations is "
+            "%.2g of the largest, and with %s what they hold may creep, with reactions that are far off; take the "
+            "formulation double-step",
+            *(name, loops_at(start, locked.rows), locked.firmness, formulation.name),
+        )
 
 
 def _refuse_driven(solver: str, functions: SystemFunctions) -> None:

@@ -35,7 +35,7 @@ TRIANGLE = (
 
 def test_loops_without_freedom(caplog: pytest.LogCaptureFixture) -> None:
     machine(*TRIANGLE, bodies=2).simulation()
-    assert "still: no body moves: loops leave no freedom" in caplog.text
+    assert "still: no body moves: no freedom is left by the loop closed at right" in caplog.text
 
 
 def test_what_moves_says_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,96 @@
+"""Structures without freedom stay where they are, with the reactions of statics, however near to moving they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driven_crank import CRANK, ROD, driven_crank
+from rigid_structures import STRUCTURES, Structure, bar, toggle
+
+from mbsfmu import CoupledModel, InputError, Mechanism, PrescribedMotion, Revolute, SineSignal
+from mbsfmu.simulation.result import Result
+
+WAYS = [
+    *((formulation, "trapezoidal") for formulation in ("double-step", "dca", "hdca", "dca-alm", "penalty")),
+    *((formulation, "rodas5p") for formulation in ("double-step", "dca", "hdca", "dca-alm")),
+    *((formulation, "dop853") for formulation in ("dca", "hdca", "dca-alm")),
+    *(("dca", solver) for solver in ("rk4", "rk45", "adams", "radau", "bdf2", "generalized-alpha")),
+]
+
+
+def assert_holds(structure: Structure, result: Result, epsilon: float) -> None:
+    """Lengths decide on ε to round-off by ε, and reactions go with 1/ε."""
+    for name, expected in structure.reactions.items():
+        np.testing.assert_allclose(result[name], expected, rtol=1e-12 + 1e-14 / epsilon**2, err_msg=name)
+    assert np.ptp(result[structure.angle]) <= 1e-15 / epsilon
+
+
+@pytest.mark.parametrize(("formulation", "solver"), WAYS)
+@pytest.mark.parametrize("epsilon", [1e-2, 1e-6])
+def test_toggle_holds(formulation: str, solver: str, epsilon: float) -> None:
+    structure = toggle(epsilon)
+    simulation = structure.model.simulation(formulation=formulation, solver=solver, compiled=False)
+    assert_holds(structure, simulation.run(0.02), epsilon)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize(("formulation", "epsilon"), [("dca", 1e-4), ("dca-alm", 1e-5)])
+def test_other_structures_hold(name: str, formulation: str, epsilon: float) -> None:
+    structure = STRUCTURES[name](epsilon)
+    assert_holds(structure, structure.model.simulation(formulation=formulation, compiled=False).run(0.02), epsilon)
+
+
+def test_compiled_steps_hold() -> None:
+    structure = STRUCTURES["geared four bar"](1e-4)
+    assert_holds(structure, structure.model.simulation(formulation="hdca", solver="rk45").run(0.3), 1e-4)
+
+
+def with_pendulum(epsilon: float) -> CoupledModel:
+    """A toggle with a pendulum at its knee."""
+    mechanism = toggle(epsilon).model.systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    hinge = Revolute(name="P", parent="left.end", child="pendulum.origin", angle=-0.5)
+    parts = {"bodies": (*mechanism.bodies, bar("pendulum", 1.0)), "joints": (*mechanism.joints, hinge)}
+    return CoupledModel(name="machine", systems={"mechanism": mechanism.model_copy(update=parts)})
+
+
+def test_locked_loops_of_machines_that_move_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    told = "no freedom is left by the loop closed at B"
+    with_pendulum(1e-4).simulation(formulation="dca", compiled=False)
+    assert told in caplog.text
+    caplog.clear()
+    with_pendulum(1e-4).simulation(formulation="double-step", compiled=False)
+    with_pendulum(0.1).simulation(formulation="dca", compiled=False)
+    assert told not in caplog.text
+
+
+def with_motion(model: CoupledModel, joint: str, position: float) -> CoupledModel:
+    mechanism = model.systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    drive = PrescribedMotion(name="drive", joint=joint)
+    moved = mechanism.model_copy(update={"constraints": (*mechanism.constraints, drive)})
+    signal = SineSignal(amplitude=0.1, frequency=1.0, offset=position)
+    return CoupledModel(name="moved", systems={"mechanism": moved}, signals={"mechanism.drive.position": signal})
+
+
+@pytest.mark.parametrize("position", [0.5, 0.3])
+def test_motion_of_a_locked_loop_is_refused(position: float) -> None:
+    """Whether it begins where the loop is, or elsewhere."""
+    told = r"drive \(prescribed-motion\) cannot move its joint, which is locked: .* the loop closed at B"
+    with pytest.raises(InputError, match=told):
+        with_motion(toggle(0.5).model, "A", position).simulation(formulation="dca", compiled=False)
+
+
+def test_motion_beside_a_locked_loop_is_not_refused() -> None:
+    with_motion(with_pendulum(0.3), "P", -0.5).simulation(compiled=False).run(0.01)
+
+
+def test_motion_at_a_dead_centre_is_not_refused() -> None:
+    """The slider's coordinate moves with nothing there, and nearby it does."""
+    mechanism = driven_crank().systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    straight = {"A": {"angle": 0.0}, "B": {"angle": 0.0}, "slide": {"displacement": CRANK + ROD}, "C": {}}
+    joints = tuple(joint.model_copy(update=straight[joint.name]) for joint in mechanism.joints)
+    drive = PrescribedMotion(name="drive", joint="slide")
+    moved = mechanism.model_copy(update={"joints": joints, "constraints": (drive,)})
+    CoupledModel(name="dead-centre", systems={"mechanism": moved}).simulation(compiled=False)

@@ -170,6 +170,13 @@ class Initialization:
         return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
 
     @property
+    def lifts(self) -> tuple[float, ...]:
+        """Work in J of the weights of each mechanism over the longest lever arm: the size of its energies."""
+        mechanisms = [part.mechanism for part in self.system.parts if isinstance(part, MechanismSystem)]
+        weights = [float(np.linalg.norm(each.gravity)) * sum(body.mass for body in each.bodies) for each in mechanisms]
+        return tuple(weight * self.lever_arm for weight in weights)
+
+    @property
     def largest_inertia(self) -> float:
         """The largest element of the mass matrix' diagonal at the model's start, in kg m² or kg; 0 without bodies."""
         functions = self.functions

@@ -52,8 +52,8 @@ def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
     jacobians = closed_nearby(functions, guess, held)
     for row in driven:
         if all(_locks(jacobian, held, row) for jacobian in jacobians) and jacobians:
-            prescribed, own = jacobians[0][row] != 0.0, jacobians[0][held]
-            locking = held[(own[:, prescribed] != 0.0).any(axis=1)]
+            coordinates = np.flatnonzero(jacobians[0][row])
+            locking = held[jacobians[0][np.ix_(held, coordinates)].any(axis=1)]
             raise InputError(
                 f"{system.name}: {system.constraints[row]} cannot move its joint, which is locked: no freedom is left "
                 f"there by {loops_at(system, locking)}; leave the motion out, or free a joint of the loop"

@@ -214,11 +214,11 @@ class ModelTables:
 
     def _energies(self) -> str:
         """Return where the energies of each mechanism and circuit stand among outputs and integrals."""
-        rows = []
-        for names in self._simulation.energy_watch.balances:
+        rows, watch = [], self._simulation.energy_watch
+        for names, lift in zip(watch.balances, watch.lifts, strict=True):
             places = (-1 if name is None else self._places[name][1] for name in names)
-            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}}}")
-        return ", ".join(rows) or "{NULL, 0, 0, 0, 0, 0}"
+            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}, {number(lift)}}}")
+        return ", ".join(rows) or "{NULL, 0, 0, 0, 0, 0, 0.0}"
 
     def _row(self, variable: Variable) -> str:
         kind, index = self._places[variable.name]

@@ -17,7 +17,8 @@ LARGE_DRIFT = 0.05
 CIRCUIT_DRIFT = 1e-3
 """Share of the energy that a circuit turns over, most of which flows through, below which drift is not told."""
 LEAST_SHARE = 1e-6
-"""Share of the potential energy below which drift is never told: at rest little else is turned over than round-off."""
+"""Share of the potential energy, and of what weights would do over the size of a machine, below which drift is never
+told: at rest little else is turned over than round-off."""
 LEAST_DRIFT = 1e-9
 """In J, below which drift is never told."""
 DENSE = 16
@@ -69,18 +70,22 @@ class EnergyWatch:
         `hydraulic_energy.drift` to a circuit.
     remedy
         What to do.
+    lifts
+        Work in J of the weights of each mechanism over its size, in the order of their names.
 
     Attributes
     ----------
     balances
         What is followed.
+    lifts
+        As given, by balance; zero of circuits.
     size
         How many numbers it remembers.
     numbers
         These: communication steps, and by balance the highest energies.
     """
 
-    def __init__(self, model: str, names: Sequence[str], remedy: str) -> None:
+    def __init__(self, model: str, names: Sequence[str], remedy: str, lifts: Sequence[float]) -> None:
         self._model = model
         self.balances = [
             *(Balance(*(prefix + each for each in (_DRIFT, *_OTHERS))) for prefix in _prefixes(_DRIFT, names)),
@@ -89,6 +94,8 @@ class EnergyWatch:
                 for prefix in _prefixes(_CIRCUIT_DRIFT, names)
             ),
         ]
+        circuits = len(self.balances) - len(lifts)
+        self.lifts = (*lifts, *[0.0] * circuits)
         self._places = [[None if name is None else names.index(name) for name in each] for each in self.balances]
         self._remedy = remedy
         self.size = 1 + HIGHEST * len(self.balances)
@@ -132,7 +139,8 @@ class EnergyWatch:
         times, rows
             Times in s, shape (k,), and values, shape (k, number of variables).
         """
-        for highest, places, (name, moving, *_) in zip(self._highest, self._places, self.balances, strict=True):
+        watched = zip(self._highest, self._places, self.balances, self.lifts, strict=True)
+        for highest, places, (name, moving, *_), lift in watched:
             still = np.zeros(len(rows))
             drift, kinetic, potential, work, loss = (still if each is None else rows[:, each] for each in places)
             followed = np.stack([kinetic, potential, -potential, work, -work, loss, -loss])
@@ -143,7 +151,7 @@ class EnergyWatch:
             stored = float(last[1] + last[2])
             turned_over = float(max(last[0], stored, last[3] + last[4], last[5] + last[6]))
             much = LARGE_DRIFT * turned_over if moving else max(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over)
-            least = LEAST_SHARE * max(last[1], last[2]) + LEAST_DRIFT
+            least = LEAST_SHARE * max(last[1], last[2], lift) + LEAST_DRIFT
             magnitude = np.abs(drift - highest[-1])
             large = np.flatnonzero(magnitude > max(much, least))
             if len(large) and name not in self._told:

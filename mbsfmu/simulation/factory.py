@@ -36,7 +36,7 @@ STEP = 1e-3
 _ROUND_OFF = 4e-3
 """Of accelerations in rad/s² and m/s², for each rad or m, beyond which a step is told to be too small."""
 WEAK = 1e-3
-"""Share of the largest singular value below which equations of locked loops are solved exactly, or what is off tells."""
+"""Share of the largest singular value below which what is off in solutions of locked loops' equations tells."""
 _LOGGER = logging.getLogger(__name__)
 
 

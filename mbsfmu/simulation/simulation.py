@@ -114,7 +114,7 @@ class Simulation:
         )
         self._table = table.showing(shown)
         names = [variable.name for variable in self._table.continuous]
-        self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy)
+        self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.lifts)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)

@@ -10,6 +10,7 @@ from stops import ENERGY, at_most_compressed, stop
 
 from mbsfmu import CoupledModel
 from mbsfmu.models import BUILT_IN, built_in
+from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.result import Result
 
 NOT_RESOLVED = "the motion is not resolved"
@@ -74,6 +75,25 @@ def test_what_to_do_depends_on_what_makes_the_steps() -> None:
     assert "more stabilisation" in built_in("five-bar").simulation(**adaptive).solver.remedy
     assert built_in("pendulum-3").simulation(**adaptive).solver.remedy == "take a smaller tolerance"
     assert built_in("five-bar").simulation().solver.remedy.startswith("take smaller steps")
+
+
+@pytest.mark.parametrize(("moved", "count"), [(5e-11, 0), (5e-3, 1)])
+def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A weight of 9 kN that creeps at height zero: all that is turned over is drift, and that is told where it counts."""
+    weight, times = 9e3, np.linspace(0.0, 1.0, 11)
+    names = ["energy.drift", "energy.kinetic", "energy.potential", "energy.work", "energy.dissipated"]
+    watch = EnergyWatch("rack", names, "take smaller steps", [weight * 1.0])
+    potential = -weight * moved * times
+    still = np.zeros_like(times)
+    watch.follow(times, np.column_stack([potential, still, potential, still, still]))
+    assert len(told(caplog)) == count
+
+
+def test_weights_count_by_the_size_of_the_machine() -> None:
+    """A loop of four bars of 1 kg, whose lever arms are its length at least, and its circumference at most."""
+    simulation = built_in("loop-4").simulation(compiled=False)
+    (lift,) = simulation.energy_watch.lifts
+    assert 1.0 <= lift / (4.0 * 9.81) <= 4.0
 
 
 def test_single_steps_are_told_once_a_run(caplog: pytest.LogCaptureFixture) -> None:

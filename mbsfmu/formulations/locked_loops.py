@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import null_space
 from mbsfmu.errors import InputError
@@ -60,7 +61,7 @@ def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
             )
 
 
-def _locks(jacobian: Floats, held: Floats, row: int) -> bool:
+def _locks(jacobian: Floats, held: NDArray[np.intp], row: int) -> bool:
     """Tell whether the constraints that are held leave no motion that another one, given by its row, would feel."""
     free = null_space(jacobian[held], RANK_TOLERANCE)
     return bool(np.linalg.norm(jacobian[row] @ free) <= IMMOBILE * np.linalg.norm(jacobian[row]))

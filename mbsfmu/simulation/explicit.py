@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ SHORTER = 0.25
 """What is tried next of a step inside which the equations cannot be evaluated."""
 SMALLEST_SHARE = 1e-12
 """Of the interval: a step that must be smaller has failed."""
+CRAWLING_STEPS = 1000
+"""So many steps in a row that together …"""
+CRAWLING_SHARE = 1e-7
+"""… make less than this share of the interval will never come to its end."""
 RK45_ORDER = 5
 """Of Dormand and Prince's method as SciPy controls its steps, in compiled code."""
 
@@ -145,6 +150,7 @@ class ExplicitSolver(AdaptiveSolver):
         begin, end = 0.0, float(times[-1] - origin)
         smallest = SMALLEST_SHARE * (end - begin)
         first_step: float | None = None
+        lately = deque([begin], CRAWLING_STEPS)
         while waiting:
             form = self.formulation.explicit_form(state)
             flow = CountedRates(form, inputs, origin)
@@ -155,6 +161,7 @@ class ExplicitSolver(AdaptiveSolver):
                     states = self._step(solver, flow, begin, waiting)
                     state = flow.accept(solver.t, solver.y, solver.t - begin)
                     begin, lasts = solver.t, form.lasts(state)
+                    self._check_progress(lately, begin, origin, end)
                     if form.corrects and lasts and begin < end:
                         self._go_on_from(solver, flow)
                     reached = waiting[: len(states)]
@@ -181,6 +188,22 @@ class ExplicitSolver(AdaptiveSolver):
         states = [flow.state_at(time, interpolant(time), time - begin) for time in reached] if interpolant else []
         self.statistics.steps += 1
         return states
+
+    def _check_progress(self, lately: deque[float], reached: float, origin: float, end: float) -> None:
+        """Take the time in s that a step has reached, and refuse to go on where the last steps have hardly moved on.
+
+        Raises
+        ------
+        SimulationError
+            When they have not.
+        """
+        made = reached - lately[0]
+        if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
+            raise SimulationError(
+                f"{self.method} does not get on at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps make "
+                f"{made:.2g} s together; the equations jump there, or the tolerance is below their round-off"
+            )
+        lately.append(reached)
 
     def _after_failure(
         self, flow: CountedRates, error: StageError, begin: float, smallest: float

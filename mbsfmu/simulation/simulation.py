@@ -20,6 +20,7 @@ from mbsfmu.identity import Origin
 from mbsfmu.model.machine import Machine
 from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.ahead import untouched
+from mbsfmu.simulation.cardan_watch import CardanWatch
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
@@ -79,6 +80,8 @@ class Simulation:
         Tells where the loop equations lose rank.
     energy_watch
         Tells where the energy drifts.
+    cardan_watch
+        Tells where angles that loads act along are not defined.
     identity, origin, shown, machine
         As given.
     """
@@ -115,6 +118,7 @@ class Simulation:
         self._table = table.showing(shown)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.lifts)
+        self.cardan_watch = CardanWatch(initialization.system.parts, names)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
@@ -303,7 +307,8 @@ class Simulation:
         try:
             self.runner.run(self.course, recording)
         except SimulationError as error:
-            raise RunError(str(error), self._result(recording, begin)) from error
+            result = self._result(recording, begin)
+            raise RunError(f"{error}{self.cardan_watch.cause(recording.recorded[1])}", result) from error
         except KeyboardInterrupt:
             raise RunInterrupted(self._result(recording, begin)) from None
         return self._result(recording, begin)
@@ -313,6 +318,7 @@ class Simulation:
         variables, (times, rows) = self.continuous, recording.recorded
         warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
+        self.cardan_watch.follow(times, rows)
         return Result(
             times,
             rows,

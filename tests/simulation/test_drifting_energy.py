@@ -79,7 +79,7 @@ def test_what_to_do_depends_on_what_makes_the_steps() -> None:
 
 @pytest.mark.parametrize(("moved", "count"), [(5e-11, 0), (5e-3, 1)])
 def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.LogCaptureFixture) -> None:
-    """A weight of 9 kN that creeps at height zero: all that is turned over is drift, and that is told where it counts."""
+    """A weight of 9 kN that creeps at height zero: all that is turned over is drift, told where it counts."""
     weight, times = 9e3, np.linspace(0.0, 1.0, 11)
     names = ["energy.drift", "energy.kinetic", "energy.potential", "energy.work", "energy.dissipated"]
     watch = EnergyWatch("rack", names, "take smaller steps", [weight * 1.0])

@@ -186,7 +186,9 @@ def output_variables(topology: Topology, told: Iterable[Quantity]) -> tuple[Vari
                 for axis in "xyz"
             ]
     centres = [
-        Variable(f"{body.name}.centre.{axis}.position", unit="m", description=f"centre of mass, {axis}")
+        Variable(
+            f"{body.name}.centre.{axis}.position", unit="m", description=f"centre of mass in the inertial frame, {axis}"
+        )
         for body in topology.bodies
         for axis in "xyz"
     ]

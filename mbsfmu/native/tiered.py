@@ -71,6 +71,7 @@ class TieredRunner(Runner):
     def run(self, course: Course, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         self._began = time.perf_counter()
+        self.interim_seconds = 0.0
         self._goes_over()
         if self._is_last:
             self._runner.run(course, recording)
@@ -78,7 +79,8 @@ class TieredRunner(Runner):
         try:
             stands = self._runner.attempt(course, recording, self._goes_over)
         finally:
-            self._spend(time.perf_counter() - self._began)
+            self.interim_seconds = time.perf_counter() - self._began
+            self._spend(self.interim_seconds)
         if not stands:
             self._runner.run(course, recording)
 

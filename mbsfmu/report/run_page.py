@@ -43,10 +43,21 @@ def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[t
         sentences.append((f"The run ended at {quantity(stop, 's', 6)}: {ended}", "bad"))
     else:
         faster = f", {number(stop / wall, 2)} times faster than the machine itself" if 0 < wall < stop else ""
-        sentences.append((f"{quantity(stop, 's')} of motion took {quantity(wall, 's', 2)} to compute{faster}.", ""))
+        took = f"{quantity(stop, 's')} of motion took {quantity(wall, 's', 2)} to compute{faster}"
+        sentences.append((f"{took}{_interim(result)}.", ""))
     sentences += [(sentence, "") for sentence in (_kept(summary), _energy(summary)) if sentence]
     sentences.append((_unknown(result), "soft"))
     return sentences
+
+
+def _interim(result: Result) -> str:
+    """Say how much of the computing time passed while optimized code was not there; nothing where none did."""
+    if not result.interim_seconds:
+        return ""
+    return (
+        f"; {quantity(result.interim_seconds, 's', 2)} of it passed in code that was not optimized yet, which runs are "
+        "spared once optimized code is kept"
+    )
 
 
 def _kept(summary: Mapping[str, Any]) -> str:
@@ -90,6 +101,7 @@ def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
         "step": step_length(result.step),
         "simulated time": quantity(summary["stop"], "s", 6),
         "computing time": quantity(result.wall_seconds, "s"),
+        "of it in code not optimized yet": quantity(result.interim_seconds or None, "s"),
         "internal steps": grouped(summary["steps"]),
         "Newton iterations a step, mean / most": newton,
         "tangents": grouped(summary["tangents"]) if summary["tangents"] else "",

@@ -27,8 +27,9 @@ class Result(Trajectory):
         Names.
     step
         Step of the output in s; the largest internal step for fixed-step solvers.
-    wall_seconds
-        Time that the run took.
+    wall_seconds, interim_seconds
+        Time on the clock that the run took, and the part of it in code that is not optimized, in which runs of large
+        models begin while optimized code is compiled.
     statistics
         What it cost.
     machine
@@ -52,6 +53,7 @@ class Result(Trajectory):
         statistics: Statistics,
         machine: Machine | None = None,
         qualified: Mapping[str, str] | None = None,
+        interim_seconds: float = 0.0,
     ) -> None:
         super().__init__(time, values, names, units)
         self.model = model
@@ -59,6 +61,7 @@ class Result(Trajectory):
         self.solver = solver
         self.step = step
         self.wall_seconds = wall_seconds
+        self.interim_seconds = interim_seconds
         self.statistics = statistics
         self.machine = machine
         self._qualified = dict(qualified or {})
@@ -145,6 +148,7 @@ class Result(Trajectory):
             "step": self.step,
             "stop": float(self.time[-1]),
             "wall_seconds": self.wall_seconds,
+            "interim_seconds": self.interim_seconds,
             **asdict(self.statistics),
             "newton_mean": self.statistics.newton_mean,
             "unconverged_max": self.largest("solver.unconverged_max"),

@@ -61,7 +61,15 @@ class Recording:
 
 
 class Runner(ABC):
-    """Makes the steps of runs."""
+    """Makes the steps of runs.
+
+    Attributes
+    ----------
+    interim_seconds
+        Time on the clock in s that the last run spent in code that is not optimized, while other code is compiled.
+    """
+
+    interim_seconds: float = 0.0
 
     @abstractmethod
     def run(self, course: Course, recording: Recording) -> None:

@@ -329,6 +329,7 @@ class Simulation:
             solver=self.solver.name,
             step=self.step_size,
             wall_seconds=clock.perf_counter() - begin,
+            interim_seconds=self.runner.interim_seconds,
             statistics=self.statistics,
             machine=self.machine_as_run(),
             qualified=self.shown.qualified,

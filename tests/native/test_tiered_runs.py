@@ -91,7 +91,10 @@ def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, 
     went = simulation.run(stop, output_step=0.01, progress=shares.append)
     assert runner.runs == 1
     assert shares == sorted(shares)
-    assert_same(went, plain(name, **options).run(stop, output_step=0.01))
+    optimized = plain(name, **options).run(stop, output_step=0.01)
+    assert_same(went, optimized)
+    assert went.wall_seconds > went.interim_seconds > 0.0 == optimized.interim_seconds
+    assert simulation.run(stop, output_step=0.01).interim_seconds == 0.0, "the next run is optimized from its start"
 
 
 @pytest.mark.usefixtures("tiers")

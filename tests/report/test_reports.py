@@ -55,6 +55,15 @@ def test_a_run_tells_what_stayed_closed_and_conserved(tmp_path: Path) -> None:
     assert EVIL not in page.source
 
 
+def test_time_before_the_code_was_optimized_is_told_apart(tmp_path: Path) -> None:
+    made = made_result(wall=3.0)
+    made.interim_seconds = 2.5
+    assert report_of(made, tmp_path).answer[0] == (
+        "2 s of motion took 3 s to compute; 2.5 s of it passed in code that was not optimized yet, which runs are "
+        "spared once optimized code is kept."
+    )
+
+
 def test_an_adaptive_run_says_that_its_tolerance_decides(tmp_path: Path) -> None:
     assert "a tenth of the tolerances" in report_of(made_result("rodas5p"), tmp_path).answer[-1]
 

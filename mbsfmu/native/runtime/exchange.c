@@ -204,8 +204,6 @@ static Status update_states(Instance *instance, Updated *updated) {
     }
     state->steps = before->steps;
     land_at_point(instance);
-    flow_functions.pack(state, y);
-    updated->values_changed = memcmp(y, state->point, sizeof(double) * POINT) != 0;
     updated->nominals_changed = others;
     begin_at_state(instance);
     return DONE;

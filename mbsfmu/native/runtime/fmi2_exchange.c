@@ -15,7 +15,7 @@ EXPORT fmi2Status NAMED(fmi2NewDiscreteStates)(fmi2Component handle, fmi2EventIn
     info->newDiscreteStatesNeeded = 0; /* one update lets all that is due happen */
     info->terminateSimulation = 0;
     info->nominalsOfContinuousStatesChanged = updated.nominals_changed;
-    info->valuesOfContinuousStatesChanged = updated.values_changed;
+    info->valuesOfContinuousStatesChanged = 1;
     info->nextEventTimeDefined = updated.next < DBL_MAX;
     info->nextEventTime = updated.next < DBL_MAX ? updated.next : 0.0;
     return fmi2OK;

@@ -58,7 +58,7 @@ static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *stat
     if (status != DONE) return status;
     *some = updated.some;
     *nominals = updated.nominals_changed != 0;
-    *states = updated.values_changed != 0;
+    *states = true;
     *next = updated.next;
     return DONE;
 }

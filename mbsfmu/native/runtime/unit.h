@@ -87,10 +87,11 @@ extern INTERNAL const UnitFunctions unit_functions;
 
 #if MODEL_EXCHANGE
 
-/* What the solver of a host has to know after events: whether there were some, whether the continuous states have other values,
- * whether they are others and have other magnitudes, and the time of the next event, DBL_MAX where there is none. */
+/* What the solver of a host has to know after events: whether there were some, whether the continuous states are others and
+ * have other magnitudes, and the time of the next event, DBL_MAX where there is none. Values of states always count as changed:
+ * fmusim starts its solver anew where they do and nowhere else, also where only rates have jumped. */
 typedef struct {
-    int some, values_changed, nominals_changed;
+    int some, nominals_changed;
     double next;
 } Updated;
 

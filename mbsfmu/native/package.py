@@ -15,7 +15,7 @@ from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.identity import content_key
-from mbsfmu.native.sources import identity_source, unit_files, unit_sources
+from mbsfmu.native.sources import identity_source, prefix_source, unit_files, unit_sources
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT
@@ -83,7 +83,8 @@ def export_native(
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
         for platform, library in libraries.items()
     )
-    added = ((f"sources/{name}", text) for name, text in texts.items()) if sources else ()
+    shown = {**texts, **prefix_source(fmi, identifier)} if sources else {}
+    added = ((f"sources/{name}", text) for name, text in shown.items())
     described = standard.describe(description, list(compiled) if sources else [], icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
 

@@ -121,6 +121,31 @@ def identity_source(identity: str) -> dict[str, str]:
     return {"identity.h": f"#define IDENTITY {string(identity)}\n"}
 
 
+def prefix_source(fmi: Fmi, identifier: str) -> dict[str, str]:
+    """Return the file, by its name, that begins the names of an FMU's functions with its model identifier.
+
+    The standard asks for it where FMUs come as sources, because several of them may be linked into one program
+    [FMI 2.0.4, 2.1.1; FMI 3.0, 2.2.1]. The functions of a shared library have no prefix. Its importer defines
+    `FMI2_OVERRIDE_FUNCTION_PREFIX`, as the standard says, or compiles with CMake, which defines `identifier_EXPORTS`
+    (FMPy does only the latter).
+
+    Parameters
+    ----------
+    fmi
+        The version of the FMI.
+    identifier
+        The model identifier.
+    """
+    name = f"FMI{fmi}_FUNCTION_PREFIX"
+    asked = (f"FMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"{identifier}_EXPORTS", name)
+    return {
+        "prefix.h": f"/* Functions begin with the model identifier, unless a shared library is made of them. */\n"
+        f"#if {' && '.join(f'!defined({each})' for each in asked)}\n"
+        f"#define {name} {identifier}_\n"
+        f"#endif\n"
+    }
+
+
 def _sources(
     code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
 ) -> dict[str, str]:

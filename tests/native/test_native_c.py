@@ -18,9 +18,10 @@ from fuzzing import SANITIZERS, Checked
 from native_units import Exported, model_of
 
 import mbsfmu
+from mbsfmu.compiling.platforms import Fmi
 from mbsfmu.native.sources import UNIT, unit_sources
 
-Native = Callable[[str, str], Exported]
+Native = Callable[..., Exported]
 HERE = Path(__file__).parent
 VARIABLES, STEPS, STEP = 12, 60, 0.02
 
@@ -156,17 +157,47 @@ def test_no_global_is_mutable(tmp_path: Path) -> None:
         assert set(sizes.values()) == {"0"}
 
 
-def test_units_can_be_linked_into_one_program(tmp_path: Path) -> None:
-    """Sources of two units, each with its prefix as the standard has it, define nothing twice."""
-    objects = []
-    for name in ("pendulum-1", "pendulum-2"):
-        folder = tmp_path / name
-        folder.mkdir()
-        for file, text in unit_sources(model_of(name).simulation(), "{guid}").items():
-            (folder / file).write_text(text)
-        prefix = name.replace("-", "_")
-        run("gcc", "-std=c99", "-O0", "-fPIC", "-c", f"-DFMI2_FUNCTION_PREFIX={prefix}_", *UNIT[2], cwd=folder)
-        objects += [str((folder / source).with_suffix(".o")) for source in UNIT[2]]
-    run("gcc", "-shared", *objects, "-o", str(tmp_path / "both.so"), "-lm")
-    defined = re.findall(r" [A-Z] (\S+)", run("nm", "--defined-only", "--extern-only", *objects))
-    assert all(name.startswith("pendulum_") for name in defined)
+HOST_OF_THREE = """
+#include <stdio.h>
+const char *four_bar_fmi2GetVersion(void);
+const char *pendulum_2_fmi2GetVersion(void);
+const char *ball_pendulum_fmi3GetVersion(void);
+int main(void) {
+    printf("%s %s %s", four_bar_fmi2GetVersion(), pendulum_2_fmi2GetVersion(), ball_pendulum_fmi3GetVersion());
+    return 0;
+}
+"""
+
+
+def compiled_sources(path: Path, folder: Path, *flags: str) -> list[Path]:
+    """Compile the files that a description lists, and return the objects."""
+    fmpy.extract(path, unzipdir=folder)
+    (configuration,) = fmpy.read_model_description(folder).buildConfigurations
+    (files,) = configuration.sourceFileSets
+    assert not files.preprocessorDefinitions
+    run("gcc", "-std=c99", "-O0", "-fPIC", *flags, "-c", *files.sourceFiles, cwd=folder / "sources")
+    return [(folder / "sources" / name).with_suffix(".o") for name in files.sourceFiles]
+
+
+def test_sources_of_several_units_are_one_program(native: Native, tmp_path: Path) -> None:
+    """Listed files compile without a flag; with the prefixes of the standard they define nothing twice."""
+    units = (native("four-bar", "double-step"), native("pendulum-2", "double-step"))
+    third = native("ball-pendulum", "double-step", fmi=3)
+    objects = [compiled_sources(each.path, tmp_path / str(k)) for k, each in enumerate((*units, third))]
+    (tmp_path / "host.c").write_text(HOST_OF_THREE)
+    flat = [str(each) for those in objects for each in those]
+    run("gcc", str(tmp_path / "host.c"), *flat, "-o", str(tmp_path / "host"), "-lm", "-lpthread")
+    assert run(str(tmp_path / "host")) == "2.0 2.0 3.0"
+    for identifier, those in zip(("four_bar", "pendulum_2", "ball_pendulum"), objects, strict=True):
+        defined = re.findall(r" [A-Z] (\S+)", run("nm", "--defined-only", "--extern-only", *map(str, those)))
+        assert all(name.startswith(f"{identifier}_") for name in defined)
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_importers_choose_names_without_prefix(native: Native, tmp_path: Path, fmi: Fmi) -> None:
+    """By the macro of the standard, for a shared library of their own."""
+    unit = native("ball-pendulum", "double-step", fmi=fmi)
+    objects = compiled_sources(unit.path, tmp_path, f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX")
+    defined = re.findall(r" T (\S+)", run("nm", "--defined-only", "--extern-only", *map(str, objects)))
+    assert f"fmi{fmi}GetVersion" in defined
+    assert not any(name.startswith("ball_pendulum") for name in defined)

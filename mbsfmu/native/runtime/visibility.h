@@ -14,8 +14,9 @@
 #define INTERNAL
 #endif
 
-/* A program that links several units from source gives each its prefix, by the word of the interface's version. */
-#ifdef FMI2_FUNCTION_PREFIX
+/* A program that links several FMUs from source has functions with prefixes, by the word of the interface's version. */
+#include "prefix.h"
+#if defined(FMI2_FUNCTION_PREFIX) && !defined(FMI2_OVERRIDE_FUNCTION_PREFIX)
 #define PREFIX FMI2_FUNCTION_PREFIX
 #elif defined(FMI3_FUNCTION_PREFIX) && !defined(FMI3_OVERRIDE_FUNCTION_PREFIX)
 #define PREFIX FMI3_FUNCTION_PREFIX

@@ -11,6 +11,9 @@ from mbsfmu.view.plot import grouped
 from mbsfmu.view.quantity import NOTHING, number, percent, quantity, step_length
 from mbsfmu.view.table import Cell, facts, table
 
+_ALIKE = 1.05
+"""Errors whose quotient is smaller are told once: with two digits it would be 1."""
+
 
 def sentences(comparison: Comparison, ended: str) -> list[tuple[str, str]]:
     """Return what coupling costs, what the step costs, what is cheapest, and what is not known."""
@@ -35,8 +38,8 @@ def headline(comparison: Comparison) -> str:
         f"Coupling costs {percent(_worst(best))} of the {_measure(comparison, best)} of an output at most "
         f"({worst_output(best)}) with {best.algorithm} and a communication step of {step_length(step)}"
     )
-    if best is not worst and _worst(best) > 0:
-        times = number(_worst(worst) / _worst(best), 2)
+    if _worst(best) > 0 and (ratio := _worst(worst) / _worst(best)) > _ALIKE:
+        times = number(ratio, 2)
         sentence += f"; with {worst.algorithm} it costs {percent(_worst(worst))}, {times} times as much"
     return f"{sentence}."
 

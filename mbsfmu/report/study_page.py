@@ -57,7 +57,7 @@ def _sentences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Seque
     told += [f"{grouped(count)} {status}" for status, count in counts.items() if status != "ok"]
     sentences = [(f"{', '.join(told)}.", "" if good == len(rows) else "bad" if not good else "warn")]
     for message, count in Counter(row["message"] for row in rows if row["message"]).most_common(3):
-        sentences.append((f"{grouped(count)} times: {message}", "bad"))
+        sentences.append((message if count == 1 else f"{grouped(count)} times: {message}", "bad"))
     errors = [row for row in rows if row.get("error") is not None and row["status"] == "ok"]
     if errors:
         best, worst = (pick(errors, key=lambda row: row["error"]) for pick in (min, max))

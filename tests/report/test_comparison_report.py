@@ -136,6 +136,17 @@ def test_diverged_run_says_why(write: Write) -> None:
     assert "times as much" not in page.text
 
 
+def test_errors_that_are_alike_are_told_once(write: Write) -> None:
+    """2 % and 2.04 % are one number to a reader, not 1 times as much."""
+    runs = [made_run("jacobi", 1e-3), made_run("gauss-seidel", 1e-3)]
+    for run, error in zip(runs, (0.0204, 0.02), strict=True):
+        run.error = {"crank.angle": error}
+    page = write(made_comparison(runs))
+    assert page.answer[0].endswith(
+        "2 % of the range of an output at most (crank.angle) with gauss-seidel and a communication step of 0.001 s."
+    )
+
+
 def test_page_of_a_machine_at_rest_says_so(write: Write) -> None:
     made = made_comparison()
     made.reference["still"] = list(UNITS)

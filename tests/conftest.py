@@ -23,10 +23,12 @@ def pytest_configure(config: pytest.Config) -> None:
     Code that is not optimized computes the same to the last bit, as `native/test_optimization.py` shows; it is used for
     moments here, and optimizing it takes longest of all.
 
-    A shell lets what it runs in the background ignore interruptions, which some tests are about.
+    A shell lets what it runs in the background ignore interruptions, and `nohup` hang-ups, which some tests are about.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.setdefault(OPTIMIZATION, "0")
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))

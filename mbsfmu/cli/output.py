@@ -30,7 +30,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
     """Writes to what stderr is at the time: a progress bar takes its place, and stays below the lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.setStream(sys.stderr)
+        self.stream = sys.stderr  # the one before may be closed by now, and cannot be flushed
         super().emit(record)
 
 

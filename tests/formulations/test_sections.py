@@ -143,8 +143,9 @@ def dependent(program: Program) -> Iterator[str]:
 def test_what_threads_share_does_not_depend_on_what_others_do(
     mechanism: Mechanism, count: int, sequential: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("phases", "layout"):  # shared as in mechanisms that are a thousand times as large
-        monkeypatch.setattr(f"mbsfmu.programs.{module}.SHARED", 30)
+    # shared as in mechanisms that are a thousand times as large
+    for module in ("mbsfmu.programs.phases", "mbsfmu.programs.layout"):
+        monkeypatch.setattr(f"{module}.SHARED", 30)
     program = accelerations(functions(mechanism, count, sequential=sequential)).program
     assert any(phase.shared for phase in layout(program).phases)
     assert list(dependent(program)) == []

@@ -214,6 +214,11 @@ DICTIONARY = '<ssd:SignalDictionaries><ssd:SignalDictionary name="bus"/></ssd:Si
 MAP = '<ssc:{0}MappingTransformation><ssc:MapEntry source="{1}" target="{1}"/></ssc:{0}MappingTransformation>'
 
 
+def referred(source: str) -> str:
+    """A system whose component refers to its unit so: RFC 3986 has a scheme end at ":", a fragment begin at "#"."""
+    return system(component("a", "source").replace("resources/source.fmu", source))
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
@@ -232,6 +237,10 @@ MAP = '<ssc:{0}MappingTransformation><ssc:MapEntry source="{1}" target="{1}"/></
         ),
         (system(component("a.b", "source")), "has a component 'a.b' with a dot"),
         (system(component("a", "../../source")), "refers to 'resources/../../source.fmu'; only files inside"),
+        (referred("resources/%2e%2e/%2e%2e/source.fmu"), "only files inside"),
+        (referred("https://example.org/source.fmu"), "refers to 'https://example.org/source.fmu'; only files inside"),
+        (referred("file:///source.fmu"), "refers to 'file:///source.fmu'; only files inside"),
+        (referred("resources/source.fmu#part"), "refers to 'resources/source.fmu#part'; only files inside"),
         (system(component("a", "nothing")), "holds no file 'resources/nothing.fmu' for its component 'a'"),
         (system(SOURCE + SOURCE), "has two elements called 'source'"),
         (system(component("a", "source", SINE, SINE)), "'a' has two connectors called 'sine'"),

@@ -83,6 +83,34 @@ def test_points_and_intervals_together(halves_exact: list[Path]) -> None:
     np.testing.assert_allclose(result.time, [0.0, 0.006, 0.012, 0.018, 0.02], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "thinned",
+    [
+        {},
+        {"record_every": 7},
+        {"record_interval": 0.04},
+        {"record_every": 8, "record_interval": 0.04},
+        {"record_every": 80, "record_interval": 0.04},
+        {"record": ["two.*"], "record_every": 1000},
+    ],
+)
+def test_a_table_as_large_as_the_memory_is_the_largest(
+    halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinned: dict[str, Any]
+) -> None:
+    """Of all rows and columns that there will be, times among them; a file may have more."""
+    options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 0.7, **thinned}
+    result = cosimulate(halves_exact, **options)
+    size = 8 * len(result.time) * (1 + len(result.names))
+    monkeypatch.setattr("mbsfmu.times._memory", lambda: float(size))
+    np.testing.assert_array_equal(cosimulate(halves_exact, **options).time, result.time)
+    monkeypatch.setattr("mbsfmu.times._memory", lambda: size - 1.0)
+    with pytest.raises(InputError, match=f"its result of {1 + len(result.names)} columns takes"):
+        cosimulate(halves_exact, **options)
+    monkeypatch.setattr("mbsfmu.times._memory", lambda: 1.0)
+    cosimulate(halves_exact, output=tmp_path / "run.csv", **options)
+    np.testing.assert_array_equal(Trajectory.from_file(tmp_path / "run.csv").time, result.time)
+
+
 def killed(source: Path, output: Path, rows: int) -> None:
     """Begin a run without end and kill its process when so many rows are on the disk."""
     command = [sys.executable, "-m", "mbsfmu", "cosim", str(source), "--step", "1e-4", "--stop", "1e5", "--quiet"]

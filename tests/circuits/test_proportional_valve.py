@@ -229,6 +229,33 @@ def test_load_check_lets_nothing_back() -> None:
     assert drained(COMPENSATED, 0.5, P=1e6, R=1e5, A=2e7, B=1e5)["A"] == 0.0
 
 
+def test_nothing_but_what_feeds_a_port_is_compensated_checked_and_sensed() -> None:
+    """Regeneration from a to b, the way round to the supply, and the bypass are plain orifices, whatever the drop."""
+    share, ports = (
+        ((0.0, 0.0), (1.0, 1.0)),
+        (("supply", "a"), ("supply", "b"), ("supply", "tank"), ("a", "b"), ("b", "supply")),
+    )
+    edges = tuple(Edge(origin=origin, target=target, points=share) for origin, target in ports)
+    pressure = {"P": 2e7, "A": 3e7, "B": 5e6, "R": 1e6, "L": 1e5}
+    found = drained(bench(valve(edges, compensation=8e5, load_check=True, load_sense="L")), 0.5, **pressure)
+
+    def half(origin: str, target: str) -> float:
+        return orifice(0.5 * rated(FLOW, DROP, LAMINAR), pressure[origin] - pressure[target], LAMINAR)
+
+    fed = orifice(0.5 * rated(FLOW, DROP, LAMINAR), 8e5, LAMINAR)  # b; a has the higher pressure and gets nothing
+    sensed = {port: orifice(rated(2e-5, DROP, LAMINAR), pressure[port] - pressure["L"], LAMINAR) for port in "AB"}
+    assert found == pytest.approx(
+        {
+            "P": half("B", "P") - half("P", "R") - fed,
+            "A": -half("A", "B") - sensed["A"],
+            "B": fed + half("A", "B") - half("B", "P") - sensed["B"],
+            "R": half("P", "R"),
+            "L": sensed["A"] + sensed["B"],
+        },
+        rel=1e-9,
+    )
+
+
 # -- words --------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 from cosim.linear_units import LinearSystem, export_linear
 
 from mbsfmu import SimulationError, cosimulate
+from mbsfmu.cosim.graph import Connection
 
 LOOP = ("first.y=second.u", "second.y=first.u")
 
@@ -34,6 +35,36 @@ def test_loop_is_solved_in_every_step(tmp_path: Path, algorithm: str, directiona
     np.testing.assert_allclose(result["first.y"], first, atol=1e-7)
     np.testing.assert_allclose(result["second.y"], 1.0 - 3.0 * first, atol=1e-7)
     assert result.notes == []
+
+
+@pytest.mark.parametrize(("jacobian", "more"), [("directional", (0, 0)), ("differences", (1, 2))])
+def test_newton_solves_a_linear_loop_at_once(tmp_path: Path, jacobian: str, more: tuple[int, int]) -> None:
+    """One sweep to see, one to be there; slopes cost no step of a unit that gives them, else one for each input, once.
+
+    The loop is first.y = 0.5 second.v + e^{−t}, second.v = −3 first.y + second.w + 1, second.w = 0.4 first.y + 1;
+    the slopes of the second unit are taken on −2 first.y.
+    """
+    first = gain("first", 0.5, 1.0)
+    second = LinearSystem(
+        "second",
+        [np.zeros((1, 1)), np.zeros((1, 2)), np.ones((2, 1)), np.array([[1.5, 1.0], [-0.2, 0.0]])], [1.0],
+        {"u": "1", "w_again": "1"}, {"v": "1", "w": "1"},
+    )  # fmt: skip
+    result = cosimulate(
+        [export_linear(system, tmp_path, "rk4", 1e-2) for system in (first, second)], step=0.1, stop=1.0,
+        connections=(
+            "second.v=first.u", Connection(("first", "y"), ("second", "u"), factor=-2.0), "second.w=second.w_again",
+        ),
+        algorithm="newton", extrapolation="linear", jacobian=jacobian,
+    )  # fmt: skip
+    y = (np.exp(-result.time) + 0.5 * 2.0) / (1.0 + 0.5 * 2.6)
+    np.testing.assert_allclose(result["first.y"], y, atol=1e-8)
+    np.testing.assert_allclose(result["second.v"], 2.0 - 2.6 * y, atol=1e-8)
+    np.testing.assert_allclose(result["second.w"], 1.0 + 0.4 * y, atol=1e-8)
+    assert result.iterations == 2 * result.steps
+    assert result.unit_steps == {
+        name: 2 * result.steps + each for name, each in zip(("first", "second"), more, strict=True)
+    }
 
 
 def test_delayed_loop_is_told_and_wrong(tmp_path: Path) -> None:

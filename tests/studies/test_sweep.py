@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import pytest
 import mbsfmu
 from mbsfmu.errors import InputError
 from mbsfmu.executors import InlineExecutor
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.studies import point_run
 
 MASSES = [150.0, 300.0]
 STOP = 1.2
@@ -79,6 +82,34 @@ def test_coupled_rows_are_single_runs(four_bar: mbsfmu.CoupledModel, tmp_path: P
         share = np.max(np.abs(difference)) / np.ptp(reference["cylinder.length"])
         assert row["error.cylinder.length"] == pytest.approx(share, rel=1e-9)
         assert row["error"] >= row["error.cylinder.length"]
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_processor_time_is_that_of_the_run(
+    four_bar: mbsfmu.CoupledModel, monkeypatch: pytest.MonkeyPatch, coupled: bool
+) -> None:
+    """No less than what runs take by themselves, no more than the study without what it makes for all points."""
+    taken = {"run": 0.0, "made": 0.0}
+
+    def timed(owner: Any, name: str, kind: str) -> None:
+        function = getattr(owner, name)
+
+        def timing(*arguments: Any, **options: Any) -> Any:
+            begin = time.process_time()
+            result = function(*arguments, **options)
+            taken[kind] += time.process_time() - begin
+            return result
+
+        monkeypatch.setattr(owner, name, timing)
+
+    timed(*((point_run, "cosimulate") if coupled else (Simulation, "run")), "run")
+    timed(mbsfmu.CoupledModel, "simulation", "made")
+    settings = {"algorithm": ["jacobi"]} if coupled else {"step": [2.5e-3, 1.25e-3]}
+    begin = time.process_time()
+    table = mbsfmu.sweep(four_bar, {"boom.mass": MASSES}, settings=settings, stop=0.3, executor=InlineExecutor())
+    whole = time.process_time() - begin
+    spent = sum(row["cpu_seconds"] for row in table.to_arrow().to_pylist())
+    assert 0.0 < taken["run"] <= spent <= whole - taken["made"]
 
 
 def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def motion(
     runs = {label: run, **(beside or {})}
     shown = [_Run(name, each, times, placements, machine) for name, each in runs.items()]
     lowest, highest = shown[0].bounds
-    size = float(np.max(highest - lowest)) or 1.0
+    size = float(np.max(highest - lowest))
     bodies = [0, *accumulate(len(each.bodies) for each in placements)]
     parts = list(zip(placements, bodies, strict=False))
     looks = [_Looks(each, size) for each in placements]

@@ -14,7 +14,18 @@ from scipy.spatial.transform import Rotation
 from spatial import random_tree
 
 import mbsfmu
-from mbsfmu import Comparison, CoupledModel, Free, InputError, Mechanism, RigidBody, Run, Trajectory
+from mbsfmu import (
+    Comparison,
+    CoupledModel,
+    Free,
+    InputError,
+    Mechanism,
+    Prismatic,
+    RigidBody,
+    Run,
+    SpringDamper,
+    Trajectory,
+)
 from mbsfmu.comparison.curves import RunCurves
 from mbsfmu.models import four_bar, pendulum
 from mbsfmu.view.curve import Curve
@@ -179,6 +190,31 @@ def test_inertia_that_nobody_weighed_makes_no_large_cuboid() -> None:
     """2 kg with moments of 1 kg m² would be a cube of 1.7 m and 0.4 kg/m³; it is drawn as one of 50 kg/m³."""
     shape = drawn_body(2.0, np.eye(3))
     assert shape["size"] == pytest.approx([(2.0 / 50.0) ** (1.0 / 3.0)] * 3)
+
+
+def test_springs_are_as_thick_as_the_machine_is_large() -> None:
+    """1.2 % of the longest edge of the box that holds all points at all times: a mass swings from 0.5 m to 1.5 m."""
+    mass = RigidBody(name="mass", mass=2.0, inertia=(1.0, 1.0, 1.0))
+    slide = Prismatic(name="slide", parent="ground.O", child="mass.origin", axis=(1.0, 0.0, 0.0), displacement=0.5)
+    spring = SpringDamper(name="spring", start="ground.O", end="mass.origin", stiffness=80.0, free_length=1.0)
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0), "W": (-2.5, 0.25, 0.0)},
+        bodies=(mass,),
+        joints=(slide,),
+        forces=(spring,),
+    )
+    payload = (
+        CoupledModel(name="mass", systems={"mechanism": mechanism})
+        .simulation(compiled=False)
+        .run(1.2)
+        .animate()
+        .payload
+    )
+    assert payload["lowest"] == [-2.5, 0.0, 0.0]
+    assert payload["highest"] == pytest.approx([1.5, 0.25, 0.0], rel=1e-3)
+    (line,) = payload["lines"]
+    assert line["radius"] == pytest.approx(0.012 * 4.0, rel=1e-3)
 
 
 def test_one_system_alone_is_seen_too() -> None:

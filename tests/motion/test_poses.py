@@ -217,6 +217,23 @@ def test_springs_are_as_thick_as_the_machine_is_large() -> None:
     assert line["radius"] == pytest.approx(0.012 * 4.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("values", [{}, {"piston_diameter": 0.1, "rod_diameter": 0.05, "retracted_length": 1.4}])
+def test_a_cylinder_has_its_own_sizes(values: dict[str, float]) -> None:
+    """Its barrel is 15 % thicker than its piston, and takes the piston from one end of the stroke to the other."""
+    simulation = four_bar().simulation(compiled=False)
+    for name, value in values.items():
+        simulation.set(f"cylinder.{name}", value)
+    (line,) = simulation.run(0.002).animate().payload["lines"]
+    own = {"piston_diameter": 0.08, "rod_diameter": 0.035, "retracted_length": 0.9, **values}
+    sizes, stroke = line["cylinder"], 0.9
+    assert sizes["bore"] == pytest.approx(1.15 * own["piston_diameter"] / 2.0)
+    assert sizes["rod"] == pytest.approx(own["rod_diameter"] / 2.0)
+    assert sizes["retracted"] == own["retracted_length"]
+    assert 0.0 <= sizes["dead"] <= sizes["dead"] + stroke <= sizes["barrel"] <= own["retracted_length"]
+    assert line["kind"] == "cylinder"
+    assert line["nodes"] == ["circuit.V2", "circuit.V3"]
+
+
 def test_one_system_alone_is_seen_too() -> None:
     alone = four_bar().simulation_of("mechanism").run(0.05)
     payload = alone.animate().payload

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mbsfmu.errors import SimulationError
+from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
@@ -103,6 +104,7 @@ class Rosenbrock(AdaptiveSolver):
         elapsed = 0.0
         while waiting:
             attempt, reached, state = self._advanced(state, inputs, origin, elapsed, whole, waiting)
+            self._count(attempt.begin.flow.form, state)
             elapsed = attempt.end
             del waiting[: len(reached)]
             yield from reached
@@ -131,6 +133,7 @@ class Rosenbrock(AdaptiveSolver):
                 ends = attempt.begin.start, attempt.values
                 passing = Ahead(origin, elapsed, attempt.end, step, suggested, *ends, attempt.increments)
                 return passing.kept_by(replace(reached[0], ahead=state.ahead))
+            self._count(attempt.begin.flow.form, following)
             elapsed, state = attempt.end, following
         return state
 
@@ -144,8 +147,12 @@ class Rosenbrock(AdaptiveSolver):
             moved = flow.state_at(target, values, target - here)
             return replace(moved, suggested_step=state.suggested_step, ahead=state.ahead)
         moved = flow.accept(ahead.end, ahead.values, ahead.end - here)
-        self.statistics.repartitions += not form.lasts(moved)
+        self._count(form, moved)
         return replace(moved, suggested_step=np.array([ahead.following]), ahead=without(state).ahead)
+
+    def _count(self, form: ExplicitForm, end: State) -> None:
+        """Count a change of coordinates at the end of a step; of one that goes past, when the run gets there."""
+        self.statistics.repartitions += not form.lasts(end)
 
     def _advanced(
         self, state: State, inputs: Inputs, origin: float, elapsed: float, whole: float, waiting: list[float]
@@ -161,7 +168,6 @@ class Rosenbrock(AdaptiveSolver):
         finally:
             self.statistics.rhs_evaluations += flow.evaluations
         self.statistics.steps += 1
-        self.statistics.repartitions += not form.lasts(made[2])
         return made
 
     def _step(

@@ -13,6 +13,7 @@ from crane import crane
 from excavator import excavator
 from exchange import Host
 from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import fmi2Discard
 from fmpy.validation import validate_fmu
 from native_units import Exported, model_of
 from overconstrained import bennett_reference
@@ -154,6 +155,40 @@ def test_rates_are_those_of_python(hosted: Hosted, exchanged: Exchanged, name: s
     for point in (host.point, host.point + 1e-4 * np.cos(np.arange(len(host.states)))):
         ours = form.rates(point, inputs)
         np.testing.assert_allclose(host.flow(0.0, point), ours, rtol=1e-8, atol=1e-8 * np.abs(ours).max())
+
+
+def test_rates_are_known_in_event_mode_too(exchanged: Exchanged, tmp_path: Path) -> None:
+    """After initialization and after an input was set, those that the solver is given when it goes on."""
+    path = exchanged("four-bar", "double-step").path
+    host, fresh = (Host(path, tmp_path / name) for name in ("host", "fresh"))
+    for each in (host, fresh):
+        each.unit.setupExperiment(startTime=0.0)
+        each.unit.enterInitializationMode()
+        each.set(valve__command=3.0 if each is fresh else 0.0)
+        each.unit.exitInitializationMode()
+    still = host.rates
+    host.set(valve__command=3.0)
+    in_events = host.rates
+    assert np.abs(in_events - still).max() > 1.0
+    for each in (host, fresh):
+        each.update()
+        each.unit.enterContinuousTimeMode()
+        np.testing.assert_allclose(each.rates, in_events, rtol=1e-9, atol=1e-9 * np.abs(in_events).max())
+
+
+def test_points_that_cannot_be_are_discarded(hosted: Hosted) -> None:
+    """Not refused as an error would be: a solver may try a shorter step [FMI 2.0.4, sec. 2.1.3]."""
+    host = hosted("four-bar", "double-step")
+    host.begin()
+    point, rates = host.point, host.rates
+    away = point.copy()
+    away[0] += np.pi  # the angle of the rocker
+    host.go(1e-3, away)
+    with pytest.raises(FMICallException) as caught:
+        _ = host.rates
+    assert caught.value.status == fmi2Discard
+    host.go(1e-3, point)
+    np.testing.assert_allclose(host.rates, rates, rtol=1e-9, atol=1e-9 * np.abs(rates).max())
 
 
 def moving(host: Host, steps: int = 60, step: float = 1e-3) -> tuple[float, Floats]:

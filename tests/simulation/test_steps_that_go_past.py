@@ -232,6 +232,19 @@ def test_units_go_past_and_come_back(unit: Callable[[], Importer]) -> None:
 
 
 @needs_compiler
+def test_a_unit_does_not_go_past_where_an_input_is_set_anew(unit: Callable[[], Importer]) -> None:
+    """Steps end where a master says, and are as exact as such short ones are: far more than the tolerance asks for."""
+    importer = unit()
+    slave, plant = importer.running(), Plant()
+    for index in range(200):
+        force = 30.0 * np.sin(0.7 * index)
+        importer.set(slave, FORCE, force)
+        slave.doStep(STEP * index, STEP)
+        assert importer.get(slave, PLACE) == pytest.approx(plant.step(STEP, force), abs=1e-12)
+    slave.terminate()
+
+
+@needs_compiler
 def test_an_input_of_a_unit_that_is_held_leaves_its_signal(tmp_path: Path) -> None:
     (path,) = mbsfmu.export(ramped(), tmp_path, layout="monolithic", **options())
     importer = Importer(path, tmp_path / "unpacked")

@@ -28,7 +28,7 @@ class ControlledCourse(Course):
         self.controller = controller
         self._same = tolerance(bounds.smallest, parts.start, parts.stop)
         self._time, self._last, self._count = parts.start, parts.stop, 0
-        self._wanted = min(max(step, bounds.smallest), bounds.largest)
+        self._wanted = min(max(controller.first_step(step), bounds.smallest), bounds.largest)
         self._inside: float | None = None
         for member in parts.stepping.exchange.members:
             member.finishes = not controller.returns  # else the step is made again, to where the unit has come
@@ -43,10 +43,15 @@ class ControlledCourse(Course):
         super().restart()
         self.controller.restart()
 
+    def notes(self) -> list[str]:
+        """Return sentences for the user on what the run has come to."""
+        return [*super().notes(), *self.controller.notes()]
+
     def set(self, values: Values) -> None:
         """Set inputs and parameters; the next step is not longer than the first one."""
         super().set(values)
         if values:
+            self.controller.start_anew()
             self._wanted = min(self._wanted, self.step)
 
     def _advance(self, until: float, most: float) -> None:
@@ -121,7 +126,7 @@ class ControlledCourse(Course):
     def _next_length(self, attempt: Attempt, length: float, reaches: bool) -> float:
         """Return the length in s that the next step shall have, after an attempt of one that was taken."""
         bounds = self.controller.tolerances
-        proposed = length * self.controller.accept(attempt, length)
+        proposed = length * self.controller.accept(attempt, self._time, length)
         # A step that was cut short says nothing against the longer one that was wanted.
         proposed = max(proposed, self._wanted) if reaches and attempt.ratio <= 1.0 else proposed
         return min(max(proposed, bounds.smallest), bounds.largest)

@@ -15,8 +15,8 @@ from typing import Any, Self, Unpack
 from mbsfmu.cosim import preparation
 from mbsfmu.cosim.algorithms import make_algorithm
 from mbsfmu.cosim.arrays import connect_elements
-from mbsfmu.cosim.control import make_controller
 from mbsfmu.cosim.controlled_course import ControlledCourse
+from mbsfmu.cosim.controllers import make_controller
 from mbsfmu.cosim.drawable import Drawable
 from mbsfmu.cosim.driven import DrivenInputs, Signal
 from mbsfmu.cosim.energy import find_bonds
@@ -168,7 +168,7 @@ class Cosimulation:
         parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)
         controller = make_controller(
-            chosen.control, parts.stepping, tolerances, parts.history, self.facts, stop - graph.start
+            chosen.control, parts.stepping, tolerances, parts.history, self.facts, graph.start, stop
         )
         course = FixedCourse(parts, step) if controller is None else ControlledCourse(parts, step, controller)
         self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.facts)
@@ -350,7 +350,7 @@ class Cosimulation:
         made = self._record.result(self.facts, self._drawable)
         if self._ended and not self._told:
             self._told = True
-            for sentence in residual_notes(made):
+            for sentence in [*residual_notes(made), *(self._course.notes() if self._course else [])]:
                 self.facts.tell(sentence)
         return made
 

@@ -67,6 +67,12 @@ def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) ->
     return result
 
 
+def described_states(derivatives: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of the continuous states of a model structure, by the derivatives that it lists."""
+    states = (each.variable.derivative for each in derivatives if each.variable is not None)
+    return tuple(part.name for state in states if state is not None for part in elements_of(state))
+
+
 def described_units(description: Any) -> dict[str, Unit]:
     """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
 

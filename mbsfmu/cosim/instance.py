@@ -144,6 +144,8 @@ class Instance(ABC):
         What each output depends on directly while stepping; None where the unit does not say.
     initial_dependencies
         What each unknown depends on in initialization mode; None where the unit does not say.
+    states
+        Names of its continuous states, as far as its model structure names them.
     default_experiment
         Stop time and step size in s that the unit suggests.
     interpolates
@@ -173,6 +175,7 @@ class Instance(ABC):
     units: Mapping[str, Unit]
     dependencies: Mapping[str, tuple[str, ...] | None]
     initial_dependencies: Mapping[str, tuple[str, ...] | None]
+    states: tuple[str, ...] = ()
     default_experiment: tuple[float | None, float | None]
     arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     interpolates: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,13 @@ from mbsfmu.cosim.exchange import Member
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.instance import Floats
 from mbsfmu.cosim.stepping import Stepping
+from mbsfmu.cosim.tolerances import Tolerances
+from mbsfmu.cosim.watched import Watched
 
 BEGIN, END = "begin of a controlled step", "end of a controlled step"
 """Slots of the states around a step that may be made again."""
+_ECHO = 5.0  # (1 + θ) + θ for a step that is twice as long as the one before
+_SAME_DEFECT = 0.7  # of the defect in a step twice as long or more
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,10 @@ class Sample:
 
     values: Floats
 
+    def mean(self) -> Floats:
+        """Return the means over the step, by Simpson's rule on each half; shape (number of signals,)."""
+        return np.array([1.0, 4.0, 2.0, 4.0, 1.0]) @ self.values / 12.0
+
     def defect(self, held: bool) -> Floats:
         """Return how far signals go off what a unit is given of them over half a step, the worse half counting.
 
@@ -39,6 +48,26 @@ class Sample:
             return np.maximum(np.abs(middle - begin), np.abs(end - middle))
         first, second = quarter - 0.5 * (begin + middle), last - 0.5 * (middle + end)
         return 2.0 * np.maximum(np.abs(first), np.abs(second))
+
+
+class Suspect(NamedTuple):
+    """A step that was not taken and in which something may have jumped.
+
+    Attributes
+    ----------
+    end, length
+        Of the step in s.
+    defect
+        How far what is exchanged went off its extrapolation in it.
+    """
+
+    end: float
+    length: float
+    defect: float
+
+    def is_jump(self, length: float, defect: float) -> bool:
+        """Tell whether a much shorter step in s at the same place is off nearly as far: what is smooth falls with h."""
+        return length <= 0.5 * self.length and defect >= _SAME_DEFECT * self.defect
 
 
 class JumpFinder:
@@ -53,15 +82,23 @@ class JumpFinder:
     ----------
     stepping
         The members that make the steps.
+    watched
+        What is looked at.
     """
 
-    def __init__(self, stepping: Stepping) -> None:
-        self._stepping = stepping
+    def __init__(self, stepping: Stepping, watched: Watched) -> None:
+        self._stepping, self._watched = stepping, watched
         exchange = stepping.exchange
         driving = sorted({exchange.columns[each.source] for each in exchange.connections})
         self._driving: NDArray[np.intp] = np.array(driving, dtype=np.intp)
+        self._echoes = stepping.shows_inputs[self._driving]
         self._held = np.zeros(len(exchange.columns), dtype=bool)
         self._held[exchange.held] = True
+
+    @property
+    def count(self) -> int:
+        """Number of outputs that drive something."""
+        return len(self._driving)
 
     def sample(self, time: float, step: float) -> Sample:
         """Return the followed signals over a step in s."""
@@ -69,15 +106,35 @@ class JumpFinder:
         inside = [driven.after(time + share * step) for share in (0.0, 0.25, 0.5, 0.75)]
         return Sample(np.array([*inside, driven.before(time + step)]))
 
-    def defect(self, history: History, step: float, end: Floats, weights: Floats) -> float:
-        """Return how far what is exchanged goes off its extrapolation in a step, as the largest share of weights."""
-        driving = self._driving
-        if not len(driving):
-            return 0.0
-        return float(np.max(np.abs(end - predicted(history, step))[driving] / weights[driving]))
+    def weights(self, sample: Sample, tolerances: Tolerances) -> Floats:
+        """Return what may be wrong about followed signals, shape (number of signals,)."""
+        nominals = self._stepping.exchange.driven.nominals()
+        return tolerances.absolute * nominals + tolerances.relative * np.abs(sample.values).max(axis=0)
+
+    def off(self, history: History, step: float, end: Floats) -> Floats:
+        """Return how far what is exchanged goes off its extrapolation in a step in s, shape (driving outputs,)."""
+        return np.abs(end - predicted(history, step))[self._driving]
+
+    def defect(self, off: Floats, before: Floats, weights: Floats) -> float:
+        """Return how far what is exchanged goes off its extrapolation, as the largest share of weights.
+
+        An output that depends directly on extrapolated inputs is off by what these are at the end of a step. The next
+        step begins there and ends elsewhere: what it goes off does not fall with its length, and is no jump. It is off
+        by the error at the beginning, 1 + θ times in a straight line that goes on θ times as far, and by θ times the
+        one before.
+
+        Parameters
+        ----------
+        off, before
+            What `off` gives of a step and of the one before it.
+        weights
+            What may be wrong about all outputs.
+        """
+        known = np.where(self._echoes, _ECHO * before, 0.0)
+        return float(np.max((off - known) / weights[self._driving], initial=0.0))
 
     def effect(self, begin: Floats, end: Floats, sample: Sample, time: float, step: float) -> Floats:
-        """Return the outputs that the members reach where all inputs run straight from beginning to end.
+        """Return what is watched as the members reach it where all inputs run straight from beginning to end.
 
         Parameters
         ----------
@@ -101,7 +158,7 @@ class JumpFinder:
         for member, applied in zip(exchange.members, given, strict=True):
             member.advance(self._otherwise(member, applied, polynomials, begin, end), None, time, step)
         self._stepping.algorithm.sweeps += 1
-        result = exchange.read().copy()
+        result = self._watched.read(exchange.read())
         self._stepping.restore(END)
         exchange.release(END)
         return result

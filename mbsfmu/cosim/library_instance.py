@@ -21,6 +21,7 @@ from mbsfmu.cosim.compiled.layout import Group
 from mbsfmu.cosim.described import (
     ALLOWED,
     described_dependencies,
+    described_states,
     described_units,
     described_variable,
     kind_of,
@@ -85,6 +86,7 @@ class LibraryInstance(Instance):
         variables = self._description.modelVariables
         self.dependencies = described_dependencies(self._description.outputs, variables)
         self.initial_dependencies = described_dependencies(self._description.initialUnknowns, variables)
+        self.states = described_states(self._description.derivatives)
         self.default_experiment = _default_experiment(self._description)
         interface = archive.interface
         self.saves_state = bool(interface.canGetAndSetFMUstate)

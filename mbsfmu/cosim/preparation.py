@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mbsfmu.cosim.control import Tolerances
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.exchange import Exchange
@@ -15,6 +14,7 @@ from mbsfmu.cosim.initialization import initialize_values
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.options import TOLERANCE, CouplingOptions
 from mbsfmu.cosim.texts import Texts
+from mbsfmu.cosim.tolerances import Tolerances
 from mbsfmu.data import meant
 from mbsfmu.errors import InputError
 from mbsfmu.times import check_grid, check_span
@@ -71,7 +71,7 @@ def tolerances(options: CouplingOptions, step: float) -> Tolerances:
     largest = _LARGEST * step if largest is None else largest
     if not 0.0 < smallest <= largest:
         raise InputError(f"the smallest step is {smallest:g} s and the largest {largest:g} s; 0 < smallest <= largest")
-    return Tolerances(relative, absolute, smallest, largest)
+    return Tolerances(relative, absolute, smallest, largest, options.absolute_tolerance is not None)
 
 
 def check_control(control: str, instances: Mapping[str, Instance]) -> None:

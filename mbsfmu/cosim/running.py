@@ -95,6 +95,10 @@ class Course(ABC):
         """Whether it is at its end."""
         return self.over or self.time >= self.parts.stop
 
+    def notes(self) -> list[str]:
+        """Return sentences for the user on what the run has come to."""
+        return []
+
     def begin(self) -> None:
         """Record the start."""
         self.parts.record.begin(self.parts.start, self.parts.history.now)

@@ -39,12 +39,26 @@ class Stepping:
         The algorithm, with its members.
     bonds
         The power bonds.
+
+    Attributes
+    ----------
+    shows_inputs
+        Of each output, whether it shows at the end of a step what the inputs that it depends on directly are off by
+        there. Where steps are iterated, that is nothing for units that interpolate.
     """
 
     def __init__(self, algorithm: Algorithm, bonds: Sequence[PowerBond]) -> None:
         self.algorithm = algorithm
         self.exchange = algorithm.exchange
         self.bonds = bonds
+        members = [self.exchange.member(name) for name, _ in self.exchange.names]
+        self.shows_inputs = np.array(
+            [
+                variable in member.direct and not (algorithm.iterates and member.instance.interpolates)
+                for member, (_, variable) in zip(members, self.exchange.names, strict=True)
+            ],
+            dtype=bool,
+        )
 
     @property
     def order(self) -> int:

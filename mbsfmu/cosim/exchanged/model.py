@@ -300,7 +300,7 @@ class ExchangedInstance(LibraryInstance, ABC):
         self._get_rates()
         finite = np.isfinite(self._rates)
         if not finite.all():
-            raise Refused(f"the derivative of {self._state_names[int(np.argmin(finite))]} is not finite")
+            raise Refused(f"the derivative of {self.states[int(np.argmin(finite))]} is not finite")
         return self._rates.copy()
 
     def indicators(self, time: float, states: Floats) -> Floats:
@@ -319,7 +319,7 @@ class ExchangedInstance(LibraryInstance, ABC):
     def _directional(self, time: float, states: Floats) -> Floats:
         self._put(time, states)
         try:
-            return self.directional_derivative(self._rate_names, self._state_names)
+            return self.directional_derivative(self._rate_names, self.states)
         except UnitError as error:
             if error.fatal:
                 raise
@@ -339,11 +339,6 @@ class ExchangedInstance(LibraryInstance, ABC):
     @cached_property
     def _rate_names(self) -> list[str]:
         return [part.name for each in self._description.derivatives for part in elements_of(each.variable)]
-
-    @cached_property
-    def _state_names(self) -> list[str]:
-        described = (each.variable.derivative for each in self._description.derivatives if each.variable is not None)
-        return [part.name for each in described if each is not None for part in elements_of(each)]
 
     # -- states ---------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ DESCRIBED = (
     "units",
     "dependencies",
     "initial_dependencies",
+    "states",
     "default_experiment",
     "interpolates",
     "gives_rates",

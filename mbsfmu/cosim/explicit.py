@@ -28,14 +28,15 @@ class Explicit(Algorithm):
         self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
     def repeats(self, history: History) -> bool:
-        """Tell whether the coming step is made again, nothing being known of the past."""
+        """Tell whether the coming step is made again, too little being known of the past."""
         return self._again > 0 and history.is_fresh
 
     def _advance(self, history: History, time: float, step: float) -> Floats:
-        """Make a step without iteration; where nothing is known of the past, make it again if states can be saved.
+        """Make a step without iteration; where too little is known of the past, make it again if states can be saved.
 
         The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
-        the third order, and make step control begin with tiny ones. An output that depends directly on inputs is as
+        the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
+        parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
         wrong as these were in the sweep before: each unit with such outputs asks for one sweep more.
         """
         again = self._again if self.repeats(history) else 0

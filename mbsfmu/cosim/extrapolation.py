@@ -154,8 +154,8 @@ class History:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing is known of a past that the polynomials need."""
-        return self.points > 0 and not self._lengths
+        """Whether less is known of the past than the polynomials need."""
+        return self.points > len(self._lengths)
 
     @property
     def rates(self) -> Floats | None:

@@ -71,6 +71,7 @@ class Fmi2Instance(Fmi2Library):
         clock.time = time
         clock.steps += 1
         status = self._do_step(self._address, time, step, self._earliest >= time)
+        self.settle_environment()
         if status > WARNING:
             self.stepped(step, status)
 

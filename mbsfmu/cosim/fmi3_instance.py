@@ -143,6 +143,7 @@ class Fmi3Instance(Fmi3Library):
                 goal = self._goal(now, end, same)
                 length = step if (now, goal) == (begin, end) else goal - now
                 status = self._do_step(self.component, now, length, self._earliest >= now, *self._outcome)
+                self.settle_environment()
                 now = self._arrive(goal, status)
             before, stays = now, stays + 1 if gets_nowhere(before, now, end) else 0
             if stays > MOST_ITERATIONS:

@@ -55,6 +55,9 @@ class Calls:
         self._calls.append((instance, function))
         return len(self._calls) - 1
 
+    def __len__(self) -> int:
+        return len(self._calls)
+
     def __getitem__(self, number: int) -> tuple[Instance, str]:
         return self._calls[number]
 
@@ -166,6 +169,8 @@ class Instance(ABC):
         Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
     ends
         By instance, the time in s at which it ended the run by itself; one for all instances of a run.
+    disturbs
+        Whether a call of it has left another floating-point environment than there was; it was put back.
     carried
         What it says of the machine that it is, for pictures; None where it does not.
     """
@@ -186,6 +191,7 @@ class Instance(ABC):
     takes_any_step: bool
     events: int | None = None
     happened: float = math.inf
+    disturbs: bool = False
     carried: str | None = None
 
     def __init__(self, name: str) -> None:

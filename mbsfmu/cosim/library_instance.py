@@ -29,6 +29,7 @@ from mbsfmu.cosim.described import (
     unit_name,
 )
 from mbsfmu.cosim.elements import Element, all_elements, described_arrays
+from mbsfmu.cosim.environment import environment, settle_environment
 from mbsfmu.cosim.instance import Floats, Instance, UnitEnded, UnitError
 from mbsfmu.cosim.library_port import Dialect, LibraryPort
 from mbsfmu.data import meant
@@ -100,6 +101,7 @@ class LibraryInstance(Instance):
         self._states: dict[str, Any] = {}
         self._memories: dict[str, bytes] = {}
         self._next_event: LibraryPort | None = None
+        self._environment = environment()
         self._slave = _loaded(archive, name, slave)
         self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
         self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
@@ -109,6 +111,8 @@ class LibraryInstance(Instance):
             self._slave.instantiate(loggingOn=True, **arguments)
         except Exception as error:  # FMPy raises a bare exception when the FMU gives no instance
             raise SimulationError(f"{self.name} cannot be instantiated: {self._reason(str(error))}") from None
+        finally:
+            self.settle_environment()
 
     def _call(self, function: str, *arguments: Any) -> Any:
         self._messages.clear()
@@ -116,6 +120,13 @@ class LibraryInstance(Instance):
             return getattr(self._slave, function)(*arguments)
         except FMICallException as error:
             self.fail(error.function, error.status)
+        finally:
+            self.settle_environment()
+
+    def settle_environment(self) -> None:
+        """Let the floating-point environment be what it was before the unit was loaded: others compute in it."""
+        if settle_environment(self._environment):
+            self.disturbs = True
 
     def fail(self, function: str, status: int) -> NoReturn:
         """Raise what a function of the FMI that went wrong means.

@@ -115,6 +115,7 @@ class _Group:
     def read(self) -> None:
         """Read into the buffer."""
         status = self.get(*self.arguments)
+        self._unit.settle_environment()
         if status > 1:
             self._unit.fail(f"{self._unit.dialect.prefix}Get{self.kind}", status)
         if self.buffer.itemsize == 8 and not self.real and np.any(np.abs(self.buffer.astype(float)) > _EXACT):

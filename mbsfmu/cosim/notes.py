@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.exchange import Exchange, Member
-from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.extrapolation import Extrapolation, ends
 from mbsfmu.cosim.graph import Connection
 from mbsfmu.cosim.instance import Instance
 from mbsfmu.cosim.loops import is_loop, loop_names, sort_outputs
@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 _UNDRIVEN = ": each keeps its start value, or follows a signal inside its unit"
 _EFFORTS = ("N", "N.m")
 _MOTIONS = ("m", "m/s", "rad", "rad/s")
+_APART = 0.5  # of the larger of what an input was given and what its source has become
 _GROWING = ", and may grow where inputs are extrapolated"
 
 
@@ -89,16 +90,13 @@ def _component(name: str) -> str:
 
 def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:
     """Tell the user what units lack for the chosen algorithm."""
-    dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
-    known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
     if not iterates:
-        for group in sort_outputs(exchange, known):
-            if is_loop(exchange, group, known):
-                facts.tell(
-                    f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
-                    f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
-                    "solve it in every step"
-                )
+        for group in _loops(exchange):
+            facts.tell(
+                f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
+                f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
+                "solve it in every step"
+            )
     if extrapolation is Extrapolation.DERIVATIVES:
         missing = exchange.find_rates()
         if missing:
@@ -111,6 +109,62 @@ def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: 
                 f"{names} cannot interpolate inputs, and holds their mean over each step{_order(holding)}"
             )
             logger.info("%s", facts.notes[-1])
+
+
+def _loops(exchange: Exchange) -> Iterator[list[int]]:
+    """Yield the algebraic loops, by the columns of their outputs."""
+    dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
+    known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
+    for group in sort_outputs(exchange, known):
+        if is_loop(exchange, group, known):
+            yield group
+
+
+def loop_notes(exchange: Exchange) -> list[str]:
+    """Return sentences on algebraic loops that have come apart: inputs are not what the outputs have become.
+
+    What goes round with a delay and a gain beyond one changes its sign or its size from step to step; what is solved,
+    or settles, changes by what the step does.
+
+    Parameters
+    ----------
+    exchange
+        The members, after a step.
+    """
+    notes = []
+    for group in _loops(exchange):
+        worst, sentence = _APART, ""
+        for member in exchange.members:
+            given = ends(member.taken)
+            for entry, source in enumerate(member.sources):
+                if source not in group:
+                    continue
+                wanted = exchange.outputs[source] * member.factors[entry] + member.offsets[entry]
+                apart = abs(wanted - given[entry]) / max(abs(wanted), abs(given[entry]), 1e-300)
+                if apart > worst:
+                    worst, sentence = (
+                        apart,
+                        (
+                            f"the algebraic loop of {loop_names(exchange, group)} has come apart: in the last step "
+                            f"{member.instance.name}.{member.entries.names[entry]} ran to {given[entry]:.3g}, and "
+                            f"{'.'.join(exchange.names[source])} has become {wanted:.3g}; what is exchanged once a step "
+                            "grows there, and the results are wrong: fixed-point or newton solve the loop in every step"
+                        ),
+                    )
+        if sentence:
+            notes.append(sentence)
+    return notes
+
+
+def environment_notes(exchange: Exchange) -> list[str]:
+    """Return a sentence on the units that leave another floating-point environment, if there are such."""
+    names = [member.instance.name for member in exchange.members if member.instance.disturbs]
+    if not names:
+        return []
+    return [
+        f"{names_of(names)} changed how numbers are rounded, or what becomes of exceptions and denormal numbers "
+        "(the floating-point environment); it was put back after the calls, so that other units compute as ever"
+    ]
 
 
 def _order(holding: Sequence[Member]) -> str:

@@ -207,8 +207,8 @@ class RichardsonControl(Controller):
         if shares[worst] > _TOLD:
             enough = self.tolerances.relative / shares[worst]
             notes.append(
-                f"the error of {self.watched.names[worst]} is estimated at {shares[worst]:.2g} times the tolerance: the "
-                "system lets what steps do wrong grow beyond its sum, which is what the tolerance holds; a tolerance of "
+                f"the error of {self.watched.names[worst]} is estimated at {shares[worst]:.2g} times the tolerance: "
+                "the system lets what steps do wrong grow beyond its sum, which is what the tolerance holds; one of "
                 f"{enough:.1g} would keep it to {self.tolerances.relative:g}"
             )
         return [each for each in notes if each]

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from mbsfmu.cosim.driven import DrivenInputs
 from mbsfmu.cosim.extrapolation import History
+from mbsfmu.cosim.notes import environment_notes, loop_notes
 from mbsfmu.cosim.pacing import Pacer
 from mbsfmu.cosim.recording import Record
 from mbsfmu.cosim.result import Facts
@@ -97,7 +98,9 @@ class Course(ABC):
 
     def notes(self) -> list[str]:
         """Return sentences for the user on what the run has come to."""
-        return []
+        stepping = self.parts.stepping
+        notes = environment_notes(stepping.exchange)
+        return notes if stepping.algorithm.iterates else [*notes, *loop_notes(stepping.exchange)]
 
     def begin(self) -> None:
         """Record the start."""

@@ -76,6 +76,26 @@ def test_delayed_loop_is_told_and_wrong(tmp_path: Path) -> None:
     assert np.max(np.abs(result["first.y"] - exact)) > 1e-3
 
 
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_loop_that_grows_is_told_at_the_end(tmp_path: Path, algorithm: str) -> None:
+    """A gain of −1.08, extrapolated: the outputs, which are of the order of one, grow without bound, finite as yet."""
+    files = units(tmp_path, 0.9, -1.2)
+    result = cosimulate(files, connections=LOOP, algorithm=algorithm, extrapolation="linear", step=0.1, stop=2.5)
+    exact = (np.exp(-result.time) + 0.9) / 2.08
+    assert np.max(np.abs(result["first.y"] - exact)) > 10.0
+    assert any(note.startswith("the algebraic loop of first.y, second.y has come apart") for note in result.notes)
+
+
+@pytest.mark.parametrize("extrapolation", ["zero", "linear"])
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_loop_that_settles_has_not_come_apart(tmp_path: Path, algorithm: str, extrapolation: str) -> None:
+    result = cosimulate(
+        units(tmp_path, 0.5, -0.3), connections=LOOP, algorithm=algorithm, extrapolation=extrapolation, step=0.1,
+        stop=2.5,
+    )  # fmt: skip
+    assert not any("come apart" in note for note in result.notes)
+
+
 def test_loop_without_a_solution_is_named(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match=r"loop of first\.y, second\.y has no single solution"):
         cosimulate(units(tmp_path, 2.0, 0.5), connections=LOOP, step=0.1, stop=1.0)

@@ -208,6 +208,7 @@ static enum outcome advance(struct Exchange *exchange, const struct Member *memb
         member->clock->steps++;
         exchange->part++;
         int status = make_unit_step(member, member->clock->time, step);
+        settle_environment(exchange, member->make_step.number);
         if (status > WARNING || needs_a_look(member->make_step.report)) {
             exchange->unit_step = step;
             refused(exchange, member->make_step.number, status);
@@ -361,10 +362,22 @@ EXPORTED size_t mbsfmu_exchange_size(void)
     return STRUCTURE_SIZES;
 }
 
+/* The environment of this thread, and another one for it. */
+EXPORTED unsigned mbsfmu_environment(void)
+{
+    return environment();
+}
+
+EXPORTED void mbsfmu_set_environment(unsigned wanted)
+{
+    set_environment(wanted);
+}
+
 /* Make steps until so many are made, or patience is at its end, or something needs a look. */
 EXPORTED int mbsfmu_exchange(struct Exchange *exchange, size_t count)
 {
     double begin = now();
+    exchange->environment = environment();
     while (exchange->made < count) {
         enum outcome outcome = make_step(exchange);
         if (outcome != MADE)

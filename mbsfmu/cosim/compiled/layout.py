@@ -226,6 +226,9 @@ class ExchangeTable(Structure):
         ("refused", c_int),
         ("status", c_int),
         ("unit_step", c_double),
+        # the floating-point environment, and by their numbers the calls that have left another one
+        ("environment", c_uint32),
+        ("disturbing", _Flags),
     ]
 
 

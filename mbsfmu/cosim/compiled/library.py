@@ -13,7 +13,7 @@ from mbsfmu.compiling.compiler import SWITCH, NoCompilerError, compile_library
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 
-_MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h")
+_MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h", "environment.h")
 
 
 def exchange_function() -> Callable[..., int] | None:

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "environment.h"
 #include "layout.h"
 
 enum { WARNING = 1 };
@@ -17,6 +18,15 @@ static enum outcome refused(struct Exchange *exchange, int number, int status)
     exchange->refused = number;
     exchange->status = status;
     return REFUSED;
+}
+
+/* Let the environment be as it was before a unit was called, and note which call has changed it. */
+static void settle_environment(struct Exchange *exchange, int number)
+{
+    if (environment() == exchange->environment)
+        return;
+    set_environment(exchange->environment);
+    exchange->disturbing[number] = 1;
 }
 
 static int access(void *component, const struct Group *group, const struct Access *access)
@@ -31,6 +41,7 @@ static enum outcome read_port(struct Exchange *exchange, const struct Port *port
     for (size_t g = 0; g < port->group_count; g++) {
         const struct Group *group = &port->groups[g];
         int status = access(port->component, group, &group->get);
+        settle_environment(exchange, group->get.number);
         if (status > WARNING)
             return refused(exchange, group->get.number, status);
         if (group->shares)
@@ -61,6 +72,7 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
                 ((double *)group->buffer)[k] = value;
         }
         int status = access(port->component, group, &group->set);
+        settle_environment(exchange, group->set.number);
         if (status > WARNING)
             return refused(exchange, group->set.number, status);
     }

@@ -133,6 +133,8 @@ class CompiledSteps:
     def _end(self, index: int, step: float) -> None:
         """Take over what was done."""
         exchange, made = self._tables.exchange, self._tables.exchange.made
+        for number in np.flatnonzero(self._tables.disturbing):
+            self._calls[int(number)][0].disturbs = True
         self._stepping.algorithm.sweeps += exchange.sweeps
         self._record.times.extend(self._times[index + 1 : index + made + 1])
         self._record.residuals[:] = [bond.residual for bond in self._tables.bonds]

@@ -53,6 +53,8 @@ class Tables:
         Values of followed signals at both ends of each step, shape (signals, number of signals followed).
     missed
         Integral of what each entry missed.
+    disturbing
+        Of each call, whether it has left another floating-point environment, which was put back.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Tables:
         self.missed = np.zeros(len(exchange.entry_sources))
         members = self._members(algorithm, functions, calls)
         rates = self._rates(exchange, calls)
+        self.disturbing = np.zeros(len(calls), dtype=np.uint8)
         self.exchange = ExchangeTable(
             rows=exchange.rows,
             outputs=outputs,
@@ -99,6 +102,7 @@ class Tables:
             times=self.pointer(times),
             signals_after=self.pointer(self.after),
             signals_before=self.pointer(self.before),
+            disturbing=self.pointer(self.disturbing),
         )
 
     def pointer(self, array: NDArray[Any]) -> Any:

@@ -228,6 +228,8 @@ class ExchangedInstance(LibraryInstance, ABC):
                 reached = self._now = self._go(reached, max(time + step, reached))
         except Refused as refused:
             raise UnitError(f"{self.name} at t = {self.time:.9g} s: {refused.reason}", False) from None
+        finally:
+            self.settle_environment()
         self._before = self._inputs.read().copy()
         if self._over:
             self._end(reached, time + step, step)

@@ -12,6 +12,8 @@ from mbsfmu.cosim.stepping import Point
 from mbsfmu.errors import SimulationError
 from mbsfmu.times import tolerance
 
+_CRAWLING = 1e-2  # of the first step, from which on a hundred steps crawl
+
 
 class ControlledCourse(Course):
     """A run with steps whose length a controller chooses, cut at the events.
@@ -20,7 +22,7 @@ class ControlledCourse(Course):
     and others, to which a step is made again in which they have happened.
     """
 
-    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "controller")
+    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "_told_at", "_crawls", "controller")
 
     def __init__(self, parts: Parts, step: float, controller: Controller) -> None:
         super().__init__(parts, step)
@@ -30,6 +32,7 @@ class ControlledCourse(Course):
         self._time, self._last, self._count = parts.start, parts.stop, 0
         self._wanted = min(max(controller.first_step(step), bounds.smallest), bounds.largest)
         self._inside: float | None = None
+        self._told_at, self._crawls = parts.start, False
         for member in parts.stepping.exchange.members:
             member.finishes = not controller.returns  # else the step is made again, to where the unit has come
 
@@ -119,6 +122,7 @@ class ControlledCourse(Course):
         self._inside = None
         if self._count % TELL_EVERY == 0:
             self._tell_progress()
+            self._tell_crawling()
 
     def _jumps(self, time: float) -> bool:
         return self.parts.driven.jumps(time)
@@ -160,6 +164,28 @@ class ControlledCourse(Course):
         self.parts.facts.rejected_steps += 1
         self._wanted = reached
         return None
+
+    def _tell_crawling(self) -> None:
+        """Tell once what would help where steps have become far shorter than the first one."""
+        begin, self._told_at = self._told_at, self._time
+        mean = (self._time - begin) / TELL_EVERY
+        if self._crawls or mean > _CRAWLING * self.step:
+            return
+        self._crawls = True
+        stepping = self.parts.stepping
+        if not stepping.degree:
+            helps = "inputs are held, whose errors fall no faster than steps do; --extrapolation linear takes far fewer"
+        elif stepping.order < stepping.degree + 1:
+            helps = "units that hold their inputs make the coupling one of low order; a larger tolerance takes fewer"
+        else:
+            helps = (
+                "a larger tolerance takes fewer, or a smaller one for the units (--unit-tolerance), if what their own "
+                "solvers do wrong is what differs"
+            )
+        self.parts.facts.tell(
+            f"steps are {mean:.2g} s long about t = {self._time:.9g} s, {self.step / mean:.0f} times shorter than the "
+            f"first one: {helps}"
+        )
 
     def _tell_smallest(self, time: float, smallest: float) -> None:
         facts = self.parts.facts

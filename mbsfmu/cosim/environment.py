@@ -35,4 +35,4 @@ def _functions() -> tuple[Callable[[], int], Callable[[int], object]]:
         library = ctypes.CDLL(None)
         return library.fegetround, library.fesetround
     except (OSError, TypeError, AttributeError):
-        return lambda: 0, lambda wanted: None
+        return lambda: 0, lambda _: None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.exchange import Exchange, Member
@@ -133,27 +135,37 @@ def loop_notes(exchange: Exchange) -> list[str]:
     """
     notes = []
     for group in _loops(exchange):
-        worst, sentence = _APART, ""
-        for member in exchange.members:
-            given = ends(member.taken)
-            for entry, source in enumerate(member.sources):
-                if source not in group:
-                    continue
-                wanted = exchange.outputs[source] * member.factors[entry] + member.offsets[entry]
-                apart = abs(wanted - given[entry]) / max(abs(wanted), abs(given[entry]), 1e-300)
-                if apart > worst:
-                    worst, sentence = (
-                        apart,
-                        (
-                            f"the algebraic loop of {loop_names(exchange, group)} has come apart: in the last step "
-                            f"{member.instance.name}.{member.entries.names[entry]} ran to {given[entry]:.3g}, and "
-                            f"{'.'.join(exchange.names[source])} has become {wanted:.3g}; what is exchanged once a step "
-                            "grows there, and the results are wrong: fixed-point or newton solve the loop in every step"
-                        ),
-                    )
-        if sentence:
-            notes.append(sentence)
+        apart = max(_distances(exchange, group), key=lambda each: each.share)
+        if apart.share > _APART:
+            notes.append(
+                f"the algebraic loop of {loop_names(exchange, group)} has come apart: in the last step {apart.target} "
+                f"ran to {apart.given:.3g}, and {apart.source} has become {apart.wanted:.3g}; what is exchanged once a "
+                "step grows there, and the results are wrong: fixed-point or newton solve the loop in every step"
+            )
     return notes
+
+
+class _Distance(NamedTuple):
+    """How far an input of a loop was from what its source has become, at the end of the last step."""
+
+    share: float
+    target: str
+    source: str
+    given: float
+    wanted: float
+
+
+def _distances(exchange: Exchange, group: Collection[int]) -> Iterator[_Distance]:
+    """Yield the distances of the inputs that outputs of a loop drive."""
+    for member in exchange.members:
+        name, reached = member.instance.name, ends(member.taken)
+        for entry, source in enumerate(member.sources):
+            if source in group:
+                given = float(reached[entry])
+                wanted = float(exchange.outputs[source] * member.factors[entry] + member.offsets[entry])
+                share = abs(wanted - given) / max(abs(wanted), abs(given), sys.float_info.min)
+                target = f"{name}.{member.entries.names[entry]}"
+                yield _Distance(share, target, ".".join(exchange.names[source]), given, wanted)
 
 
 def environment_notes(exchange: Exchange) -> list[str]:

@@ -12,6 +12,7 @@ from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.defects import Defects
 from mbsfmu.cosim.extrapolation import History
 from mbsfmu.cosim.jumps import JumpFinder, Suspect
+from mbsfmu.cosim.standstill import Standstill
 from mbsfmu.cosim.stepping import Stepping
 from mbsfmu.cosim.tolerances import Tolerances
 from mbsfmu.cosim.watched import Watched, Weights
@@ -68,7 +69,18 @@ class RichardsonControl(Controller):
     more than their sum, steps are held to less.
     """
 
-    CHANGES = (*Controller.CHANGES, "_coarse", "_weights", "_suspected", "_beside", "_sum", "_worst", "_shares", "_off")
+    CHANGES = (
+        *Controller.CHANGES,
+        "_coarse",
+        "_weights",
+        "_suspected",
+        "_beside",
+        "_standstill",
+        "_sum",
+        "_worst",
+        "_shares",
+        "_off",
+    )
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, start: float, stop: float) -> None:
         super().__init__(stepping, tolerances, returns=True)
@@ -86,6 +98,7 @@ class RichardsonControl(Controller):
         self._tried: Tried | None = None
         self._finder = JumpFinder(stepping, self.watched)
         self._defects = Defects(stepping, self.watched.seen)
+        self._standstill = Standstill(exchange, self.watched)
         self._beside = WholeSteps(stepping, history, self.watched)
         self._sum = self._worst = 0.0
         self._shares = np.zeros(len(self.watched))
@@ -106,9 +119,10 @@ class RichardsonControl(Controller):
         half = 0.5 * step
         first = self.stepping.advance(fine, time, half)
         middle, inside = fine.copy(), self.watched.read(first.outputs)
-        applied = self._defects.applied()
+        applied, inputs = self._defects.applied(), self._standstill.inputs()
         points = [first, self.stepping.advance(fine, time + half, half)]
         applied = 0.5 * (applied + self._defects.applied())
+        inputs = inputs, self._standstill.inputs()
         end = self.watched.read(fine.now)
         weights = self._weights.of(begin, inside, end, step=step)
         error = np.abs(end - whole) / (2.0**self.power - 1.0) / weights
@@ -135,7 +149,7 @@ class RichardsonControl(Controller):
             gathered *= step / duration / _SHARE_OF_ONE
         shown = np.maximum(error * ~self._gathering, effect)
         ratio = float(np.max(shown[self._continuous], initial=gathered))
-        self._points, self._offs, self._try = (begin, inside, end), offs, tried
+        self._points, self._inputs, self._offs, self._try = (begin, inside, end), inputs, offs, tried
         return Attempt(points, fine, ratio, defect, jumps)
 
     def _allowed(self, time: float) -> float:
@@ -172,6 +186,7 @@ class RichardsonControl(Controller):
         self._sum += self._try.ratio * step / (self._stop - self._start)
         self._tried = None
         self._off = self._offs[1]
+        self._standstill.look(self._points, self._inputs, time)
         self._coarse.push(attempt.history.now, step, attempt.history.rates)
         self._coarse.correction = attempt.history.correction
         if not self.stepping.exchange.ends:
@@ -199,7 +214,7 @@ class RichardsonControl(Controller):
 
     def notes(self) -> list[str]:
         """Return sentences for the user on what was found, at the end of the run."""
-        notes = [self._weights.note()]
+        notes = [self._weights.note(), self._standstill.note()]
         if self.watched.unread:
             notes.append(f"{names_of(self.watched.unread)} cannot be read: errors are estimated without these states")
         shares = np.where(np.isin(np.arange(len(self._shares)), self._continuous), self._shares, 0.0)

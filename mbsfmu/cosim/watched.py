@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.exchange import Exchange
+from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.instance import Floats, Port, UnitError
 from mbsfmu.cosim.tolerances import Tolerances
 
@@ -48,6 +48,8 @@ class Watched:
         self.seen: set[str] = set()
         self.unread: list[str] = []
         self._ports: list[Port] = []
+        self._owners: list[Member] = []
+        self._held = set(exchange.held)
         declared = [exchange.member(name).instance.variables[variable].nominal for name, variable in exchange.names]
         for member in exchange.members:
             instance = member.instance
@@ -63,9 +65,16 @@ class Watched:
                 self.seen.add(instance.name)
             if hidden:
                 self._ports.append(port)
+                self._owners += [member] * len(hidden)
                 self.names += [f"{instance.name}.{name}" for name in hidden]
                 declared += [instance.variables[name].nominal for name in hidden]
         self._declared = np.array([abs(each or 0.0) for each in declared])
+
+    def columns(self, member: Member) -> NDArray[np.intp]:
+        """Return which variables are continuous ones of a member."""
+        outputs = [column for column in range(member.place.start, member.place.stop) if column not in self._held]
+        states = [index for index, owner in enumerate(self._owners, len(self._exchange.names)) if owner is member]
+        return np.array([*outputs, *states], dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.names)

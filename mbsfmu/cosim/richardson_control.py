@@ -186,11 +186,11 @@ class RichardsonControl(Controller):
         self._sum += self._try.ratio * step / (self._stop - self._start)
         self._tried = None
         self._off = self._offs[1]
-        self._standstill.look(self._points, self._inputs, time)
         self._coarse.push(attempt.history.now, step, attempt.history.rates)
         self._coarse.correction = attempt.history.correction
         if not self.stepping.exchange.ends:
             self._beside.advance(attempt.history, time, step)
+        self._standstill.look(self._points, self._inputs, self._beside.errors, time)
         self._weights.take(*self._points, time=time, step=step)
         self._weights.take_errors(self._beside.errors)
         shares = self._beside.errors / self._weights.of(*self._points, step=step)

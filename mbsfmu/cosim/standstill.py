@@ -18,7 +18,7 @@ _CHANGE = 1e-6  # of an input's magnitude, from one half of a step to the other
 class Standstill:
     """Looks for units whose values are the same to the last bit at the middle and at the end of steps.
 
-    Only those count that have moved before and whose inputs change. To step doubling such a unit is exact.
+    Only those count that have moved before, or in another run, and whose inputs change. To step doubling such a unit is exact.
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ class Standstill:
         """Return the means of all inputs over the last step."""
         return np.concatenate([member.applied for member in self._exchange.members])
 
-    def look(self, points: tuple[Floats, Floats, Floats], inputs: tuple[Floats, Floats], time: float) -> None:
+    def look(
+        self, points: tuple[Floats, Floats, Floats], inputs: tuple[Floats, Floats], errors: Floats, time: float
+    ) -> None:
         """Look at a step that was taken.
 
         Parameters
@@ -52,6 +54,8 @@ class Standstill:
             What is watched at its beginning, middle and end.
         inputs
             What `inputs` has given after both halves.
+        errors
+            How far another run of the same members, which may have moved, is from it.
         time
             Its beginning in s.
         """
@@ -64,7 +68,7 @@ class Standstill:
                 self._counts[index], self._since[index] = 0.0, time
             elif changes[member.entry_place].any():
                 self._counts[index] += 1.0
-            self._moved[index] |= bool((begin[columns] != end[columns]).any())
+            self._moved[index] |= bool((begin[columns] != end[columns]).any() or (errors[columns] > 0.0).any())
 
     def note(self) -> str | None:
         """Return a sentence on units that stand still, if there are such."""

@@ -164,13 +164,14 @@ def test_inputs_run_on_in_the_rest_of_a_step(
 
 
 def test_unit_that_stands_still_is_told(foreign: Callable[[str], Path]) -> None:
-    """It moves in the first half of each step only, and step doubling finds it exact; another one moves, or rests."""
+    """Step doubling finds that it is exact, not so the run in whole steps beside; another unit moves, or rests."""
     call: dict[str, Any] = {"control": "error", "tolerance": 1e-3, "step": 0.01, "largest_step": 0.02, "stop": 2.0}
     inputs = {"stubborn.u": np.sin}
     result = cosimulate(foreign("stubborn"), inputs=inputs, **call)
     assert any(note.startswith("stubborn repeats its values exactly") for note in result.notes)
     exact = 0.5 * (np.exp(-2.0) + np.sin(2.0) - np.cos(2.0))
     assert abs(result["x"][-1] - exact) > 0.1
+    assert any("the error of stubborn.x is estimated at" in note for note in result.notes)
     for moving in (np.sin, lambda time: 0.0 * time):
         result = cosimulate(foreign("dahlquist"), inputs={"dahlquist.u": moving}, **call)
         assert not any("repeats" in note for note in result.notes)

@@ -12,7 +12,7 @@ from mbsfmu.cosim.stepping import Point
 from mbsfmu.errors import SimulationError
 from mbsfmu.times import tolerance
 
-_CRAWLING = 1e-2  # of the first step, from which on a hundred steps crawl
+_CRAWLING = (1e-2, 1e-3)  # of the first step, from which on a hundred steps crawl, with held inputs and with others
 
 
 class ControlledCourse(Course):
@@ -169,10 +169,10 @@ class ControlledCourse(Course):
         """Tell once what would help where steps have become far shorter than the first one."""
         begin, self._told_at = self._told_at, self._time
         mean = (self._time - begin) / TELL_EVERY
-        if self._crawls or mean > _CRAWLING * self.step:
+        stepping = self.parts.stepping
+        if self._crawls or mean > _CRAWLING[bool(stepping.degree)] * self.step:
             return
         self._crawls = True
-        stepping = self.parts.stepping
         if not stepping.degree:
             helps = "inputs are held, whose errors fall no faster than steps do; --extrapolation linear takes far fewer"
         elif stepping.order < stepping.degree + 1:

@@ -27,6 +27,7 @@ _TOLD = 1.0  # times the tolerance that an error is estimated at, from which on 
 _UNTIL_KNOWN = 0.05  # of the tolerance, before which little is known of what the system makes of errors
 _GOAL = 0.8  # of the tolerance, for what is wrong at the end
 _LEAST_SHARE = 0.1  # of what a step may do wrong by itself, where the steps before have used the tolerance up
+_LARGEST_SHARE = 3.0  # where errors cancel or die out
 
 
 class Tried(NamedTuple):
@@ -66,7 +67,7 @@ class RichardsonControl(Controller):
     again with a smaller length is still off as much as before; see `JumpFinder`.
 
     What the system makes of the errors of steps is seen by a second run in whole steps; see `WholeSteps`. Where it is
-    more than their sum, steps are held to less.
+    more than their sum, steps are held to less, and to somewhat more where it is less.
     """
 
     CHANGES = (
@@ -155,11 +156,11 @@ class RichardsonControl(Controller):
     def _allowed(self, time: float) -> float:
         """Return what a step from a time in s may do wrong, as a share of its share of the tolerance.
 
-        What is left of it, where the system makes more of errors than their sum.
+        What is left of the tolerance, by what the system has made of errors so far: more than their sum, or less.
         """
         growth = (self._worst + _UNTIL_KNOWN) / (self._sum + _UNTIL_KNOWN)
         left = (self._stop - time) / (self._stop - self._start)
-        return 1.0 if growth <= 1.0 else min(max((_GOAL - self._worst) / (growth * left), _LEAST_SHARE), 1.0)
+        return min(max((_GOAL - self._worst) / (growth * left), _LEAST_SHARE), _LARGEST_SHARE)
 
     @property
     def _suspected(self) -> tuple[float, ...]:

@@ -18,7 +18,8 @@ _CHANGE = 1e-6  # of an input's magnitude, from one half of a step to the other
 class Standstill:
     """Looks for units whose values are the same to the last bit at the middle and at the end of steps.
 
-    Only those count that have moved before, or in another run, and whose inputs change. To step doubling such a unit is exact.
+    Only those count that have moved before, or in another run, and whose inputs change. To step doubling such a unit
+    is exact.
 
     Parameters
     ----------

@@ -1,0 +1,93 @@
+"""What the tolerance of error control promises, against closed forms: for units that hide states, small, growing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cosim.coupled_pairs import Pair, force_and_velocity, masses, pendulum
+
+from mbsfmu import CosimulationResult, cosimulate
+
+LEAST, MOST = 0.05, 1.5
+"""Bounds of the error as a share of the tolerance."""
+
+
+def run(pair: Pair, units: list[Path], tolerance: float, **options: Any) -> CosimulationResult:
+    call = {"step": 0.01, "stop": 2.0, "extrapolation": "linear", "smallest_step": 1e-7, **options}
+    return cosimulate(units, connections=pair.connections, control="error", tolerance=tolerance, **call)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "newton"])
+def test_units_that_give_positions_only(tmp_path: Path, algorithm: str, named: bool, tolerance: float) -> None:
+    """Outputs alone see a power of the step less: 3 times the tolerance at 1e-2, 130 times at 1e-7."""
+    pair = masses()
+    result = run(pair, pair.export(tmp_path, named=named), tolerance, algorithm=algorithm)
+    assert LEAST < pair.error(result) / tolerance < MOST
+    assert result.notes == []
+
+
+def test_gauss_seidel_at_the_smallest_tolerance(tmp_path: Path) -> None:
+    pair = masses()
+    result = run(pair, pair.export(tmp_path), 1e-7, stop=0.5)
+    assert LEAST < pair.error(result) / 1e-7 < MOST
+
+
+def test_the_defect_alone_holds_where_states_cannot_be_saved(tmp_path: Path) -> None:
+    pair = masses()
+    units = pair.export(tmp_path, saves=False)
+    for tolerance in (1e-2, 1e-4):
+        result = run(pair, units, tolerance, algorithm="jacobi")
+        assert LEAST < pair.error(result) / tolerance < MOST
+        assert any("cannot save the state" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("algorithm", ["gauss-seidel", "newton"])
+@pytest.mark.parametrize("amplitude", [1e-2, 1e-4, 1e-6])
+def test_small_signals_are_held_to_their_magnitude(tmp_path: Path, algorithm: str, amplitude: float) -> None:
+    pair = force_and_velocity(amplitude)
+    result = run(pair, pair.export(tmp_path), 1e-4, algorithm=algorithm)
+    assert LEAST < pair.error(result) / 1e-4 < MOST
+    assert not any("absolute tolerance" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_absolute_part_that_decides_is_told(tmp_path: Path, given: bool) -> None:
+    """A nominal value of one that the FMU declares, or an absolute tolerance of the user's, lets 1e-4 be 2 % off."""
+    pair = force_and_velocity(1e-4)
+    options = {"absolute_tolerance": 1e-4} if given else {}
+    result = run(pair, pair.export(tmp_path, declared=not given), 1e-4, **options)
+    assert pair.error(result) > 10.0 * 1e-4
+    assert any(note.startswith("the absolute tolerance decided for ") for note in result.notes)
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "newton"])
+def test_growing_systems(tmp_path: Path, algorithm: str) -> None:
+    """Where the motion grows with its errors, the tolerance holds; where errors alone grow, a sentence says how far."""
+    pair = pendulum()
+    result = run(pair, pair.export(tmp_path), 1e-3, algorithm=algorithm)
+    assert LEAST < pair.error(result) / 1e-3 < MOST
+    (tmp_path / "still").mkdir()
+    still = pair.without_growth()
+    units = still.export(tmp_path / "still")
+    result = run(still, units, 1e-3, algorithm=algorithm, stop=3.0)
+    share = still.error(result, dropped=1) / 1e-3
+    assert share > MOST
+    (note,) = result.notes
+    told = float(note.partition("is estimated at ")[2].partition(" ")[0])
+    assert told == pytest.approx(share, rel=0.2)
+
+
+def test_feed_through_is_no_jump(tmp_path: Path) -> None:
+    """An output that shows what its input was off by begins the next step with that, however short it is."""
+    pair = force_and_velocity(damping=4.0)
+    for algorithm in ("jacobi", "gauss-seidel"):
+        units = pair.export(tmp_path)
+        for tolerance in (1e-2, 1e-4):
+            result = run(pair, units, tolerance, algorithm=algorithm)
+            assert LEAST < pair.error(result) / tolerance < MOST
+            assert result.smallest_step > 1e-5
+            assert result.notes == []

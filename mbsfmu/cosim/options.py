@@ -92,7 +92,7 @@ class CouplingOptions(Options):
     mean.
 
     Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
-    `energy` goes by the residual power of the bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
+    a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
     Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
     where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another unit
     at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
@@ -126,14 +126,19 @@ class CouplingOptions(Options):
     tolerance: Annotated[
         float | None,
         Number(
-            "Wanted error of outputs at the end of the run with error control, of energy control the residual power, "
-            f"as a share of their magnitude; {TOLERANCE:g} by default",
+            "Of error control, what all steps together may do wrong to a variable, of energy control the residual "
+            f"power, as a share of its magnitude so far; {TOLERANCE:g} by default. Where a system lets errors grow "
+            "beyond their sum, the run says how far they have come",
             bounds=POSITIVE,
         ),
     ] = None
     absolute_tolerance: Annotated[
         float | None,
-        Number("The same in nominal values, in W of powers; as the relative one by default", bounds=POSITIVE),
+        Number(
+            "The same in nominal values, in W of powers; as the relative one by default. A variable without a nominal "
+            "value has 1 where this is given, else its magnitude decides, down to 1e-6",
+            bounds=POSITIVE,
+        ),
     ] = None
     unit_tolerance: Annotated[
         float | None,

@@ -92,7 +92,8 @@ class CouplingOptions(Options):
     mean.
 
     Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
-    a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
+    a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
+    bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
     Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
     where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another unit
     at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.

@@ -94,7 +94,9 @@ class Cosimulation:
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
             check_suffix(output)
-        self._source, self._output, self._progress, self._resume = source, output, progress, resume
+        self._source, self._progress = source, progress
+        self._here = Path.cwd()  # which a unit may leave
+        self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
         self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
@@ -107,6 +109,7 @@ class Cosimulation:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.callback(os.chdir, self._here)
             self._prepare(stack)
             self._stack = stack.pop_all()
         return self
@@ -311,7 +314,7 @@ class Cosimulation:
         if self._failed or self._course is None or self._course.over:
             raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
         self._record.settle()
-        write_saved(path, self._call(), all_changes(self._instances, self._changing(self._course)))
+        write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._course)))
 
     def _changing(self, course: Course) -> dict[str, Any]:
         """Return all that changes from step to step, beside the units."""

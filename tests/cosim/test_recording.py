@@ -20,6 +20,7 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
+from mbsfmu.cosim.fmi2_instance import Fmi2Instance
 from mbsfmu.streams import open_stream
 from mbsfmu.trajectory import Trajectory
 
@@ -287,3 +288,20 @@ def test_two_runs_do_not_write_one_file(halves_exact: list[Path], tmp_path: Path
     np.testing.assert_allclose(Trajectory.from_file(file).time, np.arange(11) * 1e-3, atol=1e-15)
     (tmp_path / f"run.{suffix}.part").write_bytes(b"left")
     assert cosimulate(halves_exact, **options).steps == 10
+
+
+def test_a_unit_that_leaves_the_folder_does_not_move_the_files(
+    foreign: Foreign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are those of where the call was made, and that is where the caller finds itself after it."""
+    monkeypatch.chdir(tmp_path)
+    setup = Fmi2Instance.setup
+
+    def leaves(instance: Fmi2Instance, *given: Any) -> None:
+        os.chdir("/")
+        setup(instance, *given)
+
+    monkeypatch.setattr(Fmi2Instance, "setup", leaves)
+    cosimulate(foreign("dahlquist"), step=0.1, stop=1.0, output="run.csv")
+    assert Path.cwd() == tmp_path
+    assert len(Trajectory.from_file(tmp_path / "run.csv").time) == 11

@@ -94,8 +94,7 @@ class Cosimulation:
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
             check_suffix(output)
-        self._source, self._progress = source, progress
-        self._here = Path.cwd()  # which a unit may leave
+        self._source, self._progress, self._here = source, progress, Path.cwd()  # which a unit may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
         self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})

@@ -18,7 +18,6 @@ from mbsfmu.cosim.watched import Watched
 
 BEGIN, END = "begin of a controlled step", "end of a controlled step"
 """Slots of the states around a step that may be made again."""
-_ECHO = 5.0  # (1 + θ) + θ for a step that is twice as long as the one before
 _SAME_DEFECT = 0.7  # of the defect in a step twice as long or more
 
 
@@ -91,14 +90,8 @@ class JumpFinder:
         exchange = stepping.exchange
         driving = sorted({exchange.columns[each.source] for each in exchange.connections})
         self._driving: NDArray[np.intp] = np.array(driving, dtype=np.intp)
-        self._echoes = stepping.shows_inputs[self._driving]
         self._held = np.zeros(len(exchange.columns), dtype=bool)
         self._held[exchange.held] = True
-
-    @property
-    def count(self) -> int:
-        """Number of outputs that drive something."""
-        return len(self._driving)
 
     def sample(self, time: float, step: float) -> Sample:
         """Return the followed signals over a step in s."""
@@ -111,27 +104,10 @@ class JumpFinder:
         nominals = self._stepping.exchange.driven.nominals()
         return tolerances.absolute * nominals + tolerances.relative * np.abs(sample.values).max(axis=0)
 
-    def off(self, history: History, step: float, end: Floats) -> Floats:
-        """Return how far what is exchanged goes off its extrapolation in a step in s, shape (driving outputs,)."""
-        return np.abs(end - predicted(history, step))[self._driving]
-
-    def defect(self, off: Floats, before: Floats, weights: Floats) -> float:
-        """Return how far what is exchanged goes off its extrapolation, as the largest share of weights.
-
-        An output that depends directly on extrapolated inputs is off by what these are at the end of a step. The next
-        step begins there and ends elsewhere: what it goes off does not fall with its length, and is no jump. It is off
-        by the error at the beginning, 1 + θ times in a straight line that goes on θ times as far, and by θ times the
-        one before.
-
-        Parameters
-        ----------
-        off, before
-            What `off` gives of a step and of the one before it.
-        weights
-            What may be wrong about all outputs.
-        """
-        known = np.where(self._echoes, _ECHO * before, 0.0)
-        return float(np.max((off - known) / weights[self._driving], initial=0.0))
+    def defect(self, history: History, step: float, end: Floats, weights: Floats) -> float:
+        """Return how far what is exchanged goes off its extrapolation in a step, as the largest share of weights."""
+        off = np.abs(end - predicted(history, step))[self._driving]
+        return float(np.max(off / weights[self._driving], initial=0.0))
 
     def effect(self, begin: Floats, end: Floats, sample: Sample, time: float, step: float) -> Floats:
         """Return what is watched as the members reach it where all inputs run straight from beginning to end.

@@ -137,7 +137,7 @@ class CouplingOptions(Options):
         float | None,
         Number(
             "The same in nominal values, in W of powers; as the relative one by default. A variable without a nominal "
-            "value has 1 where this is given, else its magnitude decides, down to 1e-6",
+            "value has 1 where this is given, else its magnitude decides, down to 1e-7",
             bounds=POSITIVE,
         ),
     ] = None

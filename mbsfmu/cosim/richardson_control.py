@@ -25,9 +25,11 @@ _HORIZON = 0.05  # of the run, for the magnitude of what has just begun to move,
 _SHARE_OF_ONE = 0.1  # of the tolerance, which one step may use up where shorter ones are hardly better
 _TOLD = 1.0  # times the tolerance that an error is estimated at, from which on it is told
 _UNTIL_KNOWN = 0.05  # of the tolerance, before which little is known of what the system makes of errors
-_GOAL = 0.8  # of the tolerance, for what is wrong at the end
+_UNSTABLE, _OWN = 1.5, 3.0  # times the distance before a step and what that does wrong, beyond which it is unstable
+_UNSTABLE_FROM = 0.1  # of the tolerance
+_GOAL = 0.5  # of the tolerance, for what is wrong at the end
 _LEAST_SHARE = 0.1  # of what a step may do wrong by itself, where the steps before have used the tolerance up
-_LARGEST_SHARE = 3.0  # where errors cancel or die out
+_LARGEST_SHARE = 2.0  # where errors cancel or die out
 
 
 class Tried(NamedTuple):
@@ -80,7 +82,6 @@ class RichardsonControl(Controller):
         "_sum",
         "_worst",
         "_shares",
-        "_off",
     )
 
     def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, start: float, stop: float) -> None:
@@ -103,7 +104,6 @@ class RichardsonControl(Controller):
         self._beside = WholeSteps(stepping, history, self.watched)
         self._sum = self._worst = 0.0
         self._shares = np.zeros(len(self.watched))
-        self._off = np.zeros(self._finder.count)
         self._suspect: Suspect | None = None
 
     @property
@@ -129,10 +129,9 @@ class RichardsonControl(Controller):
         error = np.abs(end - whole) / (2.0**self.power - 1.0) / weights
         sample = self._finder.sample(time, step)
         of_signals = self._finder.weights(sample, self.tolerances)
-        offs = self._finder.off(history, half, middle.now), self._finder.off(middle, half, fine.now)
         defect = max(
-            self._finder.defect(offs[0], self._off, weights),
-            self._finder.defect(offs[1], offs[0], weights),
+            self._finder.defect(history, half, middle.now, weights),
+            self._finder.defect(middle, half, fine.now, weights),
             float(np.max(sample.defect(self.stepping.degree == 0) / of_signals, initial=0.0)),
         )
         effect = np.zeros_like(error)
@@ -143,14 +142,16 @@ class RichardsonControl(Controller):
         missed = self._defects.largest((history.now, middle.now, fine.now), sample, applied, weights, of_signals)
         gathered = max(missed, float(np.max(error[self._gathered], initial=0.0)) * duration / step)
         tried = Tried(time, step, gathered)
-        gathered /= self._allowed(time)
+        self._own, self._length = float(np.max(error[self._gathered], initial=0.0)), step
         if jumps:
             gathered *= step / duration
         elif self._tried is not None and self._tried.stays(tried):
             gathered *= step / duration / _SHARE_OF_ONE
+        else:
+            gathered /= self._allowed(time)
         shown = np.maximum(error * ~self._gathering, effect)
         ratio = float(np.max(shown[self._continuous], initial=gathered))
-        self._points, self._inputs, self._offs, self._try = (begin, inside, end), inputs, offs, tried
+        self._points, self._inputs, self._try = (begin, inside, end), inputs, tried
         return Attempt(points, fine, ratio, defect, jumps)
 
     def _allowed(self, time: float) -> float:
@@ -186,12 +187,11 @@ class RichardsonControl(Controller):
     def _take(self, attempt: Attempt, time: float, step: float) -> None:
         self._sum += self._try.ratio * step / (self._stop - self._start)
         self._tried = None
-        self._off = self._offs[1]
         self._coarse.push(attempt.history.now, step, attempt.history.rates)
         self._coarse.correction = attempt.history.correction
         if not self.stepping.exchange.ends:
-            self._beside.advance(attempt.history, time, step)
-        self._standstill.look(self._points, self._inputs, self._beside.errors, time)
+            self._go_beside(attempt.history, time, step)
+        self._standstill.look(self._points, self._inputs, self._beside.has_moved, time)
         self._weights.take(*self._points, time=time, step=step)
         self._weights.take_errors(self._beside.errors)
         shares = self._beside.errors / self._weights.of(*self._points, step=step)
@@ -200,11 +200,26 @@ class RichardsonControl(Controller):
         if self._suspect is not None and (attempt.jumps or attempt.points[-1].time >= self._suspect.end):
             self._suspect = None
 
+    def _go_beside(self, history: History, time: float, step: float) -> None:
+        """Make a step in s of the run in whole steps; one that goes unstable in them begins anew.
+
+        Its steps are twice as long: what is stable in halves need not be so in it. Then its distance grows in single
+        steps, by more than these do wrong; errors that a system lets grow do so by little in a step that resolves it.
+        """
+        before = self._distance()
+        self._beside.advance(history, time, step)
+        if self._distance() > max(_UNSTABLE_FROM, _UNSTABLE * before + _OWN * self._own):
+            self._beside.drop(history)
+
+    def _distance(self) -> float:
+        """Return how far the run in whole steps is away, as a share of the tolerance."""
+        shares = self._beside.errors / self._weights.of(*self._points, step=self._length)
+        return float(np.max(shares[self._gathered], initial=0.0))
+
     def restart(self) -> None:
         """Forget the past after a jump of an input."""
         super().restart()
         self._weights.restart()
-        self._off = np.zeros(self._finder.count)
         self._coarse.restart()
         self._beside.restart()
 

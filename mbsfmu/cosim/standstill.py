@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.cosim.coupling import names_of
 from mbsfmu.cosim.exchange import Exchange
@@ -45,7 +46,11 @@ class Standstill:
         return np.concatenate([member.applied for member in self._exchange.members])
 
     def look(
-        self, points: tuple[Floats, Floats, Floats], inputs: tuple[Floats, Floats], errors: Floats, time: float
+        self,
+        points: tuple[Floats, Floats, Floats],
+        inputs: tuple[Floats, Floats],
+        elsewhere: NDArray[np.bool_],
+        time: float,
     ) -> None:
         """Look at a step that was taken.
 
@@ -55,8 +60,8 @@ class Standstill:
             What is watched at its beginning, middle and end.
         inputs
             What `inputs` has given after both halves.
-        errors
-            How far another run of the same members, which may have moved, is from it.
+        elsewhere
+            Whether a variable has moved in another run of the same members.
         time
             Its beginning in s.
         """
@@ -69,7 +74,7 @@ class Standstill:
                 self._counts[index], self._since[index] = 0.0, time
             elif changes[member.entry_place].any():
                 self._counts[index] += 1.0
-            self._moved[index] |= bool((begin[columns] != end[columns]).any() or (errors[columns] > 0.0).any())
+            self._moved[index] |= bool((begin[columns] != end[columns]).any() or elsewhere[columns].any())
 
     def note(self) -> str | None:
         """Return a sentence on units that stand still, if there are such."""

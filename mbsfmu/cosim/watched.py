@@ -12,9 +12,9 @@ from mbsfmu.cosim.exchange import Exchange, Member
 from mbsfmu.cosim.instance import Floats, Port, UnitError
 from mbsfmu.cosim.tolerances import Tolerances
 
-_LEAST_NOMINAL = 1e-6
+_LEAST_NOMINAL = 1e-7
 """Taken for the nominal value of a variable of which its FMU gives none, unless there is an absolute tolerance of the
-user's own: the magnitude of the run decides, down to a micrometre."""
+user's own: the magnitude of the run decides, down to a tenth of a micrometre."""
 _YOUNG = 5.0
 """Horizons after a start or a jump within which slopes tell magnitudes; then those of the run do."""
 _NOTHING = 1e-7

@@ -36,15 +36,18 @@ class WholeSteps:
     Attributes
     ----------
     errors
-        Largest distance so far over 2^p − 1, shape (watched,).
+        Distance over 2^p − 1, with what it was where it began anew, shape (watched,).
+    has_moved
+        Whether a variable has ever been another one than in the run in halves.
     """
 
-    CHANGES: ClassVar = ("errors", "_carried", "_history", "_states")
+    CHANGES: ClassVar = ("errors", "has_moved", "_carried", "_history", "_states")
 
     def __init__(self, stepping: Stepping, history: History, watched: Watched) -> None:
         self._stepping, self._watched = stepping, watched
         self._history = history.copy()
         self._carried, self.errors = np.zeros(len(watched)), np.zeros(len(watched))
+        self.has_moved = np.zeros(len(watched), dtype=bool)
         self._is_apart = False
 
     def advance(self, history: History, time: float, step: float) -> None:
@@ -74,6 +77,7 @@ class WholeSteps:
             stepping.restore(END)
             distance = np.abs(found - reached) / (2.0**stepping.order - 1.0)
             self.errors = self._carried + distance
+            self.has_moved |= distance > 0.0
         stepping.exchange.release(END)
 
     def begin(self, time: float) -> None:
@@ -87,6 +91,11 @@ class WholeSteps:
         self._carried = self.errors.copy()
         self._history = history.copy()
         self._is_apart = False
+
+    def drop(self, history: History) -> None:
+        """Go on from where the members are, and forget the distance since that was done last."""
+        self.errors = self._carried.copy()
+        self.join(history)
 
     def restart(self) -> None:
         """Forget the past: something jumps."""

@@ -164,25 +164,26 @@ def test_inputs_run_on_in_the_rest_of_a_step(
 
 
 def test_unit_that_stands_still_is_told(foreign: Callable[[str], Path]) -> None:
-    """Step doubling finds that it is exact, not so the run in whole steps beside; another unit moves, or rests."""
+    """Step doubling finds that it is exact, whatever the tolerance; another unit moves, or rests."""
     call: dict[str, Any] = {"control": "error", "tolerance": 1e-3, "step": 0.01, "largest_step": 0.02, "stop": 2.0}
     inputs = {"stubborn.u": np.sin}
     result = cosimulate(foreign("stubborn"), inputs=inputs, **call)
     assert any(note.startswith("stubborn repeats its values exactly") for note in result.notes)
     exact = 0.5 * (np.exp(-2.0) + np.sin(2.0) - np.cos(2.0))
     assert abs(result["x"][-1] - exact) > 0.1
-    assert any("the error of stubborn.x is estimated at" in note for note in result.notes)
     for moving in (np.sin, lambda time: 0.0 * time):
         result = cosimulate(foreign("dahlquist"), inputs={"dahlquist.u": moving}, **call)
         assert not any("repeats" in note for note in result.notes)
 
 
-@pytest.mark.parametrize(
-    ("extrapolation", "hint"), [("zero", "--extrapolation linear takes far fewer"), ("linear", "")]
-)
-def test_steps_that_crawl_say_what_would_help(halves_exact: list[Path], extrapolation: str, hint: str) -> None:
-    result = run(
-        halves_exact, control="error", extrapolation=extrapolation, tolerance=1e-4, stop=0.02, smallest_step=1e-6
-    )
-    crawling = [note for note in result.notes if "times shorter than the first one" in note]
-    assert [hint in note for note in crawling] == ([True] if hint else [])
+def test_steps_that_crawl_say_what_would_help(halves_exact: list[Path]) -> None:
+    def crawling(extrapolation: str, stop: float) -> list[str]:
+        result = run(
+            halves_exact, control="error", extrapolation=extrapolation, tolerance=1e-4, stop=stop, smallest_step=1e-6
+        )
+        assert result.steps > 200
+        return [note for note in result.notes if "times shorter than the first one" in note]
+
+    (note,) = crawling("zero", 0.05)
+    assert "--extrapolation linear takes far fewer" in note
+    assert crawling("linear", 1.0) == []

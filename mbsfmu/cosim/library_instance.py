@@ -63,6 +63,8 @@ class LibraryInstance(Instance):
     ----------
     dialect
         How values are read and written.
+    has_company
+        Whether others compute in the same process, whose floating-point environment it must leave as it is.
     is_stepping
         Whether it has left initialization.
     sent
@@ -72,6 +74,7 @@ class LibraryInstance(Instance):
     """
 
     dialect: ClassVar[Dialect]
+    has_company: ClassVar[bool] = True
 
     def __init__(self, name: str, archive: Archive, slave: Callable[..., Any]) -> None:
         super().__init__(name)
@@ -101,7 +104,7 @@ class LibraryInstance(Instance):
         self._states: dict[str, Any] = {}
         self._memories: dict[str, bytes] = {}
         self._next_event: LibraryPort | None = None
-        self._environment = environment()
+        self._environment = environment() if self.has_company else None
         self._slave = _loaded(archive, name, slave)
         self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
         self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
@@ -125,7 +128,7 @@ class LibraryInstance(Instance):
 
     def settle_environment(self) -> None:
         """Let the floating-point environment be what it was before the unit was loaded: others compute in it."""
-        if settle_environment(self._environment):
+        if self._environment is not None and settle_environment(self._environment):
             self.disturbs = True
 
     def fail(self, function: str, status: int) -> NoReturn:

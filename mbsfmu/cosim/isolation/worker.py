@@ -17,6 +17,7 @@ from mbsfmu.cosim.archive import Archive
 from mbsfmu.cosim.instance import Instance, Port
 from mbsfmu.cosim.isolation.channel import Channel
 from mbsfmu.cosim.isolation.messages import DESCRIBED, Call, Failure, Log, Reply
+from mbsfmu.cosim.library_instance import LibraryInstance
 from mbsfmu.cosim.loading import make_instance
 
 
@@ -62,6 +63,7 @@ class Service:
     def call_make(self, name: str, archive: Archive, solver: str, level: int) -> dict[str, Any]:
         """Load the unit and return what is known of it."""
         logging.getLogger("mbsfmu").setLevel(level)
+        LibraryInstance.has_company = False
         instance = self._instance = make_instance(name, archive, solver)
         described = {each: getattr(instance, each) for each in DESCRIBED}
         return {**described, "arrays": dict(instance.arrays)}

@@ -22,6 +22,7 @@ TIME_LIMIT = 60.0
 """Of a call of an isolated unit in s of the clock, where nothing is said."""
 ALL = "all"
 """In the place of the names of units: every one of them."""
+_OF_ERROR_CONTROL = 1e-5  # of the tolerance of error control, for iterations
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
 
@@ -160,7 +161,8 @@ class CouplingOptions(Options):
         float | None,
         Number(
             "Largest last change of an iteration, as a share of a variable's magnitude or nominal value; "
-            f"{Settings.iteration_tolerance:g} by default",
+            f"{Settings.iteration_tolerance:g} by default, with error control {_OF_ERROR_CONTROL:g} of its tolerance "
+            "if that is less",
             bounds=_SHARE,
         ),
     ] = None
@@ -291,4 +293,8 @@ class CouplingOptions(Options):
                 f"an energy correction is for jacobi and gauss-seidel; {self.algorithm} leaves nothing to correct"
             )
         given = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name != "order"}
+        if self.control == "error" and self.iteration_tolerance is None:
+            # What iterations leave open must be little beside what a short step may do wrong.
+            wanted = TOLERANCE if self.tolerance is None else self.tolerance
+            given["iteration_tolerance"] = min(Settings.iteration_tolerance, _OF_ERROR_CONTROL * wanted)
         return Settings(order=order, **{name: value for name, value in given.items() if value is not None})

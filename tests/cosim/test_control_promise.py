@@ -15,6 +15,7 @@ from mbsfmu.cosim.defects import Defects
 from mbsfmu.cosim.graph import SystemGraph
 from mbsfmu.cosim.jumps import Sample
 from mbsfmu.cosim.loading import instantiate
+from mbsfmu.cosim.richardson_control import Tried
 
 LEAST, MOST = 0.05, 1.5
 """Bounds of the error as a share of the tolerance."""
@@ -113,6 +114,14 @@ def test_defect_of_an_input() -> None:
     assert each.largest(points, sample, each.applied(), np.array([9.0]), of_signals) == pytest.approx(0.2 / 0.8)
     assert len(defects(True, set()).applied()) == 1
     assert len(defects(False, {"a"}).applied()) == 0
+
+
+def test_what_does_not_fall_with_the_step_is_not_of_its_length() -> None:
+    """Errors of steps fall with the length at least, as shares of what a step may do wrong."""
+    tried = Tried(1.0, 0.1, 8.0)
+    assert tried.stays(Tried(1.0, 0.05, 7.0))
+    for other in (Tried(1.0, 0.05, 4.0), Tried(1.0, 0.05, 2.0), Tried(2.0, 0.05, 7.0), Tried(1.0, 0.2, 20.0)):
+        assert not tried.stays(other)
 
 
 def test_run_in_whole_steps_that_goes_unstable_begins_anew(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ class DoubleStep(Formulation):
             steps = equations.residual, equations.tangent
         elif kind in (StepKind.LINEARLY_IMPLICIT, StepKind.EXCHANGED):
             steps = *steps, equations.slope, equations.mass, equations.drift
-            felt = (equations.by_accelerations,) if functions.rates_by_accelerations else ()
+            felt = (equations.by_accelerations,) if equations.flow_by_accelerations else ()
             steps = *steps, *felt
             pattern = reduced_pattern(equations.slope, *felt)
             if kind is StepKind.EXCHANGED:
@@ -265,7 +265,7 @@ class DoubleStepForm(TangentForm):
 
     def _through_accelerations(self, pushed: Floats) -> Floats | float:
         """Return what changes of z̈^i add to those of (ẋ, rates of the integrals)."""
-        if not self._functions.rates_by_accelerations:
+        if not self._formulation.equations.flow_by_accelerations:
             return 0.0
         return np.asarray(self._formulation.equations.by_accelerations()[0] @ pushed)
 

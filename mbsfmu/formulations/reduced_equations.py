@@ -80,17 +80,39 @@ class ReducedEquations:
         written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
         return self._functions.traced("reduced_motion", list(written.values()), into=written)
 
-    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
+    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX, inputs: ca.SX | None = None) -> ca.SX:
         """Return (δz, δż, δz̈) one below the other for R_z times variations of z^i, ż^i and z̈^i, side by side.
 
-        They follow from differentiating Φ, Φ_z ż and Φ_z z̈ + Φ̇_z ż, which stay zero.
+        They follow from differentiating Φ, Φ̇ and Φ̈, which stay zero. Inputs that prescribe motion move the dependent
+        coordinates, too; their variation is a vector, and the others are then.
         """
         given = self._given
+        if inputs is not None and given.driven:
+            along = self._functions.symbol("inputs")
+            opened = [given.closure, given.closure_rate, given.closure_acceleration]
+            first, second, third = (ca.mtimes(self._g, ca.jtimes(each, along, inputs)) for each in opened)
+            coordinates, velocities, accelerations = coordinates - first, velocities - second, accelerations - third
         turned = ca.mtimes(given.derivative(given.closure_rate, "coordinates"), coordinates)
         velocities = velocities - ca.mtimes(self._g, turned)
         both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
         turned = ca.mtimes(both, ca.vertcat(coordinates, velocities))
         return ca.vertcat(coordinates, velocities, accelerations - ca.mtimes(self._g, turned))
+
+    def _by_multipliers(self, flow: ca.SX, balance: ca.SX) -> ca.SX:
+        """Return the change of rates with multipliers that keep the dependent part of M z̈ − Q + Φ_zᵀ λ zero.
+
+        Only the power of prescribed motion depends on them.
+
+        Parameters
+        ----------
+        flow
+            The rates.
+        balance
+            Changes of M z̈ − Q + Φ_zᵀ λ with multipliers as they are, side by side.
+        """
+        if not self._given.driven:
+            return ca.SX(flow.numel(), balance.shape[1])
+        return -ca.mtimes(self._given.derivative(flow, "multipliers"), ca.mtimes(self._g.T, balance))
 
     @cached_property
     def slope(self) -> TracedFunction:
@@ -103,18 +125,29 @@ class ReducedEquations:
         motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
         along = [
             ca.horzcat(ca.mtimes(given.derivative(value, *MOTION), motion), given.derivative(value, "states"))
-            for value in (given.balance, ca.vertcat(given.rates, given.integral_rates))
+            for value in (given.balance, self._whole_flow)
         ]
         mass = ca.mtimes(r.T, ca.mtimes(given.mass, r))
-        results = [mass, -ca.mtimes(r.T, along[0]), along[1]]
+        rates = along[1] + self._by_multipliers(self._whole_flow, along[0])
+        results = [mass, -ca.mtimes(r.T, along[0]), rates]
         return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
+
+    @property
+    def flow_by_accelerations(self) -> bool:
+        """Whether ẋ or the rates of the integrals depend on z̈^i, as the power of prescribed motion does."""
+        return self._functions.rates_by_accelerations or bool(self._functions.driven)
 
     @cached_property
     def by_accelerations(self) -> TracedFunction:
         """Derivative of (ẋ, rates of the integrals) by z̈^i, shape (k + i, n − r)."""
-        flow = ca.vertcat(self._given.rates, self._given.integral_rates)
-        matrix = ca.mtimes(self._given.derivative(flow, "accelerations"), self._r)
+        flow, pushed = self._whole_flow, ca.mtimes(self._given.mass, self._r)
+        matrix = ca.mtimes(self._given.derivative(flow, "accelerations"), self._r) + self._by_multipliers(flow, pushed)
         return self._functions.traced("reduced_by_accelerations", [matrix], matrices=[0])
+
+    @cached_property
+    def _whole_flow(self) -> ca.SX:
+        """ẋ and the rates of the integrals."""
+        return ca.vertcat(self._given.rates, self._given.integral_rates)
 
     @cached_property
     def mass(self) -> TracedFunction:
@@ -126,9 +159,14 @@ class ReducedEquations:
     def drift(self) -> TracedFunction:
         """Change of M'' z̈^i and of (ẋ, rates of the integrals) with time, by the part `input_rates`."""
         given, along = self._given, self._functions.symbol("input_rates")
-        flow = ca.vertcat(-ca.mtimes(self._r.T, given.residual), given.rates, given.integral_rates)
-        change = ca.jtimes(flow, self._functions.symbol("inputs"), along)
-        return self._functions.traced("reduced_drift", [change])
+        changing, still = [given.balance, self._whole_flow], ca.SX(self._r.shape[0], 1)
+        balance, flow = (ca.jtimes(each, self._functions.symbol("inputs"), along) for each in changing)
+        if given.driven:
+            motion = self._moved(still, still, still, along)
+            moved = [ca.mtimes(given.derivative(each, *MOTION), motion) for each in changing]
+            balance, flow = balance + moved[0], flow + moved[1]
+        flow += self._by_multipliers(self._whole_flow, balance)
+        return self._functions.traced("reduced_drift", [ca.vertcat(-ca.mtimes(self._r.T, balance), flow)])
 
     @cached_property
     def change(self) -> TracedFunction:
@@ -137,9 +175,10 @@ class ReducedEquations:
         The directions are the parts `d_coordinates`, … here, of the independent ones alone.
         """
         given, functions, (n, freedom) = self._given, self._functions, self._r.shape
-        motion = self._moved(*(ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION))
+        independent = [ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION]
         others = {part: functions.symbol(part) for part in ("states", "integrals", "inputs")}
         along = [functions.add_part(f"d_{part}", symbol.numel())[0] for part, symbol in others.items()]
+        motion = self._moved(*independent, along[-1])
         directly = ca.jtimes(given.outputs, ca.vertcat(*others.values()), ca.vertcat(*along))
         outputs = ca.mtimes(given.derivative(given.outputs, *MOTION), motion) + directly
         return functions.traced("reduced_change", [outputs, motion[:n], motion[n : 2 * n], motion[2 * n :]])

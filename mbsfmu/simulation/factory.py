@@ -8,17 +8,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Unpack
 
-from mbsfmu.errors import InputError
 from mbsfmu.formulations.code_form import LARGE, Code
 from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.history_layout import fingerprint
 from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.locked_loops import loops_at
-from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.system import System, starts
 from mbsfmu.formulations.traces import Traces
 from mbsfmu.identity import Origin, content_key
@@ -121,8 +118,6 @@ def _made_solver(system: System, initialization: Initialization, chosen: RunOpti
         # Without independent coordinates its steps are statics: nothing is integrated that could drift.
         system, steps, own = initialization.system, DoubleStep, DoubleStep.Options()
     formulation = steps.of(initialization, system, limits, rule, own, step, kind.kind)
-    if kind.kind is StepKind.LINEARLY_IMPLICIT:
-        _refuse_driven(chosen.solver, formulation.functions)
     _tell_straight_code(system, formulation)
     _tell_motionless(system.name, initialization, formulation)
     return kind.of(chosen.solver, formulation, step, **{each: getattr(chosen, each) for each in kind.options})
@@ -163,16 +158,6 @@ def _tell_motionless(name: str, initialization: Initialization, formulation: For
             "%.2g of the largest, and with %s what they hold may creep, with reactions that are far off; take the "
             "formulation double-step",
             *(name, loops_at(start, locked.rows), locked.firmness, formulation.name),
-        )
-
-
-def _refuse_driven(solver: str, functions: SystemFunctions) -> None:
-    """Refuse a linearly implicit solver where constraints move with time: how fast is no part of its derivatives."""
-    if functions.driven:
-        name = functions.system.constraints[functions.rows[functions.driven[0]]]
-        raise InputError(
-            f"the solver {solver} does not take {name}, a constraint that moves with time; take trapezoidal, or rk45 "
-            "and others that choose their steps"
         )
 
 

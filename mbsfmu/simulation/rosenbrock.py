@@ -65,8 +65,8 @@ class Rosenbrock(AdaptiveSolver):
     """A method that chooses its steps; every one takes one tangent, one factorization and some evaluations.
 
     Steps end where inputs jump and where discrete states are updated, and pass over times at which only values are
-    asked for: these come from the method's interpolant. The error of the integrals is not controlled; they follow from
-    the rest.
+    asked for: these come from the method's interpolant. The error of the integrals is not controlled: they follow from
+    the rest. But where motion is prescribed, nothing else need move than the work of it, so that they count there.
 
     Attributes
     ----------
@@ -231,8 +231,8 @@ class Rosenbrock(AdaptiveSolver):
             raise StageError("the equations of the step are not solved: pivots are small")
 
     def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
-        """Return the root mean square of a difference by the tolerances; integrals apart."""
-        count = begin.controlled
+        """Return the root mean square of a difference by the tolerances; integrals apart where nothing is driven."""
+        count = len(difference) if self.formulation.functions.driven else begin.controlled
         largest = np.maximum(np.abs(begin.start), np.abs(end))
         scales = self.absolute_tolerance * self.formulation.explicit_scale + self.relative_tolerance * largest
         shares = difference[:count] / scales[:count]

@@ -13,7 +13,6 @@ from mbsfmu import (
     Beam,
     CoupledModel,
     DataError,
-    InputError,
     LinearSignal,
     Mechanism,
     PrescribedMotion,
@@ -176,11 +175,6 @@ def test_connections_do_not_drive_it() -> None:
     systems = {**driven_crank().systems, "other": driven_crank().systems["mechanism"]}
     with pytest.raises(DataError, match=r"'other\.motor\.position' is of a prescribed motion, which follows a signal"):
         CoupledModel(name="two", systems=systems, connections=(("mechanism.crank.angle", "other.motor.position"),))
-
-
-def test_linearly_implicit_solvers_are_refused() -> None:
-    with pytest.raises(InputError, match=r"rodas5p does not take motor \(prescribed-motion\), a constraint"):
-        driven_crank().simulation(formulation="dca", solver="rodas5p", compiled=False)
 
 
 def test_move_from_rest_to_rest_does_no_work_in_the_end() -> None:

@@ -1,16 +1,22 @@
 /* What methods that choose their steps have in common: how large an error is, what to begin with, and values inside steps
- * that pass over times at which they are wanted. CONTROLLED elements of y count, ORDER is the method's. */
+ * that pass over times at which they are wanted. WATCHED elements of y count for the error, ORDER is the method's. */
 
-/* Root mean square of a difference by the tolerances. */
-static double size_of(const State *state, const double *start, const double *end, const double *difference) {
+/* Root mean square of the first elements of a difference by the tolerances. */
+static double size_of_first(
+    int count, const State *state, const double *start, const double *end, const double *difference
+) {
     double sum = 0.0;
-    for (int i = 0; i < CONTROLLED; i++) {
+    for (int i = 0; i < count; i++) {
         const double largest = larger(fabs(start[i]), fabs(end[i]));
         const double tolerance = ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest;
         const double share = difference[i] / (state->tolerance_factor * tolerance);
         sum += share * share;
     }
-    return all_finite(&sum, 1) ? sqrt(sum / ROOM(CONTROLLED)) : HUGE_VAL;
+    return all_finite(&sum, 1) ? sqrt(sum / larger(count, 1)) : HUGE_VAL;
+}
+
+static double size_of(const State *state, const double *start, const double *end, const double *difference) {
+    return size_of_first(WATCHED, state, start, end, difference);
 }
 
 /* A step to begin with, by the rates and how they change [Hairer1993, sect. II.4]. */

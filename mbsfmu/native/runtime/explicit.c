@@ -55,7 +55,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
 
 #else
 
-#define CONTROLLED SIZE
+#define WATCHED SIZE
 #define ORDER RK45_ORDER
 
 #include "adaptive.c"

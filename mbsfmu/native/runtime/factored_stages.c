@@ -32,7 +32,7 @@ static int is_solved(Instance *instance, const Linearization *begin, const doubl
     COPY(parts->right, increment, CONTROLLED);
     first_order_left(parts, missing);
     for (int i = 0; i < CONTROLLED; i++) missing[i] = begin->share * (missing[i] - right[i]);
-    return size_of(&instance->state, begin->start, begin->start, missing) <= UNSOLVED;
+    return size_of_first(CONTROLLED, &instance->state, begin->start, begin->start, missing) <= UNSOLVED;
 }
 
 /* Solve for one stage; the right side becomes the increment. */

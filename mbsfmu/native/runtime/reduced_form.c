@@ -229,7 +229,7 @@ static int describe(Instance *instance) {
 
 /* Add what changes of the independent accelerations add to those of the states' and the integrals' rates. */
 static void add_through_accelerations(const Parts *parts, const double *pushed, double *rates) {
-#if RATES_BY_ACCELERATIONS
+#if RATES_BY_ACCELERATIONS || DRIVEN > 0
     double matrix[ROOM((STATES + INTEGRALS) * FREEDOM)];
     reduced_by_accelerations(parts, matrix);
     for (int i = 0; i < STATES + INTEGRALS; i++) {

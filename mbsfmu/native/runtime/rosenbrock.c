@@ -1,7 +1,8 @@
 /* Linearly implicit methods of Rosenbrock's kind [Hairer1996, sect. IV.7]: (1/(h gamma) - J) u_i = r_i in every stage. As
  * mbsfmu/simulation/rosenbrock.py and linearization.py, which say more. */
 
-#define CONTROLLED (SIZE - INTEGRALS)   /* elements of y whose error is controlled, and on which rates depend */
+#define CONTROLLED (SIZE - INTEGRALS)           /* elements of y on which rates depend */
+#define WATCHED (DRIVEN > 0 ? SIZE : CONTROLLED)  /* elements of y whose error is controlled */
 
 /* The increments of all stages. */
 typedef double Increments[ROOM(SIZE)];

@@ -14,7 +14,7 @@ from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model_equilibrium import find_equilibrium
-from mbsfmu.model_simulation import chosen_options, simulation_of_system, simulation_of_whole, starts_of
+from mbsfmu.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
@@ -71,7 +71,7 @@ class CoupledModel(ModelData):
         InputError
             When an option is wrong or the mechanism cannot be assembled.
         """
-        chosen = chosen_options(self, options, given, ("compiled",))
+        chosen = run_options(self, options, given, ("compiled",))
         return simulation_of_whole(self, chosen, compiled=compiled)
 
     def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
@@ -79,7 +79,7 @@ class CoupledModel(ModelData):
 
         Options and errors as for `simulation`.
         """
-        return starts_of(self, chosen_options(self, options, given))
+        return starts_of(self, run_options(self, options, given))
 
     @heeding_interruptions()
     def equilibrium(
@@ -140,4 +140,4 @@ class CoupledModel(ModelData):
         InputError
             When there is no such system, an option is wrong, or the mechanism cannot be assembled.
         """
-        return simulation_of_system(self, name, chosen_options(self, options, given, ("starts",)), starts)
+        return simulation_of_system(self, name, run_options(self, options, given, ("starts",)), starts)

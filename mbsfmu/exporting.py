@@ -20,7 +20,7 @@ from mbsfmu.interruption import heeding_interruptions
 from mbsfmu.model.carried import Carried
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.model_simulation import run_options, unit_from_dict
+from mbsfmu.model_simulation import in_equal_steps, run_options, unit_from_dict
 from mbsfmu.native.package import export_native
 from mbsfmu.part_files import Parts
 from mbsfmu.rules import find_rule
@@ -120,7 +120,7 @@ def export(
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
-    files = Parts.of(model).with_rule(find_rule(chosen.solver)).alone() if backend == "python" else {}
+    files = Parts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_units(model, wanted, chosen, list(files), shows_locals=locals == "all")
     _tell_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _tell_kept([unit.simulation for unit in units])
@@ -198,7 +198,12 @@ def _made_units(
     for system, path in wanted.items():
         arguments = {**common, "system": system, "starts": None if system is None else starts.get(system)}
         with parts.given():
-            units.append(_Unit(model, system, path, arguments, unit_from_dict(arguments)))
+            simulation = unit_from_dict(arguments)
+            equal = in_equal_steps(options)
+            if simulation.undriven and equal is not options and simulation.solver.name != equal.chosen_solver:
+                arguments = {**arguments, "options": equal.to_dict()}  # its inputs are set at communication points
+                simulation = unit_from_dict(arguments)
+            units.append(_Unit(model, system, path, arguments, simulation))
     return units
 
 

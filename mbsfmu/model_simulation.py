@@ -21,6 +21,7 @@ from mbsfmu.model.shape import without_shapes
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.part_files import Parts, read_part_file
 from mbsfmu.registry import is_built_in
+from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.shown import Shown
@@ -28,14 +29,6 @@ from mbsfmu.simulation.simulation import Simulation
 
 _LOGGER = logging.getLogger(__name__)
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
-
-
-def chosen_options(
-    model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
-) -> RunOptions:
-    """Return what options come to with the model's step; arguments as for `run_options`."""
-    chosen = run_options(model, options, given, beside).completed()
-    return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
 
 
 def run_options(
@@ -58,13 +51,16 @@ def formulation_of(model: ModelData) -> str:
 def simulation_of_whole(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
-    """Return a monolithic simulation of a model; see `CoupledModel.simulation`."""
+    """Return a monolithic simulation of a model by options as `run_options` gives them; see `CoupledModel.simulation`."""
     _tell_doubts(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     shown = Shown(model.outputs, local_variables=local_variables)
+    if not options.kind.has_stages_for(system, options.own):
+        options = in_equal_steps(options)
+    options = _completed(model, options)
     described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
@@ -72,6 +68,18 @@ def simulation_of_whole(
         own = simulation.formulation.options.content()
         compile_in_process(simulation, (_equations(model), options.content("step"), own) if known else None)
     return simulation
+
+
+def in_equal_steps(options: RunOptions) -> RunOptions:
+    """Return options with equal steps where they leave open which solver makes them, and no tolerance is named."""
+    named = options.solver or options.relative_tolerance or options.absolute_tolerance
+    return options if named else options.model_copy(update={"solver": Trapezoidal.name})
+
+
+def _completed(model: ModelData, options: RunOptions) -> RunOptions:
+    """Return what options come to with the model's step."""
+    chosen = options.completed()
+    return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
 
 
 def _known(model: ModelData, options: RunOptions) -> bool:
@@ -106,7 +114,11 @@ def simulation_of_system(
     *,
     local_variables: bool = True,
 ) -> Simulation:
-    """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`."""
+    """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`.
+
+    Its inputs are set at each communication point: it makes equal steps unless its options say more.
+    """
+    options = in_equal_steps(options)
     if name not in model.systems:
         raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
     values = starts_of(model, options)[name] if starts is None else starts
@@ -121,7 +133,7 @@ def simulation_of_system(
     needed = tuple(variable for system, _, variable in sources if system == name)
     shown = Shown(model.outputs, needed, whole=False, local_variables=local_variables)
     described = {**_described(model, f"{model.name}.{name}"), "shown": shown, "machine": Machine.of(model, name)}
-    return make_simulation(system, **described, signals=signals, options=options)
+    return make_simulation(system, **described, signals=signals, options=_completed(model, options))
 
 
 def _tell_doubts(model: ModelData) -> None:
@@ -160,7 +172,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
     with Parts.from_files(files).given():
         model = ModelData.from_dict(arguments["model"])
-    options = chosen_options(model, RunOptions.from_dict(arguments["options"]), {})
+    options = run_options(model, RunOptions.from_dict(arguments["options"]), {})
     shown = {"local_variables": arguments["locals"]}
     if arguments["system"] is None:
         return simulation_of_whole(model, options, compiled=False, **shown)

@@ -195,6 +195,11 @@ class Formulation(FittingStates, ABC):
         return options.form
 
     @classmethod
+    def has_stages_for(cls, system: System, options: FormulationOptions) -> bool:  # noqa: ARG003 - some ask
+        """Tell whether linearly implicit solvers can integrate it for a system."""
+        return cls.has_stages
+
+    @classmethod
     def of(
         cls,
         initialization: Initialization,

@@ -19,11 +19,11 @@ from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.newton import Jacobian
+from mbsfmu.simulation.rosenbrock import Rosenbrock
+from mbsfmu.simulation.rosenbrock_methods import RODAS5P
 from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_texts
 
-TOLERANCE = 1e-6
-"""Relative and absolute tolerance of adaptive solvers, where nothing is said."""
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
@@ -79,8 +79,15 @@ class RunOptions(Options):
         ),
     ] = None
     solver: Annotated[
-        str, Word("Solver; rules of integration with their options as name:option=value", among=solver_texts)
-    ] = Trapezoidal.name
+        str | None,
+        Word(
+            f"Solver; rules of integration with their options as name:option=value. By default {RODAS5P.name} chooses "
+            f"steps; where a step is named and no tolerance, or an option of Newton's iteration, {Trapezoidal.name} "
+            f"makes equal ones, as it does with formulations without derivatives, and in units whose inputs are set "
+            f"at communication points",
+            among=solver_texts,
+        ),
+    ] = None
     step: Annotated[
         float | None,
         Number(
@@ -100,7 +107,8 @@ class RunOptions(Options):
     relative_tolerance: Annotated[
         float | None,
         Number(
-            f"Relative tolerance of adaptive solvers; {TOLERANCE:g} by default",
+            f"Relative tolerance of adaptive solvers; {AdaptiveSolver.tolerance:g} by default, {Rosenbrock.tolerance:g} "
+            f"of {RODAS5P.name} and its like",
             bounds=_RESOLVED,
             flag="--rtol",
             lacking="which makes equal steps",
@@ -109,7 +117,7 @@ class RunOptions(Options):
     absolute_tolerance: Annotated[
         float | None,
         Number(
-            f"Absolute tolerance of adaptive solvers, by nominal values of states; {TOLERANCE:g} by default",
+            "Absolute tolerance of adaptive solvers, by nominal values of states; by default as the relative one is",
             bounds=POSITIVE,
             flag="--atol",
             lacking="which makes equal steps",
@@ -167,23 +175,36 @@ class RunOptions(Options):
         return self.kind.Options(**(self.model_extra or {}))
 
     @property
+    def chosen_solver(self) -> str:
+        """The name of the solver, which follows from the other options where none is named.
+
+        Naming a step means equal steps, unless a tolerance is named; so do options of Newton's iteration.
+        """
+        if self.solver is not None:
+            return self.solver
+        given = {name for name, _ in self.content()}
+        iterates = bool(given & {*ImplicitSolver.options, "tolerances"})
+        equal = iterates or ("step" in given and not given & set(AdaptiveSolver.options))
+        return Trapezoidal.name if equal or not self.kind.has_stages else RODAS5P.name
+
+    @property
     def method(self) -> tuple[type[Solver], Rule]:
         """The class of the solver, and the rule of integration."""
-        return find_solver(self.solver)
+        return find_solver(self.chosen_solver)
 
     def check(self) -> None:
         """Check that formulation and solver fit, and that every option has an effect with them."""
-        kind, (solver, _) = self.kind, self.method
+        kind, named, (solver, _) = self.kind, self.chosen_solver, self.method
         if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
             fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
-                f"the solver '{self.solver}' needs an explicit form, which '{kind.name}' does not have; "
+                f"the solver '{named}' needs an explicit form, which '{kind.name}' does not have; "
                 f"take the solver {', '.join(rule_names())}, or the formulation {fitting}"
             )
         if not (issubclass(solver, ImplicitSolver) or _integrates(solver, kind)):
             fitting = ", ".join(self._integrated_by(solver))
             raise InputError(
-                f"the solver '{self.solver}' needs derivatives of the rates, which '{kind.name}' does not give; "
+                f"the solver '{named}' needs derivatives of the rates, which '{kind.name}' does not give; "
                 f"take the formulation {fitting}, or another solver"
             )
         known = self.known()
@@ -193,7 +214,7 @@ class RunOptions(Options):
                 raise known[name].without_effect(name, value, f"the formulation '{kind.name}'", formulations)
             solvers = having(name)
             if solvers and name not in solver.options:
-                raise known[name].without_effect(name, value, f"the solver '{self.solver}'", solvers)
+                raise known[name].without_effect(name, value, f"the solver '{named}'", solvers)
         self._completed_own()
 
     def _integrated_by(self, solver: type[Solver]) -> list[str]:
@@ -205,11 +226,11 @@ class RunOptions(Options):
         return [each.name for each in having_all or fitting]
 
     def _completed_own(self) -> FormulationOptions:
-        solver, _ = self.method
+        named, (solver, _) = self.chosen_solver, self.method
         remembering = ""
-        if self.solver in solver.remembering:
+        if named in solver.remembering:
             others = ", ".join(of_one_step())
-            remembering = f"the solver '{self.solver}', which remembers earlier steps; take {others}"
+            remembering = f"the solver '{named}', which remembers earlier steps; take {others}"
         return self.own.completed(remembering)
 
     def completed(self) -> Self:
@@ -218,13 +239,13 @@ class RunOptions(Options):
         The tolerances say all that others do of when an iteration has converged, and of how far loops may open.
         """
         solver, rule = self.method
-        changes: dict[str, Any] = {"solver": solver.meant(self.solver), **dict(self._completed_own())}
+        changes: dict[str, Any] = {"solver": solver.meant(self.chosen_solver), **dict(self._completed_own())}
         limits = self.tolerances or Tolerances()
         if self.newton_tolerance is not None:
             limits = replace(limits, coordinates=10.0 * self.newton_tolerance, states=self.newton_tolerance)
         if issubclass(solver, AdaptiveSolver):
-            relative = TOLERANCE if self.relative_tolerance is None else self.relative_tolerance
-            absolute = TOLERANCE if self.absolute_tolerance is None else self.absolute_tolerance
+            relative = solver.tolerance if self.relative_tolerance is None else self.relative_tolerance
+            absolute = relative if self.absolute_tolerance is None else self.absolute_tolerance
             changes |= {"relative_tolerance": relative, "absolute_tolerance": absolute}
             limits = replace(limits, opening=min(limits.opening, max(_LEAST_OPENING, _OPENING * relative)))
         if "jacobian" in solver.options:

@@ -186,6 +186,8 @@ class AdaptiveSolver(Solver):
     """
 
     options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
+    tolerance: ClassVar[float] = 1e-6
+    """Relative and absolute tolerance where nothing is said."""
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
 

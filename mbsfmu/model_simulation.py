@@ -51,7 +51,7 @@ def formulation_of(model: ModelData) -> str:
 def simulation_of_whole(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
-    """Return a monolithic simulation of a model by options as `run_options` gives them; see `CoupledModel.simulation`."""
+    """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
     _tell_doubts(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)

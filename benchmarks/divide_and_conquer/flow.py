@@ -15,7 +15,10 @@ from mbsfmu.coupled import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrder
 
 Floats = NDArray[np.float64]
-AS_PUBLISHED: dict[str, dict[str, Any]] = {"dca": {}, "hdca": {"stabilisation": 0.0, "restart_momenta": False}}
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "dca": {"stabilisation": 0.0},
+    "hdca": {"stabilisation": 0.0, "restart_momenta": False},
+}
 
 
 class Flow:

@@ -33,7 +33,7 @@ GRAVITY = 9.81
 STEP = 0.025
 STOP = 1.0 if "--quick" in sys.argv else 10.0  # a taste of it in seconds, which the tests take
 SETTINGS: dict[str, dict[str, Any]] = {
-    "dca": {"formulation": "dca"},
+    "dca": {"formulation": "dca", "stabilisation": 0.0},
     "hdca, as published": {"formulation": "hdca", "stabilisation": 0.0, "restart_momenta": False},
     "hdca": {"formulation": "hdca"},
 }

@@ -1,4 +1,4 @@
-"""Divide and conquer with accelerations [Featherstone1999]; loops by generalized inverses, as the papers' reference."""
+"""Divide and conquer with accelerations [Featherstone1999]; loops by generalized inverses."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class DcaOptions(CodeOptions):
     stabilisation: Annotated[
         float,
         Number(
-            "Baumgarte's rate in 1/s at which loops that have drifted close",
+            "Baumgarte's rate in 1/s at which loops that have drifted close, 0 for never, as published",
             unit="1/s",
             bounds=NOT_NEGATIVE,
             lacking="which needs none",
         ),
-    ] = 0.0
+    ] = 10.0
 
 
 class Dca(FirstOrder):
     """Accelerations from an assembly of the whole mechanism; y = (z, ż, x).
 
-    Loops are closed in their accelerations only: positions drift, but for Baumgarte's Φ̈ + 2 a Φ̇ + a² Φ = 0, where a is
-    the stabilisation.
+    Loops are closed in their accelerations, Φ̈ + 2 a Φ̇ + a² Φ = 0, where a is Baumgarte's stabilisation. The papers'
+    reference has none, a = 0: its positions drift.
 
     Parameters
     ----------

@@ -107,8 +107,8 @@ class RunOptions(Options):
     relative_tolerance: Annotated[
         float | None,
         Number(
-            f"Relative tolerance of adaptive solvers; {AdaptiveSolver.tolerance:g} by default, {Rosenbrock.tolerance:g} "
-            f"of {RODAS5P.name} and its like",
+            f"Relative tolerance of adaptive solvers; {AdaptiveSolver.tolerance:g} by default, "
+            f"{Rosenbrock.tolerance:g} of {RODAS5P.name} and its like",
             bounds=_RESOLVED,
             flag="--rtol",
             lacking="which makes equal steps",

@@ -58,8 +58,6 @@ def simulation_of_whole(
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     shown = Shown(model.outputs, local_variables=local_variables)
-    if not options.kind.has_stages_for(system, options.own):
-        options = in_equal_steps(options)
     options = _completed(model, options)
     described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)

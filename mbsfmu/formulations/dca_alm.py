@@ -165,11 +165,6 @@ class DcaAlm(Formulation):
             )
         return Code.LOOPS
 
-    @classmethod
-    def has_stages_for(cls, system: System, options: FormulationOptions) -> bool:
-        """Tell whether linearly implicit solvers can integrate it: derivatives are those of code in loops."""
-        return not system.coordinates or not (options.form is Code.STRAIGHT or why_straight(system))
-
     @cached_property
     def flow_rates(self) -> AnyFunction:
         """ẋ and the rates of the integrals, one vector."""

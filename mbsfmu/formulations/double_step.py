@@ -96,6 +96,7 @@ class DoubleStep(Formulation):
     has_explicit_form: ClassVar[bool] = True
     has_tangent: ClassVar[bool] = True
     has_stages: ClassVar[bool] = True
+    stages_everywhere: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
     holds_locked_loops: ClassVar[bool] = True
 

@@ -50,6 +50,7 @@ class FirstOrder(Formulation):
     has_explicit_form: ClassVar[bool] = True
     has_tangent: ClassVar[bool] = True
     has_stages: ClassVar[bool] = True
+    stages_everywhere: ClassVar[bool] = True
     weighs_code: ClassVar[bool] = True
     remedy: ClassVar[str] = (
         "take a smaller step or tolerance, more stabilisation, or a formulation that closes positions ('double-step', "

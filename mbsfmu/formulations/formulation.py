@@ -119,6 +119,8 @@ class Formulation(FittingStates, ABC):
     """Whether the derivatives of its explicit form are known."""
     has_stages: ClassVar[bool] = False
     """Whether linearly implicit solvers can integrate it: its explicit form solves with its derivatives."""
+    stages_everywhere: ClassVar[bool] = False
+    """Whether they can for every system and in every configuration, so that one of them is its usual solver."""
     accelerates_by_rule: ClassVar[bool] = False
     """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
     moving: ClassVar[str] = "velocities"
@@ -193,11 +195,6 @@ class Formulation(FittingStates, ABC):
             When it has no code of a form that was chosen, or that the system can have, for such steps.
         """
         return options.form
-
-    @classmethod
-    def has_stages_for(cls, system: System, options: FormulationOptions) -> bool:  # noqa: ARG003 - some ask
-        """Tell whether linearly implicit solvers can integrate it for a system."""
-        return cls.has_stages
 
     @classmethod
     def of(

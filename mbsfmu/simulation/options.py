@@ -83,8 +83,8 @@ class RunOptions(Options):
         Word(
             f"Solver; rules of integration with their options as name:option=value. By default {RODAS5P.name} chooses "
             f"steps; where a step is named and no tolerance, or an option of Newton's iteration, {Trapezoidal.name} "
-            f"makes equal ones, as it does with formulations without derivatives, and in units whose inputs are set "
-            f"at communication points",
+            "makes equal ones, as it does with penalty and dca-alm, and in units whose inputs are set at "
+            "communication points",
             among=solver_texts,
         ),
     ] = None
@@ -185,7 +185,7 @@ class RunOptions(Options):
         given = {name for name, _ in self.content()}
         iterates = bool(given & {*ImplicitSolver.options, "tolerances"})
         equal = iterates or ("step" in given and not given & set(AdaptiveSolver.options))
-        return Trapezoidal.name if equal or not self.kind.has_stages else RODAS5P.name
+        return Trapezoidal.name if equal or not self.kind.stages_everywhere else RODAS5P.name
 
     @property
     def method(self) -> tuple[type[Solver], Rule]:

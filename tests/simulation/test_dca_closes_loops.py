@@ -10,7 +10,7 @@ from mbsfmu import SimulationError
 
 
 def test_fast_machine_runs_on() -> None:
-    """The house of the slewing four-bar turns three times; coordinates that close loops exactly have the same motion."""
+    """The house of the slewing four-bar turns three times, as with coordinates that close loops exactly."""
     model = mbsfmu.models.slewing_four_bar()
     result, expected = (
         model.simulation(formulation=name, solver="trapezoidal", step=1e-3).run() for name in ("dca", "double-step")

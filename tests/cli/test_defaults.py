@@ -73,8 +73,8 @@ def test_public_names_are_listed() -> None:
 def test_texts_of_results_are_short(tmp_path: Any) -> None:
     simulation = mbsfmu.models.pendulum(1).simulation(compiled=False)
     result = simulation.run(0.01)
-    assert repr(simulation) == "<Simulation: pendulum-1, double-step, trapezoidal, at t = 0.01 s>"
-    assert repr(result).startswith("<Result: pendulum-1, double-step, trapezoidal, ")
+    assert repr(simulation) == "<Simulation: pendulum-1, double-step, rodas5p, at t = 0.01 s>"
+    assert repr(result).startswith("<Result: pendulum-1, double-step, rodas5p, ")
     assert repr(result).endswith("signals at 11 times from 0 to 0.01 s>")
     unit = mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="separate", backend="python")[0]
     coupled = mbsfmu.cosimulate([unit], step=1e-3, stop=0.01)

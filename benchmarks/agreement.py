@@ -46,15 +46,15 @@ def main() -> None:
     for name, names in list(OUTPUTS.items())[: 1 if QUICK else None]:
         for formulation in FORMULATIONS:
             model = mbsfmu.models.built_in(name)
-            slow = model.simulation(formulation=formulation, compiled=False).run(STOP)
-            fast = model.simulation(formulation=formulation).run(STOP)
+            slow = model.simulation(formulation=formulation, step=STEP, compiled=False).run(STOP)
+            fast = model.simulation(formulation=formulation, step=STEP).run(STOP)
             expected = {each: slow[each] for each in names}
             cells = [difference({each: fast[each] for each in names}, expected)]
             times = [slow.wall_seconds, fast.wall_seconds]
             records = []
             for backend in ("python", "native"):
                 with tempfile.TemporaryDirectory() as folder:
-                    paths = mbsfmu.export(model, folder, formulation=formulation, backend=backend)
+                    paths = mbsfmu.export(model, folder, formulation=formulation, step=STEP, backend=backend)
                     whole = next(path for path in paths if path.name == f"{name}.fmu")
                     found, seconds = monolithic(whole, names)
                     cells.append(difference(found, expected))

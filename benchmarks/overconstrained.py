@@ -56,7 +56,7 @@ def main() -> None:
     print("| formulation | house [turns] | largest opening [m, rad] | energy drift [J] | changes of description |")
     print("|" + " --- |" * 5)
     for formulation in FORMULATIONS:
-        simulation = slewing_four_bar().simulation(formulation=formulation, compiled=not QUICK)
+        simulation = slewing_four_bar().simulation(formulation=formulation, step=1e-3, compiled=not QUICK)
         try:
             result = simulation.run(turns)
         except SimulationError as error:

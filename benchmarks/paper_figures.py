@@ -233,7 +233,7 @@ def tell_works(stop: float, circuits: Iterable[str]) -> None:
     for case in CASES:
         for circuit in circuits:
             for content in (0.0, 0.005):
-                result = case.make(circuit, air_content=content).simulation(compiled=stop > 1.0).run(stop)
+                result = case.make(circuit, air_content=content).simulation(step=1e-3, compiled=stop > 1.0).run(stop)
                 facts = result.summary()
                 lowest = 1e-6 * min(result[f"{volume}.pressure"].min() for volume in VOLUMES)
                 print(
@@ -263,7 +263,7 @@ def tell_costs(stop: float, rounds: int, ways: dict[str, bool]) -> None:
         for formulation in FORMULATIONS:
             costs = []
             for compiled in ways.values():
-                simulation = case.make(air_content=0.0).simulation(formulation=formulation, compiled=compiled)
+                simulation = case.make(air_content=0.0).simulation(formulation=formulation, step=1e-3, compiled=compiled)
                 cost = min(_seconds(simulation, stop) for _ in range(rounds)) / (stop / STEP)
                 costs.append(f"{1e6 * cost:.1f}")
             print(f"| {case.name}, {formulation} | {' | '.join(costs)} |")

@@ -185,7 +185,7 @@ def print_steps(times: dict[str, Times]) -> None:
 
 def compare_motion() -> dict[str, float]:
     """Print how far Exudyn's motion is from ours; return each choice's deviation from the converged one, in m."""
-    ours = mbsfmu.models.built_in(MODEL).simulation().run(STOP)
+    ours = mbsfmu.models.built_in(MODEL).simulation(step=1e-3).run(STOP)
     _, reference = FourBar(record=True).run(STEP, modified=EXUDYN_REFERENCE[0], tolerance=EXUDYN_REFERENCE[1])
     lengths = np.interp(reference[:, 0], ours.time, ours["cylinder.length"])
     difference = float(np.max(np.abs(reference[:, 1] - lengths)))

@@ -53,8 +53,8 @@ def double_pentagon() -> CoupledModel:
 
 if __name__ == "__main__":
     model = double_pentagon()
-    partitioned = model.simulation(formulation="double-step").run(0.5)
-    penalized = model.simulation(formulation="penalty").run(0.5)
+    partitioned = model.simulation(formulation="double-step", step=1e-3).run(0.5)
+    penalized = model.simulation(formulation="penalty", step=1e-3).run(0.5)
     for result in (partitioned, penalized):
         print(
             f"{result.formulation}: {result.statistics.newton_mean:.2f} Newton iterations a step, "

@@ -91,7 +91,7 @@ def four_bar() -> CoupledModel:
 
 
 if __name__ == "__main__":
-    result = four_bar().simulation().run(2.0)
+    result = four_bar().simulation(step=1e-3).run(2.0)  # a step means equal ones
     print(f"the cylinder moves by {result['cylinder.length'][-1] - result['cylinder.length'][0]:.4f} m")
     print(
         f"energy drift at most {result.largest('energy.drift'):.3g} J of {result.largest('energy.work'):.3g} J of work"

@@ -96,7 +96,7 @@ def test_an_event_just_off_the_grid_does_no_harm(share: float) -> None:
 
 def test_events_of_ramps_are_met_like_jumps() -> None:
     ramp = LinearSignal(times=(0.05, 0.1, 0.15), values=(0.0, 8.0, 2.0))
-    simulation = driven("four-bar", ramp).simulation()
+    simulation = driven("four-bar", ramp).simulation(step=STEP)
     for variant in VARIANTS.values():
         runs = [stepped(simulation, NAMES["four-bar"], times(0.0, STEP, 180)) for times in (counted, variant)]
         assert largest_change((runs[0], runs[1])) < 1e-9
@@ -119,7 +119,7 @@ def test_steps_that_cannot_be_made_leave_the_simulation_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("options", "call", "sentence"),
     [
-        ({}, {"stop": 1e-10}, "the step of 0.001 s is longer than the run from 0 s to 1e-10 s"),
+        ({"step": 1e-3}, {"stop": 1e-10}, "the step of 0.001 s is longer than the run from 0 s to 1e-10 s"),
         ({"step": 2.0}, {"stop": 1.0}, "the step of 2 s is longer than the run"),
         ({}, {"stop": 1.0, "output_step": 2.0}, "the step of 2 s is longer than the run"),
         ({"step": 1e-10}, {"stop": 10.0}, "has 1e+11 steps"),

@@ -42,8 +42,8 @@ def test_tolerances_of_the_iteration_and_of_steps_do_not_go_together() -> None:
 def test_tolerance_where_none_is_named() -> None:
     """That of steps which are chosen without a word is smaller; the absolute one follows the relative one."""
     for given, expected in (
-        ({}, (1e-8, 1e-8)),
-        ({"solver": "rodas4"}, (1e-8, 1e-8)),
+        ({}, (1e-9, 1e-9)),
+        ({"solver": "rodas4"}, (1e-9, 1e-9)),
         ({"solver": "rk45"}, (1e-6, 1e-6)),
         ({"relative_tolerance": 1e-4}, (1e-4, 1e-4)),
         ({"relative_tolerance": 1e-4, "absolute_tolerance": 1e-7}, (1e-4, 1e-7)),
@@ -66,7 +66,7 @@ def test_systems_alone_and_units_whose_inputs_are_set_make_equal_steps(tmp_path:
 @pytest.mark.parametrize("name", ["four-bar-frictionless", "quick-return-frictionless", "slewing-four-bar"])
 def test_accelerations_are_accurate_by_default(name: str) -> None:
     """By less than 1e-3 of their range, against a run of another formulation with a hundredth of the tolerance."""
-    model, tight = mbsfmu.models.built_in(name), 1e-10
+    model, tight = mbsfmu.models.built_in(name), 1e-11
     result = model.simulation().run()
     expected = model.simulation(
         formulation="hdca", solver="rodas5p", relative_tolerance=tight, absolute_tolerance=tight

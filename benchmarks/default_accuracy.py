@@ -29,7 +29,7 @@ BUILT_IN = (
     *("slewing-four-bar", "pendulum-1", "pendulum-3", "pendulum-8", "ladder-4"),
 )
 EXAMPLES = ("crane", "excavator", "log_crane", "press", "robot_arm", "stewart_platform")
-TIGHT = 1e-10
+TIGHT = 1e-11
 REPEATS = 3
 STILL = 1e-4
 """Share of the largest range in the same unit below which a variable's range says nothing."""

@@ -263,7 +263,9 @@ def tell_costs(stop: float, rounds: int, ways: dict[str, bool]) -> None:
         for formulation in FORMULATIONS:
             costs = []
             for compiled in ways.values():
-                simulation = case.make(air_content=0.0).simulation(formulation=formulation, step=1e-3, compiled=compiled)
+                simulation = case.make(air_content=0.0).simulation(
+                    formulation=formulation, step=1e-3, compiled=compiled
+                )
                 cost = min(_seconds(simulation, stop) for _ in range(rounds)) / (stop / STEP)
                 costs.append(f"{1e6 * cost:.1f}")
             print(f"| {case.name}, {formulation} | {' | '.join(costs)} |")

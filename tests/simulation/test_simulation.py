@@ -172,15 +172,15 @@ def test_redundant_equations_are_dropped_with_a_note(caplog: pytest.LogCaptureFi
 def test_state_of_another_model_or_formulation_is_refused() -> None:
     """Their states are equally long; with another step or tolerance it is the same motion and is taken."""
     model = mbsfmu.models.pendulum(2)
-    saved = model.simulation(formulation="dca").save()
+    saved = model.simulation(formulation="dca", step=1e-3).save()
     data = model.to_dict()
     data["systems"]["mechanism"]["bodies"][1]["mass"] = 1.1
     changed = CoupledModel.from_dict(data)
     others = [
-        model.simulation(formulation="hdca"),
-        model.simulation(formulation="dca", stabilisation=3.0),
+        model.simulation(formulation="hdca", step=1e-3),
+        model.simulation(formulation="dca", step=1e-3, stabilisation=3.0),
         model.simulation(formulation="dca", solver="rk45"),
-        changed.simulation(formulation="dca"),
+        changed.simulation(formulation="dca", step=1e-3),
     ]
     for other in others:
         before = everything(other)
@@ -235,7 +235,7 @@ def test_step_that_fails_in_its_middle_is_taken_back() -> None:
     push = StepSignal(times=(0.01,), values=(1e7,), initial=11000.0)
     mechanism = mbsfmu.models.four_bar().systems["mechanism"]
     model = CoupledModel(name="pushed", systems={"mechanism": mechanism}, signals={"mechanism.cylinder.force": push})
-    simulation, untouched = model.simulation(), model.simulation()
+    simulation, untouched = model.simulation(step=1e-3), model.simulation(step=1e-3)
     simulation.initialize()
     before = everything(simulation)
     with pytest.raises(SimulationError, match=r"the step at t = 0\.1"):

@@ -41,13 +41,14 @@ def test_tolerances_of_the_iteration_and_of_steps_do_not_go_together() -> None:
 
 def test_tolerance_where_none_is_named() -> None:
     """That of steps which are chosen without a word is smaller; the absolute one follows the relative one."""
-    for given, expected in (
+    cases: list[tuple[dict[str, Any], tuple[float, float]]] = [
         ({}, (1e-9, 1e-9)),
         ({"solver": "rodas4"}, (1e-9, 1e-9)),
         ({"solver": "rk45"}, (1e-6, 1e-6)),
         ({"relative_tolerance": 1e-4}, (1e-4, 1e-4)),
         ({"relative_tolerance": 1e-4, "absolute_tolerance": 1e-7}, (1e-4, 1e-7)),
-    ):
+    ]
+    for given, expected in cases:
         made = RunOptions(**given).completed()
         assert (made.relative_tolerance, made.absolute_tolerance) == expected
 

@@ -78,7 +78,7 @@ class Rosenbrock(AdaptiveSolver):
     kind: ClassVar[StepKind] = StepKind.LINEARLY_IMPLICIT
     tolerance: ClassVar[float] = 1e-9
     """Errors of states add up over a run, and accelerations and reactions have several times as much: on the built-in
-    models and the examples 1e-9 leaves less than 1e-3 of the range of any variable, 1e-8 up to 4e-3, 1e-6 up to 6e-2."""
+    models and the examples 1e-9 leaves less than 1e-3 of the range of any variable, 1e-8 up to 4e-3, 1e-6 6e-2."""
 
     method: RosenbrockMethod = RODAS5P
 

@@ -116,7 +116,7 @@ class CompiledRunner(Runner):
         flags = {"inputs set": len(simulation.functions.inputs), "choices": len(simulation.functions.coordinates)}
         _check(loaded, library, identity, present | counts | flags | {"readings": self._columns})
         self._present, self._counts = _places(present), _places(counts)
-        self._tolerances = simulation.solver.tolerances
+        self._tolerances = simulation.made_tolerances  # those in the code, whatever was set since
         loaded.mbsfmu_create.argtypes = [ctypes.POINTER(_Signal), ctypes.c_int, _Logger]
         loaded.mbsfmu_create.restype = ctypes.c_void_p
         loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]

@@ -82,6 +82,8 @@ class Simulation:
         Tells where the energy drifts.
     cardan_watch
         Tells where angles that loads act along are not defined.
+    made_tolerances
+        Relative and absolute tolerance that it was made with, shape (2,), whatever was set since.
     identity, origin, shown, machine
         As given.
     """
@@ -124,7 +126,7 @@ class Simulation:
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
         self.course = Course(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
-        self._tolerances = solver.tolerances
+        self.made_tolerances = solver.tolerances
         self._values = Values(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
         self._told_undriven = False
         self.reset()
@@ -169,8 +171,8 @@ class Simulation:
         """
         if not (relative > 0 and math.isfinite(relative)):
             raise InputError(f"the tolerance is {relative:g}; it must be positive and finite")
-        if np.any(self._tolerances):
-            self.solver.tolerances = self._tolerances * (relative / self._tolerances[0])
+        if np.any(self.made_tolerances):
+            self.solver.tolerances = self.made_tolerances * (relative / self.made_tolerances[0])
 
     @property
     def statistics(self) -> Statistics:
@@ -216,7 +218,7 @@ class Simulation:
     def reset(self) -> None:
         """Go back to how the simulation was made: start values, no state."""
         self.solver.step = starts(self._table.settings)[0]
-        self.solver.tolerances = self._tolerances
+        self.solver.tolerances = self.made_tolerances
         self.course.reset()
 
     def initialize(self, time: float = 0.0) -> None:

@@ -98,6 +98,18 @@ def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, 
 
 
 @pytest.mark.usefixtures("tiers")
+def test_optimized_code_has_the_tolerance_that_was_set_before_it_was_made() -> None:
+    options: dict[str, Any] = {"formulation": "dca", "solver": "rodas5p"}
+    simulation = mbsfmu.models.built_in("pendulum-2").simulation(**options)
+    assert isinstance(simulation.runner, TieredRunner)
+    simulation.set_tolerance(1e-5)
+    simulation.runner = simulation.runner._optimized()
+    stays = plain("pendulum-2", **options)
+    stays.set_tolerance(1e-5)
+    assert_same(simulation.run(1.0), stays.run(1.0))
+
+
+@pytest.mark.usefixtures("tiers")
 @pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p"])
 def test_steps_go_over_between_two_of_them(solver: str) -> None:
     """Tangents that are kept, and steps that have gone past where they were asked to come, go on as they were."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.spatial.transform import Rotation
 
-from mbsfmu import CoupledModel, Mechanism
+from mbsfmu import CoupledModel, Force, Mechanism
 from mbsfmu.model import RigidBody
 from mbsfmu.parts import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical, Universal
 
@@ -70,50 +71,92 @@ def loop_of(name: str, cut: int) -> CoupledModel:
     # The loop stays closed where the screws of all joints add up to nothing.
     rates = null_space(np.concatenate([place.screws for place in places], axis=1))
     assert rates.shape[1] == 1, "one degree of freedom"
-    rates = 1.5 * rates[:, 0] / np.max(np.abs(rates))
+    set_rates(places, 1.5 * rates[:, 0] / np.max(np.abs(rates)))
+    ends = [(number, (number + 1) % (bodies + 1)) for number in range(bodies + 1)]
+    return machine_of("loop", places, ends, {cut}, random)
+
+
+def set_rates(places: Sequence[Place], rates: Floats) -> None:
+    """Give each joint its rates, of those of all."""
     first = 0
     for place in places:
         place.rates = rates[first : first + place.screws.shape[1]]
         first += place.screws.shape[1]
+
+
+def machine_of(
+    name: str,
+    places: Sequence[Place],
+    ends: Sequence[tuple[int, int]],
+    cuts: Set[int],
+    random: np.random.Generator,
+    *,
+    mass: Callable[[], float] | None = None,
+    size: float = 1.0,
+    forces: Sequence[Force] = (),
+) -> CoupledModel:
+    """A machine of joints in the inertial frame.
+
+    Parameters
+    ----------
+    name
+        Of the model.
+    places
+        The joints.
+    ends
+        The bodies that each connects, parent and child; 0 is the ground.
+    cuts
+        Numbers of the joints that close loops.
+    random
+        Gives orientations of bodies, and what follows.
+    mass
+        Gives the mass of one body after the other in kg; some 1 kg by default.
+    size
+        Of the bodies in m.
+    forces
+        What acts beside gravity.
+    """
+    bodies = max(max(pair) for pair in ends)
     frames = [(np.eye(3), np.zeros(3))]
-    frames += [(Rotation.random(rng=random).as_matrix(), 0.3 * random.normal(size=3)) for _ in range(bodies)]
-    frames.append(frames[0])
+    frames += [(Rotation.random(rng=random).as_matrix(), 0.3 * size * random.normal(size=3)) for _ in range(bodies)]
     points: list[dict[str, tuple[float, ...]]] = [{} for _ in frames]
-    for number, place in enumerate(places):
-        for side, end in ((number, "outer"), (number + 1, "inner")):
-            rotation, origin = frames[side]
-            points[side][end] = tuple(rotation.T @ (place.point - origin))
-    names = ["ground", *(f"body_{number}" for number in range(1, bodies + 1)), "ground"]
+    for number, (place, pair) in enumerate(zip(places, ends, strict=True)):
+        for body in pair:
+            rotation, origin = frames[body]
+            points[body][f"at_{number}"] = tuple(rotation.T @ (place.point - origin))
+    names = ["ground", *(f"body_{number}" for number in range(1, bodies + 1))]
     joints = []
-    for number, place in enumerate(places):
-        (inner, _), (outer, _) = frames[number], frames[number + 1]
+    for number, (place, (parent, child)) in enumerate(zip(places, ends, strict=True)):
+        inner, outer = frames[parent][0], frames[child][0]
         joints.append(
             place.kind(
                 name=f"joint_{number}",
-                parent=f"{names[number]}.{'first' if number == 0 else 'outer'}",
-                child=f"{names[number + 1]}.{'last' if number == bodies else 'inner'}",
+                parent=f"{names[parent]}.at_{number}",
+                child=f"{names[child]}.at_{number}",
                 orientation=tuple(Rotation.from_matrix(inner.T @ outer).as_rotvec()),
-                cut=number == cut,
+                cut=number in cuts,
                 **_data(place, inner),
             )
         )
     made = []
-    for number in range(1, bodies + 1):
-        rotation, origin = frames[number]
-        centre = 0.5 * (places[number - 1].point + places[number].point) + 0.1 * random.normal(size=3)
+    for body in range(1, bodies + 1):
+        rotation, origin = frames[body]
+        middle = np.mean([place.point for place, pair in zip(places, ends, strict=True) if body in pair], axis=0)
+        centre = middle + 0.1 * size * random.normal(size=3)
+        own = random.uniform(0.5, 2.0) if mass is None else mass()
+        weight = size**2 * (1.0 if mass is None else own)
         made.append(
             RigidBody(
-                name=names[number],
-                mass=random.uniform(0.5, 2.0),
-                inertia=(0.11, 0.13, 0.17),
-                products_of_inertia=(0.01, -0.02, 0.015),
+                name=names[body],
+                mass=own,
+                inertia=(0.11 * weight, 0.13 * weight, 0.17 * weight),
+                products_of_inertia=(0.01 * weight, -0.02 * weight, 0.015 * weight),
                 centre=tuple(rotation.T @ (centre - origin)),
-                points=points[number],
+                points=points[body],
             )
         )
-    ground = {"first": points[0]["outer"], "last": points[-1]["inner"]}
-    mechanism = Mechanism(ground=ground, bodies=tuple(made), joints=tuple(joints))
-    return CoupledModel(name="loop", systems={"mechanism": mechanism})
+    mechanism = Mechanism(ground=points[0], bodies=tuple(made), joints=tuple(joints), forces=tuple(forces))
+    return CoupledModel(name=name, systems={"mechanism": mechanism})
 
 
 def _data(place: Place, inner: Floats) -> dict[str, Any]:

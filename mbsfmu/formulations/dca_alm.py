@@ -123,7 +123,8 @@ class DcaAlm(Formulation):
         options.check_use(functions)
         self.threads = options.unit_threads
         self.projects = options.projections
-        self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0)
+        converges = options.projections or not functions.redundant
+        self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0, converges=converges)
         self.iterations = self.projection.iterations
 
     @classmethod
@@ -164,6 +165,22 @@ class DcaAlm(Formulation):
                 f"{name}{why}; take another formulation, or another solver"
             )
         return Code.LOOPS
+
+    @classmethod
+    def of(
+        cls,
+        initialization: Initialization,
+        system: System,
+        tolerances: Tolerances,
+        rule: Rule,
+        options: FormulationOptions,
+        step: float,
+        kind: StepKind = StepKind.IMPLICIT,
+    ) -> Self:
+        """Make the formulation, which knows whether constraints are redundant."""
+        made = super().of(initialization, system, tolerances, rule, options, step, kind)
+        made.firms = initialization.loops.rank == len(initialization.functions.rows)
+        return made
 
     @cached_property
     def flow_rates(self) -> AnyFunction:
@@ -300,6 +317,7 @@ class DcaAlm(Formulation):
             own_motion=True,
             choices={"PROJECTIONS": int(self.projects)},
             correction_numbers=projection.calls.size,
+            gradients=4 * len(self.functions.coordinates) + 7 * len(self.functions.rows),
             slope_pattern=pattern,
             in_steps=(*projection.in_steps, self.flow_rates, *steps),
         )

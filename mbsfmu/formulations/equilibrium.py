@@ -13,6 +13,9 @@ from mbsfmu.formulations.workspace import Floats
 
 UNBALANCED = 1e-9
 """Share of the largest load, or of one N or N m, above which a load that stays is told."""
+UNDETERMINED = 1e-2
+"""Share of what counts as near a change point, within which errors of velocities decide what multipliers are; further
+off they are what a loop with a weak direction transmits."""
 AT_REST = 1e-6
 """Share of the motion that a part would begin without them up to which what connections carry holds it."""
 
@@ -44,7 +47,9 @@ class Unheld:
         return bool(velocities.any()) or largest > AT_REST * abs(self.acceleration)
 
 
-def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> tuple[Floats, Floats, Floats]:
+def accelerations(
+    functions: SystemFunctions, scales: Floats | None = None, near: float = 0.0
+) -> tuple[Floats, Floats, Floats]:
     """Return z̈, λ and ẋ at the coordinates, velocities, states and inputs that the functions hold.
 
     Solves M z̈ + Φ_zᵀ λ = Q, Φ_z z̈ = −Φ̇_z ż; least squares where that is singular. Where loop equations are
@@ -58,13 +63,15 @@ def accelerations(functions: SystemFunctions, scales: Floats | None = None) -> t
         By which the elements of Φ_z are divided so that they are the same in all units and sizes, shape (m, n). Where
         they are given, equations that nearly follow from others at a change point are left out: multipliers that grow
         without bound as it is neared are of no use to steps that pass it.
+    near
+        Share by which an equation that is left out stands out of the span of the others at most.
     """
     mass, rest, rates, _ = functions.equilibrium()
     jacobian, quadratic = functions.closure()[1], functions.quadratic()[0]
     if scales is not None and functions.rank:
         columns = (jacobian / scales).T
         lengths = pivot_lengths(columns)
-        count = np.count_nonzero(lengths > functions.near * lengths[0])
+        count = np.count_nonzero(lengths > near * lengths[0])
         if count < functions.rank:
             kept = pivot_columns(columns)[1][:count]
             found, multipliers = _with_rows(kept, mass, jacobian, rest, quadratic)

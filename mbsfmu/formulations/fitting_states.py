@@ -99,9 +99,16 @@ class FittingStates:
         functions.active[:] = state.active
         functions.guesses[:] = state.guesses
 
-    def fitting_motion(self) -> tuple[Floats, Floats, Floats]:
-        """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold."""
-        return accelerations(self.functions, self.element_scales if self.leaves_out else None)
+    def fitting_motion(self, share: float = 1.0) -> tuple[Floats, Floats, Floats]:
+        """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold.
+
+        Parameters
+        ----------
+        share
+            Of what counts as near a change point, within which equations are left out by formulations that do so.
+        """
+        near = share * self.functions.near
+        return accelerations(self.functions, self.element_scales if self.leaves_out else None, near)
 
     @cached_property
     def element_scales(self) -> Floats:

@@ -142,6 +142,10 @@ class Formulation(FittingStates, ABC):
     kind: StepKind = StepKind.IMPLICIT
     """How its steps are made."""
 
+    firms: bool = False
+    """Whether a penalty factor follows what the weakest of the constraints need. Redundant ones contradict each other
+    beside the constraints, where they nearly depend on each other: that would be enforced."""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "name" in cls.__dict__:

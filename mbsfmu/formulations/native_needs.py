@@ -56,6 +56,8 @@ class NativeNeeds:
         Penalty factor α in N/m and N m/rad where it is constant.
     correction_numbers
         How many numbers the matrices of its projections come to.
+    gradients
+        On how many numbers the conjugate gradients of its projections work.
     slope_pattern
         Where the derivative of ẏ may have elements for linearly implicit methods: rows without those of the coordinates
         whose rates are elements of y, columns without the integrals. None where there is no matrix.
@@ -78,6 +80,7 @@ class NativeNeeds:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     penalty: float = 0.0
     correction_numbers: int = 0
+    gradients: int = 0
     slope_pattern: Pattern | None = None
     in_steps: tuple[AnyFunction, ...] = ()
     at_start: tuple[AnyFunction, ...] = ()

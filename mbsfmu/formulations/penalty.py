@@ -13,12 +13,21 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.equations.linear import Factors
-from mbsfmu.formulations.equilibrium import shortest
+from mbsfmu.formulations.equilibrium import UNDETERMINED, shortest
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
 from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.kept_tangent import DenseInverse, Inverse
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.penalty_factors import PENALTY, suitable_penalty
+from mbsfmu.formulations.penalty_factors import (
+    DISTINCT,
+    PENALTY,
+    ROUND_OFF,
+    WEAK,
+    WEAK_IN_STEPS,
+    firming,
+    suitable_penalty,
+)
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
 from mbsfmu.formulations.step_rates import StepRates
@@ -147,6 +156,7 @@ class AugmentedProblem(StepProblem):
         self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations | RecordedAugmented
     ) -> None:
         super().__init__(formulation, state, step)
+        self._firms = formulation.firms
         self._equations = equations
         equations.end.begin(
             [state.coordinates, state.states],
@@ -178,6 +188,37 @@ class AugmentedProblem(StepProblem):
         self._equations.end.unknowns[:] = unknowns[: self._size]
         self.functions.multipliers[:] = unknowns[self._size :]
 
+    def inverse(self) -> Inverse | None:
+        """Return what solves with the derivative, with a penalty factor that the weakest constraints need."""
+        made = super().inverse()
+        if not self._firms or not isinstance(made, DenseInverse) or len(self.guess) == self._size:
+            return made
+        equations = self._equations
+        assert isinstance(equations, AugmentedEquations)
+        factor = firming(self._left_of_weakest(made.matrix, 1.0 / float(equations.penalty[0])), WEAK_IN_STEPS)
+        if factor == 1.0:
+            return made
+        before = equations.penalty[0]
+        equations.penalty[0] = factor * before
+        firm = DenseInverse.of(equations.tangent()[0])
+        equations.penalty[0] = before
+        return firm
+
+    def _left_of_weakest(self, inverse: Floats, softness: float) -> float:
+        """Return which share of a violation in the weakest direction an increment leaves.
+
+        What an increment leaves open is its change of multipliers by α, and the next one answers to that. The first are
+        multipliers that answer to a load.
+        """
+        size = self._size
+        held, moved, loaded = -inverse[size:, size:], inverse[:size, size:], inverse[size:, :size]
+        push = loaded[:, int(np.argmax(np.sum(loaded**2, axis=0)))]
+        sizes = []
+        for _ in range(3):
+            sizes.append(float(np.linalg.norm(moved @ push)))
+            push = softness * (held @ push)
+        return sizes[2] / sizes[1] if sizes[2] > DISTINCT * sizes[0] else 0.0
+
     def _softness(self, equations: AugmentedEquations) -> Floats:
         """Return 1/α for the constraints."""
         multipliers = len(self.guess) - self._size
@@ -208,12 +249,38 @@ class PenaltyProblem(AugmentedProblem):
             jacobian = functions.closure()[1]
             functions.multipliers[:] = shortest(jacobian, jacobian.T @ functions.multipliers)
         if len(functions.rows):
-            matrix, right = self._augmented.projection()
-            count, factors = len(functions.coordinates), Factors(matrix)
-            functions.velocities[:], functions.accelerations[:] = factors.solve(right)[:count].T
+            count, (factors, solution) = len(functions.coordinates), self._projected()
+            functions.velocities[:], functions.accelerations[:] = solution[:count].T
             if functions.driven:
                 self._balance(factors)
         return self._end(None)
+
+    def _projected(self) -> tuple[Factors, Floats]:
+        """Return the factors of the projection's matrix, and its solution, with what the weakest constraints need."""
+        functions, equations = self.functions, self._augmented
+        count, before = len(functions.coordinates), equations.penalty[0]
+        matrix, right = equations.projection()
+        factors = Factors(matrix)
+        solution = factors.solve(right)
+        if not self._firms:
+            return factors, solution
+        open_still = np.zeros(right.shape)
+        open_still[count:] = matrix[-1, -1] * solution[count:]
+        missing = np.linalg.norm(factors.solve(open_still)[:count], axis=0)
+        given = np.column_stack([functions.velocities, functions.accelerations])
+        moved = np.linalg.norm(solution[:count] - given, axis=0)
+        sizes = np.maximum(1.0, np.max(np.abs(given), axis=0))
+        factor = max(
+            firming(float(left / all_), WEAK) if left > ROUND_OFF * size else 1.0
+            for left, all_, size in zip(missing, np.maximum(moved, missing), sizes, strict=True)
+        )
+        if factor > 1.0:
+            equations.penalty[0] = factor * before
+            matrix, right = equations.projection()
+            equations.penalty[0] = before
+            factors = Factors(matrix)
+            solution = factors.solve(right)
+        return factors, solution
 
     def _balance(self, factors: Factors) -> None:
         """Let λ be what goes with the projected z̈, by the factors of the projection's matrix.
@@ -273,14 +340,20 @@ class Penalty(Formulation):
         step: float,
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation with a penalty factor that suits the machine, where none is given."""
+        """Make the formulation with a penalty factor that suits the machine, where none is given.
+
+        One that is given stays as it is, whatever the constraints need.
+        """
         assert isinstance(options, PenaltyOptions)
-        if options.penalty is None:
-            loops = cls.loops(initialization, system, options, kind)
-            redundant = loops.rank < len(loops.rows)
+        given = options.penalty is not None
+        loops = cls.loops(initialization, system, options, kind)
+        redundant = loops.rank < len(loops.rows)
+        if not given:
             suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
             options = options.model_copy(update={"penalty": suitable})
-        return super().of(initialization, system, tolerances, rule, options, step, kind)
+        made = super().of(initialization, system, tolerances, rule, options, step, kind)
+        made.firms = not (given or redundant)
+        return made
 
     @property
     def step_multipliers(self) -> int:
@@ -319,5 +392,5 @@ class Penalty(Formulation):
         something against each other the difference is of first order in the step.
         """
         functions = self.functions
-        functions.accelerations[:], functions.multipliers[:], _ = self.fitting_motion()
+        functions.accelerations[:], functions.multipliers[:], _ = self.fitting_motion(UNDETERMINED)
         return super().reactions()

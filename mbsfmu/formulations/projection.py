@@ -28,6 +28,22 @@ STAGNATION = 0.5
 """Share of the increments before above which accelerations do not converge: without projections, constraints that
 depend on each other contradict each other by the error of the positions, and going on would only follow it."""
 
+SLOW = 0.1
+"""Share of the increments before above which loops have a direction that constraints hardly move bodies in: with the
+eigenvalue s of Φ_q M⁻¹ Φ_qᵀ there, an iteration leaves 1 / (1 + α s), and conjugate gradients find the rest."""
+
+MOST_GRADIENTS = 40
+"""Conjugate gradients that are taken; each takes one direction with an eigenvalue of its own, and there are few."""
+
+SINGULAR = 1e-8
+"""α s / (1 + α s) below which a direction is singular, as at a change point: forces along it move nothing."""
+
+NEGLIGIBLE = 1e-12
+"""Share of the motion, by its kinetic energy's root, below which what a gradient adds is negligible …"""
+
+UNRESOLVED = 1e-6
+"""… and share of the multipliers above which it is not, where there were as many as are taken."""
+
 TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
 """Norms of the last increments at which an iteration ends, in SI units, or as shares of values that exceed one."""
 
@@ -50,10 +66,12 @@ class Projection:
         α as a multiple of the mean mass; what suits the number of coordinates by default.
     stabilisation
         Rate a in 1/s of Φ̈ + 2 a Φ̇ + a² Φ = 0: the paper's Ω, its μ being 1. With projections 0.
+    converges
+        Whether constraints contradict each other by no more than round-off, so that an iteration has an end.
 
     Attributes
     ----------
-    stabilisation
+    stabilisation, converges
         As given.
     calls
         What it calls.
@@ -61,12 +79,20 @@ class Projection:
         Counts by level: `position`, `velocity`, `acceleration`; without positions inside steps.
     """
 
-    def __init__(self, functions: SystemFunctions, penalty: float | None = None, stabilisation: float = 0.0) -> None:
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        penalty: float | None = None,
+        stabilisation: float = 0.0,
+        *,
+        converges: bool = True,
+    ) -> None:
         self._functions = functions
         self.iterations = {level: IterationCount() for level in TOLERANCES}
         if penalty is None:
             penalty = suitable_penalty(len(functions.coordinates))
         self.stabilisation = stabilisation
+        self.converges = converges
         self.calls = ProjectionFunctions.of(functions, penalty, stabilisation)
 
     @property
@@ -145,6 +171,7 @@ class Projection:
         What is left is smaller than the last increment by the penalty factor. How small, the increments before do not
         tell: each motion shrinks by a ratio of its own, the slowest show last, and the ratio of two increments is less
         than that of the next two. Violations are evaluated anew, as round-off in redundant ones adds to multipliers.
+        Where increments hardly shrink, conjugate gradients find all that are to come.
         """
         functions = self._functions
         tolerance = INSIDE if inside else TOLERANCES[level]
@@ -152,20 +179,94 @@ class Projection:
             return 0
         violation = self.calls.violations[level]
         iterations, before, size, limit = 0, np.inf, np.inf, 0.0
+        gradients = 0
         while size > limit and iterations < MOST_ITERATIONS:
-            if level == "acceleration" and size > STAGNATION * before:
+            if (level == "acceleration" or gradients) and size > STAGNATION * before:
                 break
             before = size
             violation()
             increments, multipliers = self.calls.correction()
+            iterations += 1
+            size = float(np.linalg.norm(increments))
+            limit = tolerance * max(1.0, float(np.max(np.abs(values + increments))))
+            if self.converges and limit < size and SLOW * before < size:
+                increments, multipliers, taken = self._to_come(increments.copy(), multipliers.copy(), level)
+                gradients += taken
             values += increments
             if level == "acceleration":
                 functions.multipliers += multipliers
-            iterations += 1
-            size = float(np.linalg.norm(increments))
-            limit = tolerance * max(1.0, float(np.max(np.abs(values))))
         if not np.isfinite(size):
             raise SimulationError(f"the iteration for the constraints at {level} level is not finite")
         if not inside:
-            self.iterations[level].join(IterationCount(1, iterations, iterations))
+            corrections = iterations + gradients
+            self.iterations[level].join(IterationCount(1, corrections, corrections))
         return iterations
+
+    def _to_come(self, moved: Floats, pushed: Floats, level: str) -> tuple[Floats, Floats, int]:
+        """Return all increments to come, from the next on, with their multipliers, and how many gradients they took.
+
+        An increment r is followed by G r = r + C Φ_q r, where C finds the correction of a violation, and their sum is
+        t with (1 − G) t = r. G is symmetric in the inner product of the kinetic energy, rᵀ M s = −zᵀ Φ_q s for the
+        multipliers z that belong to r, and has as many eigenvalues apart from zero as there are slow directions: so
+        many conjugate gradients find t. What redundant constraints hold against each other is in no product.
+
+        Parameters
+        ----------
+        moved, pushed
+            The next increment, shape (n,), and its multipliers, shape (m,).
+        level
+            For messages.
+        """
+        motion, multipliers = np.zeros(len(moved)), np.zeros(len(pushed))
+        opening = self._opening(moved)
+        along, force, opens = moved.copy(), pushed.copy(), opening.copy()
+        energy, reached = -float(pushed @ opening), 0.0
+        taken, change = 0, np.zeros(len(pushed))
+        while taken < MOST_GRADIENTS and energy > 0.0:
+            self._functions.write("violation", opens)
+            answer, answering = self.calls.correction()
+            firmness, own = float(opens @ answering), -float(force @ opens)
+            if not firmness > SINGULAR * own:
+                return motion, multipliers, taken
+            taken += 1
+            share = energy / firmness
+            motion += share * along
+            change = share * force
+            multipliers += change
+            added = share * share * own
+            reached += added
+            if added <= NEGLIGIBLE**2 * reached:
+                return motion, multipliers, taken
+            moved += share * answer
+            pushed += share * answering
+            opening = self._opening(moved)
+            energy, before = -float(pushed @ opening), energy
+            turned = energy / before
+            along = moved + turned * along
+            force = pushed + turned * force
+            opens = opening + turned * opens
+        if taken == MOST_GRADIENTS:
+            self._check(change, self._functions.multipliers + multipliers, level)
+        return motion, multipliers, taken
+
+    def _opening(self, motion: Floats) -> Floats:
+        """Return Φ_q δ of a motion δ."""
+        functions = self._functions
+        before = functions.accelerations.copy(), functions.values("turning").copy()
+        functions.accelerations[:] = motion
+        functions.write("turning", np.zeros(len(functions.rows)))
+        self.calls.violations["acceleration"]()
+        functions.accelerations[:] = before[0]
+        functions.write("turning", before[1])
+        return functions.values("violation").copy()
+
+    def _check(self, change: Floats, multipliers: Floats, level: str) -> None:
+        """Refuse accelerations whose multipliers still change."""
+        worst, largest = int(np.argmax(np.abs(change))), float(np.max(np.abs(multipliers)))
+        if level != "acceleration" or not abs(change[worst]) > UNRESOLVED * largest:
+            return
+        joint = self._functions.system.constraints[self._functions.rows[worst]]
+        raise SimulationError(
+            f"the reactions do not converge: after {MOST_GRADIENTS} iterations that at joint {joint} still changes by "
+            f"{abs(change[worst]):.3g} of {largest:.3g} N or N m; take another formulation"
+        )

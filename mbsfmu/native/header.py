@@ -52,6 +52,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "LEAVES_OUT": int(simulation.formulation.leaves_out and simulation.functions.rank > 0),
         "ABSOLUTE": int(simulation.formulation.absolute),
         "PLACED": int(system.start_system is not system),
+        "FIRMS": int(simulation.formulation.firms),
         **needs.choices,
         "IMPLICIT": 1,
         "RK4": 2,
@@ -136,6 +137,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "LIMITED": len(system.limited),
         "DRIVEN": len(functions.driven),
         "CORRECTION_NUMBERS": needs.correction_numbers,
+        "GRADIENTS": needs.gradients,
     }
 
 

@@ -15,7 +15,7 @@ RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 SIZES = {
     "COORDINATES": 400, "CONSTRAINTS": 600, "ALL_CONSTRAINTS": 600, "RANK": 399, "PLAY": 201, "REACTIONS": 3000,
     "OWN_MOTION": 0, "CHANGES": 0, "ABSOLUTE": 0, "LEAVES_OUT": 1, "CLOSES_LOOPS": 1,
-    "SOLVER": 1, "IMPLICIT": 1, "TANGENT": 1000000,
+    "SOLVER": 1, "IMPLICIT": 1, "TANGENT": 1000000, "GRADIENTS": 0,
 }  # fmt: skip
 NUMBERS = {"AS_LONG": 1e-9, "NEGLIGIBLE": 1e-20, "WORSE": 0.3, "RANK_TOLERANCE": 1e-8, "NEAR_CHANGE": 1e-3}
 SURROUNDINGS = """
@@ -58,7 +58,9 @@ sys.exit(bool(failed))
 def test_matrices_of_many_loops_are_not_on_the_stack(tmp_path: Path) -> None:
     defined = "\n".join(f"#define {name} {value}" for name, value in {**SIZES, **NUMBERS}.items())
     included = "\n".join(f'#include "{RUNTIME / name}"' for name in FILES)
-    used = "solve_saddle(parts, numbers, numbers); shorten_reactions(parts, numbers); choose_rows(parts, numbers, 0);"
+    used = (
+        "solve_saddle(parts, numbers, 0.0, numbers); shorten_reactions(parts, numbers); choose_rows(parts, numbers, 0);"
+    )
     called = f"void call(Parts *parts, double *numbers) {{ {used} }}"
     (tmp_path / "all.c").write_text("\n".join([defined, SURROUNDINGS, included, called]))
     call = ("gcc", "-std=c99", "-O0", "-Wframe-larger-than=65536", "-Werror", "-c", "all.c")

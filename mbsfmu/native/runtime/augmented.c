@@ -10,6 +10,12 @@ static const char *unknown_name(const Instance *instance, int unknown) {
     return unknown < COORDINATES ? coordinate_names[unknown] : state_names[unknown - COORDINATES];
 }
 
+/* How many times the penalty factor is too small where this share of a violation is left, of so much at most. */
+static inline double firming(double left, double most) {
+    const double factor = left / FIRM / larger(1.0 - left, 1.0 / MOST_FIRMING);
+    return left > most && factor <= MOST_FIRMING ? factor : 1.0;
+}
+
 /* Set where the step begins, and predict its end. */
 static void begin(Instance *instance, Problem *problem, double step) {
     const State *state = &instance->state;

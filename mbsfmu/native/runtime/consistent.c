@@ -2,15 +2,16 @@
 
 #if !OWN_MOTION
 
-/* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'. */
-static void find_motion(const Parts *parts, double *rates) {
+/* Accelerations and multipliers that fit the arguments' positions, velocities, states and inputs, and x'; equations that stand out by
+ * a share below `near` may be left out. */
+static void find_motion(const Parts *parts, double near, double *rates) {
     double mass[ROOM(COORDINATES * COORDINATES)], by_inputs[ROOM(COORDINATES * INPUTS)], right[ROOM(SADDLE)];
     double turn[ROOM(CONSTRAINTS)];
     equilibrium(parts, mass, right, rates, by_inputs);
     quadratic(parts, turn);
     for (int i = 0; i < COORDINATES; i++) right[i] = -right[i];
     for (int i = 0; i < CONSTRAINTS; i++) right[COORDINATES + i] = -turn[i];
-    step_functions.solve_saddle(parts, mass, right);
+    step_functions.solve_saddle(parts, mass, near, right);
     COPY(parts->accelerations, right, COORDINATES);
     COPY(parts->multipliers, right + COORDINATES, CONSTRAINTS);
 #if RATES_BY_ACCELERATIONS
@@ -33,7 +34,7 @@ static void make_consistent(Instance *instance) {
 #if OWN_MOTION
     step_functions.motion(instance); /* where it fails, the state is not finite */
 #else
-    find_motion(parts, parts->rates);
+    find_motion(parts, NEAR_CHANGE, parts->rates);
 #endif
     step_functions.integral_rates(parts, parts->integral_rates);
     (void)step_functions.follow_loops(instance); /* where one is not solved, what depends on it is not finite */

@@ -152,7 +152,7 @@ static void change_directly(Instance *instance, const double *d_inputs, double *
         for (int i = 0; i < COORDINATES; i++) turned[i] -= forcing[i + COORDINATES * j] * d_inputs[j];
         for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] -= turning[i + CONSTRAINTS * j] * d_inputs[j];
     }
-    step_functions.solve_saddle(&instance->parts, mass, turned);
+    step_functions.solve_saddle(&instance->parts, mass, NEAR_CHANGE, turned);
     COPY(accelerations, turned, COORDINATES);
     for (int i = 0; i < OUTPUTS; i++) {
         outputs[i] = 0.0;

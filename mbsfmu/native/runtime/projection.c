@@ -40,27 +40,125 @@ static void (*const violations[LEVELS])(const Parts *) = {
     position_violation, velocity_violation, acceleration_violation,
 };
 
+/* Whether constraints contradict each other by no more than round-off, so that an iteration has an end. */
+#define CONVERGES (PROJECTIONS || RANK == CONSTRAINTS)
+
+#if CONVERGES && CONSTRAINTS > 0
+
+static double product(const double *one, const double *other, int count) {
+    double sum = 0.0;
+    for (int i = 0; i < count; i++) sum += one[i] * other[i];
+    return sum;
+}
+
+/* Write Phi_q d of a motion d. */
+static void opening_of(const Parts *parts, const double *motion, double *kept, double *opening) {
+    COPY(kept, parts->accelerations, COORDINATES);
+    COPY(kept + COORDINATES, parts->turning, CONSTRAINTS);
+    COPY(parts->accelerations, motion, COORDINATES);
+    for (int i = 0; i < CONSTRAINTS; i++) parts->turning[i] = 0.0;
+    acceleration_violation(parts);
+    COPY(parts->accelerations, kept, COORDINATES);
+    COPY(parts->turning, kept + COORDINATES, CONSTRAINTS);
+    COPY(opening, parts->violation, CONSTRAINTS);
+}
+
+/* Refuse accelerations whose multipliers still change. */
+static int check_change(Instance *instance, int level, const double *change, const double *found) {
+    const double *before = instance->parts.multipliers;
+    double largest = 0.0;
+    int worst = 0;
+    if (level != LEVELS - 1) return 1;
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        largest = larger(largest, fabs(before[i] + found[i]));
+        if (fabs(change[i]) > fabs(change[worst])) worst = i;
+    }
+    if (!(fabs(change[worst]) > UNRESOLVED_SHARE * largest)) return 1;
+    return fail(
+        instance,
+        "the reactions do not converge: after %d iterations that at joint %s still changes by %.3g of %.3g N or N m; "
+        "take another formulation", MOST_GRADIENTS, loop_names[worst], fabs(change[worst]), largest
+    );
+}
+
+/* Replace an increment and its multipliers by all that are to come, which conjugate gradients find; mbsfmu/formulations/
+ * projection.py says how. Adds up how many it takes; returns 0 with a reason. */
+static int find_to_come(Instance *instance, int level, double *moved, double *pushed, int *gradients) {
+    const Parts *parts = &instance->parts;
+    double *motion = scratch_of_gradients(parts), *along = motion + COORDINATES, *answer = along + COORDINATES;
+    double *kept = answer + COORDINATES, *found = kept + SADDLE, *force = found + CONSTRAINTS;
+    double *opens = force + CONSTRAINTS, *opening = opens + CONSTRAINTS, *answering = opening + CONSTRAINTS;
+    double *change = answering + CONSTRAINTS, reached = 0.0;
+    int taken = 0, ended = 0;
+    opening_of(parts, moved, kept, opening);
+    for (int j = 0; j < COORDINATES; j++) motion[j] = 0.0;
+    for (int i = 0; i < CONSTRAINTS; i++) found[i] = change[i] = 0.0;
+    COPY(along, moved, COORDINATES);
+    COPY(force, pushed, CONSTRAINTS);
+    COPY(opens, opening, CONSTRAINTS);
+    double energy = -product(pushed, opening, CONSTRAINTS);
+    while (taken < MOST_GRADIENTS && energy > 0.0) {
+        COPY(parts->violation, opens, CONSTRAINTS);
+        correction(parts, answer, answering);
+        const double firmness = product(opens, answering, CONSTRAINTS), own = -product(force, opens, CONSTRAINTS);
+        if ((ended = !(firmness > SINGULAR_SHARE * own))) break;
+        taken++;
+        const double share = energy / firmness, added = share * share * own;
+        for (int j = 0; j < COORDINATES; j++) motion[j] += share * along[j];
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            change[i] = share * force[i];
+            found[i] += change[i];
+        }
+        reached += added;
+        if ((ended = added <= NEGLIGIBLE_SHARE * NEGLIGIBLE_SHARE * reached)) break;
+        for (int j = 0; j < COORDINATES; j++) moved[j] += share * answer[j];
+        for (int i = 0; i < CONSTRAINTS; i++) pushed[i] += share * answering[i];
+        opening_of(parts, moved, kept, opening);
+        const double before = energy;
+        energy = -product(pushed, opening, CONSTRAINTS);
+        for (int j = 0; j < COORDINATES; j++) along[j] = moved[j] + energy / before * along[j];
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            force[i] = pushed[i] + energy / before * force[i];
+            opens[i] = opening[i] + energy / before * opens[i];
+        }
+    }
+    COPY(moved, motion, COORDINATES);
+    COPY(pushed, found, CONSTRAINTS);
+    *gradients += taken;
+    return ended || taken < MOST_GRADIENTS || check_change(instance, level, change, found);
+}
+
+#endif
+
 /* Iterate at one level until increments are negligible; multipliers, which accelerations have, are added up. Returns how
  * often, or 0 with a reason. What is done inside a step of an explicit method is less exact and not counted. */
 static int iterate(Instance *instance, int level, int inside, double *values, double *multipliers) {
     const Parts *parts = &instance->parts;
-    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL;
+    double increments[ROOM(COORDINATES)], pushes[ROOM(CONSTRAINTS)], size = HUGE_VAL, before = HUGE_VAL, limit = 0.0;
     double *const count = instance->state.iterations[level];
     const double tolerance = inside ? INSIDE : correction_tolerances[level];
-    int iteration = 0;
+    int iteration = 0, gradients = 0;
     if (CONSTRAINTS == 0) return 1;
-    while (iteration < CORRECTION_ITERATIONS) {
-        if (multipliers && size > CONTRADICTION * before) break;
+    while (!(size <= limit) && iteration < CORRECTION_ITERATIONS) {
+        if ((multipliers || gradients) && size > CONTRADICTION * before) break;
         before = size;
         violations[level](parts);
         correction(parts, increments, pushes);
+        iteration++;
+        size = magnitude(increments, COORDINATES);
+        limit = 1.0;
+        for (int j = 0; j < COORDINATES; j++) limit = larger(limit, fabs(values[j] + increments[j]));
+        limit *= tolerance;
+#if CONVERGES && CONSTRAINTS > 0
+        if (limit < size && CORRECTION_SLOW * before < size
+            && !find_to_come(instance, level, increments, pushes, &gradients)) {
+            return 0;
+        }
+#endif
         for (int j = 0; j < COORDINATES; j++) values[j] += increments[j];
         if (multipliers) {
             for (int i = 0; i < CONSTRAINTS; i++) multipliers[i] += pushes[i];
         }
-        iteration++;
-        size = magnitude(increments, COORDINATES);
-        if (size <= tolerance * larger(1.0, largest_magnitude(values, COORDINATES))) break;
     }
     if (!all_finite(&size, 1)) {
         static const char *const names[LEVELS] = {"position", "velocity", "acceleration"};
@@ -68,8 +166,8 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     }
     if (inside) return iteration;
     count[0] += 1.0;
-    count[1] += iteration;
-    count[2] = larger(count[2], iteration);
+    count[1] += iteration + gradients;
+    count[2] = larger(count[2], iteration + gradients);
     return iteration;
 }
 

@@ -15,7 +15,7 @@ static void find_reactions(Instance *instance) {
 #if REACTIONS_ANEW
     /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
     double rates[ROOM(STATES)];
-    find_motion(&instance->parts, rates);
+    find_motion(&instance->parts, UNDETERMINED * NEAR_CHANGE, rates);
 #endif
     reactions(&instance->parts, instance->reactions);
     shorten_reactions(&instance->parts, instance->reactions);

@@ -22,7 +22,7 @@ static void shorten(const Parts *parts, double *multipliers) {
 
 /* Leave out equations that nearly follow from others at a change point, where multipliers grow without bound; `turned`
  * is room for all. */
-static void leave_out(const double *jacobian, double *turned, double *active) {
+static void leave_out(const double *jacobian, double near, double *turned, double *active) {
     double scales[CONSTRAINTS];
     int order[QR_ORDERS(COORDINATES, CONSTRAINTS)];
     for (int j = 0; j < COORDINATES; j++) {
@@ -31,7 +31,7 @@ static void leave_out(const double *jacobian, double *turned, double *active) {
             turned[j + COORDINATES * i] = jacobian[place] / element_scales[place];
         }
     }
-    const int rank = orthogonalize(COORDINATES, CONSTRAINTS, turned, scales, order, NEAR_CHANGE);
+    const int rank = orthogonalize(COORDINATES, CONSTRAINTS, turned, scales, order, near);
     if (rank >= RANK) return;
     for (int i = 0; i < CONSTRAINTS; i++) active[i] = 0.0;
     for (int k = 0; k < rank; k++) active[order[k]] = 1.0;
@@ -39,7 +39,8 @@ static void leave_out(const double *jacobian, double *turned, double *active) {
 
 #endif
 
-static void solve_saddle(const Parts *parts, const double *mass, double *load) {
+/* Solve for accelerations and multipliers; equations that stand out by a share below `near` may be left out. */
+static void solve_saddle(const Parts *parts, const double *mass, double near, double *load) {
     double *matrix = scratch_of_saddle(parts), *kept = matrix + SADDLE * SADDLE, *work = kept + SADDLE * SADDLE;
     double *jacobian = work + SQUARES_WORK(SADDLE, SADDLE);
     double violation[ROOM(CONSTRAINTS)], active[ROOM(CONSTRAINTS)];
@@ -48,7 +49,9 @@ static void solve_saddle(const Parts *parts, const double *mass, double *load) {
     for (int i = 0; i < CONSTRAINTS; i++) active[i] = 1.0;
     choose_rows(parts, active, 1);
 #if LEAVES_OUT
-    leave_out(jacobian, jacobian + OF_PHI_Z, active);
+    leave_out(jacobian, near, jacobian + OF_PHI_Z, active);
+#else
+    (void)near;
 #endif
     for (int i = 0; i < SADDLE * SADDLE; i++) matrix[i] = 0.0;
     for (int j = 0; j < COORDINATES; j++) COPY(matrix + SADDLE * j, mass + COORDINATES * j, COORDINATES);

@@ -26,13 +26,14 @@
 #define SCRATCH_OF_STAGES (SOLVER == ROSENBROCK ? STAGES * ROOM(POINT) + (FACTORS == 0 ? 2 * POINT * POINT : 0) : 0)
 #define SCRATCH \
     (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS + SCRATCH_OF_TANGENT \
-     + SCRATCH_OF_STAGES)
+     + SCRATCH_OF_STAGES + GRADIENTS)
 
 static inline double *scratch_of_rows(const Parts *parts) { return parts->scratch; }
 static inline double *scratch_of_multipliers(const Parts *parts) { return parts->scratch + SCRATCH_OF_ROWS; }
 static inline double *scratch_of_saddle(const Parts *parts) { return scratch_of_multipliers(parts) + SCRATCH_OF_MULTIPLIERS; }
 static inline double *scratch_of_reactions(const Parts *parts) { return scratch_of_saddle(parts) + SCRATCH_OF_SADDLE; }
-static inline double *scratch_of_tangent(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }
+static inline double *scratch_of_gradients(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }
+static inline double *scratch_of_tangent(const Parts *parts) { return scratch_of_gradients(parts) + GRADIENTS; }
 static inline double *scratch_of_stages(const Parts *parts) { return scratch_of_tangent(parts) + SCRATCH_OF_TANGENT; }
 
 #endif

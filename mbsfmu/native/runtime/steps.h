@@ -17,7 +17,7 @@ typedef struct {
 #if SOLVES_SADDLE
     /* Solve M a + Phi_z^T lambda = load, Phi_z a = turn for one right side at the arguments' values, in place; the
      * shortest solution where that is singular. `load` has the turn behind it. */
-    void (*solve_saddle)(const Parts *, const double *mass, double *load);
+    void (*solve_saddle)(const Parts *, const double *mass, double near, double *load);
 #endif
     /* Traced functions that are not for steps alone. */
     void (*closure)(const Parts *, double *violation, double *jacobian);

@@ -193,7 +193,7 @@ static int vary_initialization(
     equilibrium(parts, mass, rest, rates, by_inputs);
     for (int i = 0; i < COORDINATES; i++) turned[i] = -found->balance[i];
     for (int i = 0; i < CONSTRAINTS; i++) turned[COORDINATES + i] = -found->acceleration[i];
-    step_functions.solve_saddle(parts, mass, turned);
+    step_functions.solve_saddle(parts, mass, NEAR_CHANGE, turned);
     COPY(parts->d_accelerations, turned, COORDINATES);
     COPY(parts->d_integrals, found->integrals, INTEGRALS);
     vary_here(parts, found);

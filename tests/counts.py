@@ -10,7 +10,7 @@ def assert_alike(statistics: Statistics, expected: Statistics) -> None:
 
     Whether an increment is negligible may be decided otherwise where it is round-off: one iteration in a hundred.
     """
-    for name in ("steps", "failures", "retries", "rhs_evaluations", "repartitions", "error_estimate"):
+    for name in ("steps", "failures", "retries", "rhs_evaluations", "repartitions", "embedded_distance"):
         assert getattr(statistics, name) == getattr(expected, name), name
     totals = [(statistics.newton_total, expected.newton_total), (statistics.tangents, expected.tangents)]
     assert statistics.iterations.keys() == expected.iterations.keys()

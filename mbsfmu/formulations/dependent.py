@@ -48,13 +48,15 @@ class DependentCoordinates:
             basis[partition.independent] = np.eye(len(partition.independent))
             lift[:] = 0.0
 
-    def place(self, coordinates: Floats) -> None:
+    def place(self, coordinates: Floats, *, near: bool = False) -> None:
         """Close the loops by Newton iteration, the independent coordinates being kept.
 
         Parameters
         ----------
         coordinates
             Independent coordinates, and an estimate of the dependent ones; shape (n,).
+        near
+            Whether the estimate is so good that one increment does, with R_z and G of the estimate.
 
         Raises
         ------
@@ -72,10 +74,14 @@ class DependentCoordinates:
             factors = factors_of(jacobian.take(dependent, axis=1))
             if factors.singular or not math.isfinite(size):
                 break
-            if size <= CLOSED or (size >= STAGNATION * last and size <= ACCEPTED):
+            closed = size <= CLOSED or (size >= STAGNATION * last and size <= ACCEPTED)
+            if closed or near:
                 inverse = self._lift[dependent] = factors.inverse()
                 self._basis[dependent] = -(inverse @ jacobian.take(self._independent, axis=1))
+            if closed:
                 return
             last = size
             functions.coordinates[dependent] -= factors.solve(violation)
+            if near:
+                return
         raise SimulationError(f"the loops cannot be closed: {last:.3g} m or rad stays open")

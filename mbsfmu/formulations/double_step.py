@@ -21,6 +21,7 @@ from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.formulations.stage_pattern import reduced_pattern
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
+from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
 from mbsfmu.rules.rule import Rule
 
@@ -62,6 +63,15 @@ class DoubleStepProblem(StepProblem):
         self.guess = np.concatenate([self._estimate[independent], self._predicted_states])
 
     @property
+    def rates(self) -> StepRates:
+        """Rates of the independent coordinates and the states."""
+        return self._equations.end
+
+    def spread(self, positions: Floats) -> Floats:
+        """Return R_z times changes of the independent coordinates."""
+        return self._equations.basis @ positions
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the independent coordinates and the states."""
         system = self.functions.system
@@ -79,6 +89,12 @@ class DoubleStepProblem(StepProblem):
         self._placed = True
         equations.end.unknowns[:] = unknowns
         return equations.residual()[0]
+
+    def residual_near(self, unknowns: Floats, coordinates: Floats) -> Floats:
+        """Return the residual where the loops are nearly closed."""
+        self._dependent.place(coordinates, near=True)
+        self._equations.end.unknowns[:] = unknowns
+        return self._equations.residual()[0]
 
     def jacobian(self) -> Floats:
         """Return the derivative by the independent coordinates and the states."""
@@ -99,6 +115,7 @@ class DoubleStep(Formulation):
     stages_everywhere: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
     holds_locked_loops: ClassVar[bool] = True
+    transports_error: ClassVar[bool] = True
 
     def __init__(
         self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions

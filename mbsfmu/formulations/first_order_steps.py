@@ -13,6 +13,7 @@ from mbsfmu.formulations.recorded_tangent import FactoredStages
 from mbsfmu.formulations.stages import Stages
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_problem import StepProblem
+from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import Floats
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class FirstOrderProblem(StepProblem):
         )
         predicted = self._predicted_coordinates, moving + step * moving_rates, self._predicted_states
         self.guess = np.concatenate(predicted)
+
+    @property
+    def rates(self) -> StepRates:
+        """Rates of z, w and x."""
+        return self._formulation.end
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,6 +17,11 @@ from mbsfmu.formulations.state import State
 from mbsfmu.formulations.step_history import StepHistory
 from mbsfmu.formulations.workspace import Floats
 
+_KEPT = (
+    *("tangent", "tangent_use", "suggested_step", "unconverged", "ahead"),
+    *("error", "error_history", "error_record"),
+)  # of a state where accelerations jump
+
 
 class FittingStates:
     """What a formulation makes of a state, whichever equations its steps solve.
@@ -48,10 +53,7 @@ class FittingStates:
         with suppress(SimulationError):  # what depends on a loop without a solution is not finite
             found = self.with_loops(found)
         history = self.history.after_jump(state, found)
-        kept = {
-            name: getattr(state, name) for name in ("tangent", "tangent_use", "suggested_step", "unconverged", "ahead")
-        }
-        return replace(found, history=history, **kept).turned
+        return replace(found, history=history, **{name: getattr(state, name) for name in _KEPT}).turned
 
     def _consistent(self, state: State) -> State:
         self.load(state)

@@ -139,6 +139,9 @@ class Formulation(FittingStates, ABC):
     holds_locked_loops: ClassVar[bool] = False
     """Whether loops without freedom stay where they are, however nearly singular their equations."""
 
+    transports_error: ClassVar[bool] = False
+    """Whether its implicit steps carry the error of a run along."""
+
     kind: StepKind = StepKind.IMPLICIT
     """How its steps are made."""
 

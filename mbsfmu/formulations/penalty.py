@@ -169,6 +169,11 @@ class AugmentedProblem(StepProblem):
         self.guess = np.concatenate([self._predicted_coordinates, self._predicted_states, state.multipliers])
 
     @property
+    def rates(self) -> StepRates:
+        """Rates of the coordinates and the states."""
+        return self._equations.end
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the coordinates and the states."""
         system = self.functions.system

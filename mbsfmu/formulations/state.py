@@ -48,6 +48,9 @@ class State:
     ahead
         What is known past the present, as long as nothing is set: see `mbsfmu.simulation.ahead`. Empty but for solvers
         that step past where they are asked to come.
+    error, error_history, error_record
+        Of runs whose error is estimated: that of (z, ż, z̈, x, ẋ), the rates of earlier steps, and the largest errors
+        until now; see `mbsfmu.simulation.error_transport` and `error_record`. Empty elsewhere.
     partition
         Choice of coordinates, None where the formulation needs none.
     """
@@ -71,6 +74,9 @@ class State:
     tangent_use: Floats
     unconverged: Floats
     ahead: Floats
+    error: Floats
+    error_history: Floats
+    error_record: Floats
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
@@ -101,6 +107,9 @@ class State:
             functions.tangent_use,
             functions.unconverged,
             functions.ahead,
+            functions.error,
+            functions.error_history,
+            functions.error_record,
         )
 
     @classmethod
@@ -127,6 +136,9 @@ class State:
             functions.tangent_use,
             functions.unconverged,
             functions.ahead,
+            functions.error,
+            functions.error_history,
+            functions.error_record,
         )
 
     @property
@@ -140,6 +152,20 @@ class State:
         kept = self.touched
         kept.ahead[:1] = self.ahead[:1]
         return kept
+
+    def with_error(self, error: Floats, history: Floats, record: Floats) -> Self:
+        """Return the state with what is known of its error."""
+        return replace(self, error=error, error_history=history, error_record=record)
+
+    def lost(self, loss: int) -> Floats:
+        """Return the record of its error from which on that is not known, for a reason."""
+        record = self.error_record.copy()
+        record[-1] = loss
+        return record
+
+    def moved(self, coordinates: Floats, velocities: Floats, states: Floats) -> Self:
+        """Return the state with other coordinates, velocities and states x."""
+        return replace(self, coordinates=coordinates, velocities=velocities, states=states)
 
     @property
     def forgetful(self) -> Self:
@@ -168,6 +194,9 @@ ARRAYS = {
     "tangent_use": "tangent_use",
     "unconverged": "unconverged",
     "ahead": "ahead",
+    "error": "error",
+    "error_history": "error_history",
+    "error_record": "error_record",
 }
 """The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from mbsfmu.formulations.kept_tangent import DenseInverse, Inverse, KeptTangent
 from mbsfmu.formulations.partition import Partition
 from mbsfmu.formulations.state import State
+from mbsfmu.formulations.step_rates import StepRates
 from mbsfmu.formulations.workspace import Floats, Overwritten
 
 if TYPE_CHECKING:
@@ -50,12 +51,25 @@ class StepProblem(ABC):
 
     @property
     @abstractmethod
+    def rates(self) -> StepRates:
+        """The rates at the end of the step, and where it begins."""
+
+    def spread(self, positions: Floats) -> Floats:
+        """Return the changes of all coordinates, shape (n,), with those of the positions among the unknowns."""
+        return positions
+
+    @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Name of each unknown, multipliers apart, for messages."""
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Overwritten:
         """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
+
+    def residual_near(self, unknowns: Floats, coordinates: Floats) -> Overwritten:  # noqa: ARG002 - most need none
+        """Return the residual where coordinates, shape (n,), nearly close the loops; unknowns are as for `residual`."""
+        return self.residual(unknowns)
 
     @abstractmethod
     def jacobian(self) -> Overwritten:

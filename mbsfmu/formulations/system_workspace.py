@@ -73,6 +73,8 @@ class SystemWorkspace(Workspace):
         Zeros for how far steps were from converged; empty but where iterations are limited.
     ahead
         Zeros for what is known past the present; empty but for solvers that step past where they are asked to come.
+    error, error_history, error_record
+        Zeros for what is known of the error of a run; empty but where that is estimated.
     active
         Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
     """
@@ -115,6 +117,7 @@ class SystemWorkspace(Workspace):
         self.shared_multipliers = self.add_part("shared_multipliers", len(system.constraints))[1]
         self.suggested_step = np.zeros(1)
         self.tangent = self.tangent_use = self.unconverged = self.ahead = np.zeros(0)
+        self.error = self.error_history = self.error_record = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
 

@@ -10,6 +10,7 @@ from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
+from mbsfmu.simulation.error_transport import Loss
 from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.simulation import Simulation
@@ -46,6 +47,9 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
     return {
         "FORMULATION_FILE": string(needs.file),
         "OWN_MOTION": int(needs.own_motion),
+        "SECOND_ORDER": int(simulation.formulation.second_order),
+        "LOST_REFERENCES": int(Loss.REFERENCES),
+        "LOST_UNSOLVED": int(Loss.UNSOLVED),
         "RATES_BY_ACCELERATIONS": int(simulation.functions.rates_by_accelerations),
         "REACTIONS_ANEW": int(needs.reactions_anew),
         "CLOSES_LOOPS": int(needs.closes_loops),
@@ -119,6 +123,9 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "TANGENT_USE": len(functions.tangent_use),
         "UNCONVERGED": len(functions.unconverged),
         "AHEAD": len(functions.ahead),
+        "ERROR": len(functions.error),
+        "ERROR_HISTORY": len(functions.error_history),
+        "ERROR_RECORD": len(functions.error_record),
         "STAGES": simulation.solver.method.stages if isinstance(simulation.solver, Rosenbrock) else 0,
         "INTEGRALS": len(system.integrals),
         "POINT": 2 * simulation.formulation.freedom + len(system.states) + len(system.integrals),
@@ -197,6 +204,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "NEAR_CHANGE": number(simulation.initialization.loops.near),
         "SYSTEM_NAME": string(simulation.functions.system.name),
         "REMEDY": string(formulation.remedy),
+        "MORE_ACCURATE": string(solver.more_accurate),
         "DRIFT_REMEDY": string(solver.remedy),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),

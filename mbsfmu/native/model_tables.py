@@ -16,7 +16,7 @@ from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.solver import Solver
-from mbsfmu.simulation.variables import NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
+from mbsfmu.simulation.variables import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
 from mbsfmu.variables import Exchange, Variability, Variable
 
 
@@ -60,6 +60,7 @@ class ModelTables:
             "STEP_SIZE": (STEP,),
             "SHARED_BY": (THREADS,),
             "NEXT_EVENT": (NEXT_EVENT,),
+            "ERROR_SHARE": (ERROR,),
         }
         self._places = {
             variable.name: (kind, index) for kind, segment in segments.items() for index, variable in enumerate(segment)
@@ -182,6 +183,10 @@ class ModelTables:
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
+        if (record := simulation.solver.error_record) is not None:
+            yield f"#define ERROR_GROUPS {record.groups.max() + 1}"
+            yield f"static const int error_groups[] = {{{', '.join(map(str, record.groups.tolist()))}}};"
+            yield f"static const char *const error_names[] = {strings(record.names)};"
         yield f"static const Energies balances[] = {{{self._energies()}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"

@@ -29,7 +29,18 @@ from mbsfmu.formulations.step_history import BEGUN
 from mbsfmu.formulations.workspace import AnyFunction
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import ahead, classical_runge_kutta, energy_watch, explicit, implicit, newton, rosenbrock, solver
+from mbsfmu.simulation import (
+    ahead,
+    classical_runge_kutta,
+    energy_watch,
+    error_record,
+    error_transport,
+    explicit,
+    implicit,
+    newton,
+    rosenbrock,
+    solver,
+)
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_TIME": (times, "SAME_TIME"),
@@ -120,6 +131,19 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
     "DENSE": (energy_watch, "DENSE"),
     "HIGHEST": (energy_watch, "HIGHEST"),
+    "DEFECT": (error_transport, "DEFECT"),
+    "LATE": (error_transport, "LATE"),
+    "LOOKS": (error_record, "LOOKS"),
+    "GROWN_ERROR": (error_record, "GROWN"),
+    "NOTICED": (error_record, "NOTICED"),
+    "SMALL_RANGE": (error_record, "SMALL_RANGE"),
+    "SMALL_CHANGE": (error_record, "SMALL_CHANGE"),
+    "LEAST_RANGE": (error_record, "LEAST_RANGE"),
+    "LARGE_ERROR": (error_record, "LARGE_ERROR"),
+    "MEANINGLESS": (error_record, "MEANINGLESS"),
+    "REFERENCES_CHANGED": (error_transport, "REFERENCES_CHANGED"),
+    "TOO_FAR": (error_transport, "TOO_FAR"),
+    "NOT_KNOWN": (error_record, "NOT_KNOWN"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
     "DEGREE": (smooth_signals, "DEGREE"),
     "ASTRAY": (projection, "ASTRAY"),
@@ -153,7 +177,7 @@ COUNTS: dict[str, str] = {
     "retries": "1",
     "evaluations": "1",
     "repartitions": "1",
-    "error_estimate": "1",
+    "embedded_distance": "1",
     "iterations": "3 * LEVELS",
 }
 """The same of what a run has cost; iterations of projections by level: solutions, sum, most."""
@@ -238,6 +262,9 @@ _LONG_AS = {
     "tangent_use": "TANGENT_USE",
     "unconverged": "UNCONVERGED",
     "ahead": "AHEAD",
+    "error": "ERROR",
+    "error_history": "ERROR_HISTORY",
+    "error_record": "ERROR_RECORD",
 }
 
 

@@ -45,7 +45,7 @@ def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[t
         faster = f", {number(stop / wall, 2)} times faster than the machine itself" if 0 < wall < stop else ""
         took = f"{quantity(stop, 's')} of motion took {quantity(wall, 's', 2)} to compute{faster}"
         sentences.append((f"{took}{_interim(result)}.", ""))
-    sentences += [(sentence, "") for sentence in (_kept(summary), _energy(summary)) if sentence]
+    sentences += [(sentence, "") for sentence in (_error(result), _kept(summary), _energy(summary)) if sentence]
     sentences.append((_unknown(result), "soft"))
     return sentences
 
@@ -58,6 +58,14 @@ def _interim(result: Result) -> str:
         f"; {quantity(result.interim_seconds, 's', 2)} of it passed in code that was not optimized yet, which runs are "
         "spared once optimized code is kept"
     )
+
+
+def _error(result: Result) -> str:
+    """Say how far the run is off; nothing where that is not estimated."""
+    share, variable, note = result.error
+    if share is None:
+        return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return f"The error is estimated at {percent(share, 2)} of the range of {variable}; no other variable's is larger."
 
 
 def _kept(summary: Mapping[str, Any]) -> str:
@@ -82,6 +90,10 @@ def _energy(summary: Mapping[str, Any]) -> str:
 
 def _unknown(result: Result) -> str:
     """Say what one run cannot tell."""
+    if result.error.share is not None:
+        return (
+            "Not known from one run: how far the model is from the machine; the error above is that of its steps alone."
+        )
     if makes_equal_steps(result.solver):
         return (
             f"Not known from one run: what its step of {step_length(result.step)} costs. A run with half of it shows "

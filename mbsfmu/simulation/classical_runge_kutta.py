@@ -31,7 +31,7 @@ class ClassicalRungeKutta(Solver):
     With the rates at the end of a step as a fifth stage there is an embedded method of order three, whose distance to
     the one of order four is h/6 (k₄ − k₅): weight that is moved from k₄ to k₅ leaves the conditions of order three as
     they are, for both stages are at the end of the step and have Σ aᵢⱼ cⱼ = 1/2 [Hairer1993, sect. II.1]. It costs
-    nothing; `error_estimate` is its sum over the steps.
+    nothing; `embedded_distance` is its sum over the steps.
     """
 
     names: ClassVar[tuple[str, ...]] = ("rk4",)
@@ -45,15 +45,15 @@ class ClassicalRungeKutta(Solver):
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
         for begin, end in pairwise(times.tolist()):
             for time, step in substeps(begin, end, self.step):
-                before = self.statistics.error_estimate
+                before = self.statistics.embedded_distance
                 state = self._step(state, time, step, inputs, 0)
-                if before <= INACCURATE < self.statistics.error_estimate:
+                if before <= INACCURATE < self.statistics.embedded_distance:
                     _LOGGER.warning(
                         "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the "
                         "magnitudes; take smaller steps, or the solver rk45, which chooses them, or trapezoidal",
                         step,
                         time + step,
-                        self.statistics.error_estimate,
+                        self.statistics.embedded_distance,
                     )
             yield state
 
@@ -75,7 +75,7 @@ class ClassicalRungeKutta(Solver):
             self.statistics.rhs_evaluations += flow.evaluations
         self.statistics.steps += 1
         self.statistics.repartitions += not form.lasts(state)
-        self.statistics.error_estimate += self._estimate(values, step / 6.0 * (fourth - form.end_rates))
+        self.statistics.embedded_distance += self._estimate(values, step / 6.0 * (fourth - form.end_rates))
         return state
 
     def _estimate(self, values: Floats, difference: Floats) -> float:

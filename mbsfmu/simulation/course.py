@@ -192,9 +192,12 @@ class Course:
 
     def arrive(self, state: State, time: float, inputs: Inputs, same: float) -> None:
         """Take a state at a time in s, up to which inputs did not jump."""
+        before = self.present.error_record
         self.state, self.time, self.passed = state, time, time + same
         self.effective = inputs(time)
         self.rank_watch.follow(time, state)
+        if (record := self.solver.error_record) is not None:
+            self.state = record.followed(state, before, self.parameters, self.effective)
         self._row = None
 
     def sample(self) -> None:

@@ -16,6 +16,9 @@ from mbsfmu.formulations.kept_tangent import USE, KeptTangent
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.error_record import ErrorRecord
+from mbsfmu.simulation.error_transport import ErrorTransport, Loss
 from mbsfmu.simulation.newton import Jacobian, Method, Solution, solve
 from mbsfmu.simulation.solver import HALVINGS, Inputs, Solver, substeps
 
@@ -102,6 +105,27 @@ class ImplicitSolver(Solver):
         functions.tangent = np.zeros(self.formulation.kept_numbers)
         functions.tangent_use = np.zeros(USE)
         functions.unconverged = np.zeros(2 if self.iterations else 0)
+        self._transport: ErrorTransport | None = None
+        self._record: ErrorRecord | None = None
+        if self._estimates_error:
+            self._transport, self._record = ErrorTransport(self.formulation), ErrorRecord(self.formulation)
+            functions.error = np.zeros(self._transport.size)
+            functions.error_history = np.zeros(self._transport.history_size)
+            functions.error_record = np.zeros(self._record.size)
+
+    @property
+    def _estimates_error(self) -> bool:
+        """Whether its steps carry their error along: iterations that converge, of the trapezoidal rule."""
+        formulation = self.formulation
+        functions = formulation.functions
+        moves = len(functions.coordinates) + len(functions.states) > 0
+        able = formulation.transports_error and formulation.has_dense_tangents
+        return able and moves and isinstance(formulation.rule, Trapezoidal) and not self.iterations
+
+    @property
+    def error_record(self) -> ErrorRecord | None:
+        """What follows the error of a run."""
+        return self._record
 
     @property
     def _unknowns(self) -> int:
@@ -148,7 +172,7 @@ class ImplicitSolver(Solver):
                 end = replace(end, unconverged=np.array([solution.unconverged, most]))
             if solution.kept is not None and end.partition is state.partition:
                 end = replace(end, tangent=solution.kept.numbers, tangent_use=solution.kept.use)
-            end = self.formulation.settled(end)
+            reached, end = end, self.formulation.settled(end)
         except LoopsOpenError as error:
             raise error.at(time + step) from None
         except SimulationError as error:
@@ -164,4 +188,14 @@ class ImplicitSolver(Solver):
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
         self.statistics.tangents += solution.tangents
         self.statistics.repartitions += not end.goes_on_from(state)
-        return end
+        return self._with_error(solution, state, reached, end)
+
+    def _with_error(self, solution: Solution, begin: State, reached: State, end: State) -> State:
+        """Return the state to go on from with its error; `reached` is where the step ended, before `settled`."""
+        if self._transport is None:
+            return end
+        carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)
+        record = carried.error_record
+        if not np.array_equal(end.references, begin.references):
+            record = carried.lost(Loss.REFERENCES)
+        return end.with_error(carried.error, carried.error_history, record)

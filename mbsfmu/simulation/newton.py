@@ -105,6 +105,8 @@ class Solution:
         The tangent for the next step, or None.
     unconverged
         The increment that would come next by its tolerances, where the iteration was ended; zero where it converged.
+    inverse
+        Of the tangent that was used last.
     """
 
     problem: StepProblem
@@ -114,6 +116,7 @@ class Solution:
     evaluated: bool
     kept: KeptTangent | None
     unconverged: float
+    inverse: Inverse
 
 
 def solve(
@@ -162,7 +165,8 @@ def solve(
     else:
         kept = kept.used(spent, iteration.rate)
     counts = iteration.count, iteration.tangents
-    return Solution(iteration.problem, iteration.unknowns, *counts, evaluated, kept, iteration.unconverged)
+    found = iteration.problem, iteration.unknowns
+    return Solution(*found, *counts, evaluated, kept, iteration.unconverged, iteration.inverse)
 
 
 class _Iteration:

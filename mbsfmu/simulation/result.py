@@ -11,6 +11,7 @@ import numpy as np
 from mbsfmu.errors import InputError
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.machine import Machine
+from mbsfmu.simulation.error_record import NOT_ESTIMATED, Estimate
 from mbsfmu.simulation.solver import Statistics
 from mbsfmu.trajectory import Trajectory
 
@@ -32,6 +33,8 @@ class Result(Trajectory):
         models begin while optimized code is compiled.
     statistics
         What it cost.
+    error
+        How far it is off: the largest error that was estimated, as a share of the range of its variable.
     machine
         What ran, with the parameters that it had; None where nobody said.
     qualified
@@ -54,6 +57,7 @@ class Result(Trajectory):
         machine: Machine | None = None,
         qualified: Mapping[str, str] | None = None,
         interim_seconds: float = 0.0,
+        error: Estimate = NOT_ESTIMATED,
     ) -> None:
         super().__init__(time, values, names, units)
         self.model = model
@@ -63,6 +67,7 @@ class Result(Trajectory):
         self.wall_seconds = wall_seconds
         self.interim_seconds = interim_seconds
         self.statistics = statistics
+        self.error = error
         self.machine = machine
         self._qualified = dict(qualified or {})
         self._by_system = {full: name for name, full in self._qualified.items()}
@@ -150,6 +155,10 @@ class Result(Trajectory):
             "wall_seconds": self.wall_seconds,
             "interim_seconds": self.interim_seconds,
             **asdict(self.statistics),
+            "embedded_distance": self.statistics.embedded_distance if self.solver == "rk4" else None,
+            "error_estimate": self.error.share,
+            "error_variable": self.error.variable,
+            "error_note": self.error.note or None,
             "newton_mean": self.statistics.newton_mean,
             "unconverged_max": self.largest("solver.unconverged_max"),
             "energy_drift_max": self.largest("energy.drift"),

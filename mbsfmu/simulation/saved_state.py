@@ -144,7 +144,9 @@ class StateFormat:
         )
         *arrays, independent = rest
         self._check(flags, held, independent)
-        if not (energies[0] >= 0 and np.isfinite(energies[0])):
+        followed = dict(zip(ARRAYS, arrays, strict=True))["error_record"][-2:-1]
+        counts = np.concatenate([energies[:1], followed])
+        if not (np.isfinite(counts).all() and (counts >= 0.0).all()):
             raise InputError(f"{_DAMAGED}: it says what no simulation can be in")
         state = None
         if flags[7]:

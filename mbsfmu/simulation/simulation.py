@@ -24,6 +24,7 @@ from mbsfmu.simulation.cardan_watch import CardanWatch
 from mbsfmu.simulation.course import Course
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.error_record import NOT_ESTIMATED, Estimate
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
 from mbsfmu.simulation.result import Result
@@ -180,6 +181,12 @@ class Simulation:
         return self.solver.statistics
 
     @property
+    def error(self) -> Estimate:
+        """How far the run since initialization is off, as far as that is estimated."""
+        record, state = self.solver.error_record, self.course.state
+        return NOT_ESTIMATED if record is None or state is None else record.estimate(state)
+
+    @property
     def independent(self) -> tuple[str, ...]:
         """Names of the coordinates that are independent at present; all where there is no choice."""
         coordinates = self.functions.system.coordinates
@@ -321,6 +328,9 @@ class Simulation:
         warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
         self.cardan_watch.follow(times, rows)
+        error = self.error
+        if told := error.warning(self.solver.more_accurate):
+            logger.warning("%s: %s", self.name, told)
         return Result(
             times,
             rows,
@@ -335,6 +345,7 @@ class Simulation:
             statistics=self.statistics,
             machine=self.machine_as_run(),
             qualified=self.shown.qualified,
+            error=error,
         )
 
     def machine_as_run(self) -> Machine | None:

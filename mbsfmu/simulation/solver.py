@@ -15,6 +15,7 @@ from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.formulations.state import State
 from mbsfmu.formulations.workspace import Floats
 from mbsfmu.registry import Registry
+from mbsfmu.simulation.error_record import ErrorRecord
 from mbsfmu.times import count_steps
 
 HALVINGS = 8
@@ -61,9 +62,9 @@ class Statistics:
         Evaluations of the right-hand side by explicit solvers.
     repartitions
         How often the choice of independent coordinates changed.
-    error_estimate
+    embedded_distance
         Of `rk4`: sum over the steps of the largest distance to a method of lower order, as a share of the magnitude of
-        what is integrated, its nominal value at least. None of other solvers.
+        what is integrated, its nominal value at least; zero of other solvers.
     iterations
         What a formulation's own iterations took, by their names.
     """
@@ -76,7 +77,7 @@ class Statistics:
     retries: int = 0
     rhs_evaluations: int = 0
     repartitions: int = 0
-    error_estimate: float = 0.0
+    embedded_distance: float = 0.0
     iterations: dict[str, IterationCount] = field(default_factory=dict)
 
     @property
@@ -143,6 +144,16 @@ class Solver(ABC):
     @tolerances.setter  # noqa: B027 - equal steps take no notice
     def tolerances(self, tolerances: Floats) -> None:
         pass
+
+    @property
+    def error_record(self) -> ErrorRecord | None:
+        """What follows the error of a run; None where that is not estimated."""
+        return None
+
+    @property
+    def more_accurate(self) -> str:
+        """What to do for a smaller error."""
+        return "take smaller steps, or a solver that chooses them, such as rodas5p"
 
     @property
     def remedy(self) -> str:

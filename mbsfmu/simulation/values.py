@@ -49,7 +49,7 @@ class Values:
         self._energy_watch = energy_watch
         self._started = started
         self._variable_by_name = {variable.name: variable for variable in table.ordered}
-        kinds = ("continuous", "parameters", "settings", "calculated", "timing")
+        kinds = ("continuous", "parameters", "settings", "calculated", "timing", "estimates")
         self._places = {
             variable.name: (kind, index) for kind in kinds for index, variable in enumerate(getattr(table, kind))
         }
@@ -89,6 +89,9 @@ class Values:
             return course.threads if index else course.solver.step
         if kind == "timing":
             return course.next_event
+        if kind == "estimates":
+            record = course.solver.error_record
+            return 0.0 if record is None or course.state is None else record.share(course.state)
         return float((course.calculated if kind == "calculated" else course.parameters)[index])
 
     def set(self, name: str, value: float) -> None:

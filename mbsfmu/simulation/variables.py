@@ -65,6 +65,16 @@ THREADS = Variable(
     description="threads that share the equations of motion, no more than processors; results do not depend on it",
 )
 
+ERROR = Variable(
+    "solver.error",
+    Causality.LOCAL,
+    Variability.DISCRETE,
+    "1",
+    description="largest estimated error of all variables since initialization, as a share of each one's range; above "
+    "0.5 it says only that the error is large; 1.8e308 where it is not known",
+)
+"""Of solvers that estimate their errors."""
+
 _WORDS = {
     Causality.INPUT: "an input",
     Causality.PARAMETER: "a parameter",
@@ -100,6 +110,8 @@ class VariableTable:
         The parameters of the solver.
     timing
         The time of the next event, where inputs follow signals or there are discrete states.
+    estimates
+        How far the run is off, where that is estimated.
     chosen
         Names of the outputs in their order, where they were chosen.
     hidden
@@ -111,6 +123,7 @@ class VariableTable:
     calculated: tuple[Variable, ...]
     settings: tuple[Variable, ...]
     timing: tuple[Variable, ...]
+    estimates: tuple[Variable, ...]
     chosen: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
 
@@ -141,8 +154,9 @@ class VariableTable:
         )
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         timing = (NEXT_EVENT,) if has_events else ()
+        estimates = (ERROR,) if len(functions.error_record) else ()
         shared = (replace(THREADS, start=threads),) if threads > 1 else ()
-        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step), *shared), timing)
+        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step), *shared), timing, estimates)
         _refuse_doubles(table.ordered)
         return table
 
@@ -150,7 +164,14 @@ class VariableTable:
     def ordered(self) -> tuple[Variable, ...]:
         """Inputs and outputs first, then parameters, then the rest."""
         rank = (Causality.INPUT, Causality.OUTPUT, Causality.PARAMETER, Causality.CALCULATED_PARAMETER)
-        everything = [*self.continuous, *self.parameters, *self.settings, *self.calculated, *self.timing]
+        everything = [
+            *self.continuous,
+            *self.parameters,
+            *self.settings,
+            *self.calculated,
+            *self.timing,
+            *self.estimates,
+        ]
         order = {causality: index for index, causality in enumerate((*rank, Causality.LOCAL))}
         place = {name: index for index, name in enumerate(self.chosen)}
         return tuple(sorted(everything, key=lambda each: (order[each.causality], place.get(each.name, 0))))
@@ -180,7 +201,7 @@ class VariableTable:
         outputs = set(chosen if shown.outputs else (*usual, *shown.needed))
         given = {name: Causality.OUTPUT if name in outputs else Causality.LOCAL for name in names}
         continuous = tuple(replace(each, causality=given.get(each.name, each.causality)) for each in self.continuous)
-        rest = [each for each in (*continuous, *self.parameters) if each.causality is Causality.LOCAL]
+        rest = [each for each in (*continuous, *self.parameters, *self.estimates) if each.causality is Causality.LOCAL]
         hidden = frozenset(() if shown.local_variables else (each.name for each in rest))
         return replace(self, continuous=continuous, chosen=chosen, hidden=hidden)
 

@@ -94,8 +94,9 @@ def test_energy_that_drifts_is_told_once(stopping: Importer, caplog: pytest.LogC
         assert len(expected) == 1
         assert warnings(stopping) == expected
         slave.freeFMUstate(saved)
-        slave.terminate()
-        assert warnings(stopping) == expected
+        slave.terminate()  # which tells the error of the run, too
+        drifting = [each for each in warnings(stopping) if "is not resolved" in each]
+        assert drifting == expected
         slave.reset()
         slave.setupExperiment(startTime=0.0)
         slave.enterInitializationMode()
@@ -117,4 +118,4 @@ def test_at_the_end_units_look_at_energy_that_nobody_read(stopping: Importer) ->
     slave = stopping.running()
     slave.doStep(0.0, 20 * COARSE)
     slave.terminate()
-    assert len(warnings(stopping)) == 1
+    assert sum("is not resolved" in each for each in warnings(stopping)) == 1

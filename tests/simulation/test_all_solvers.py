@@ -220,10 +220,10 @@ def test_equal_steps_that_are_too_long_are_told(formulation: str, caplog: pytest
         options = {"solver": "rk4", "step": step, "formulation": formulation, "compiled": False}
         result = oscillator(driven=False).simulation(**options).run(STOP)
         off = np.max(np.abs(result["slider.displacement"] - displacement(result.time, driven=False)))
-        estimates.append(result.statistics.error_estimate)
+        estimates.append(result.statistics.embedded_distance)
         assert off < estimates[-1]
         assert ("is inaccurate: at t = " in caplog.text) == (step > 0.1)
-        assert result.summary()["error_estimate"] == estimates[-1]
+        assert result.summary()["embedded_distance"] == estimates[-1]
         assert estimates[-1] < 100 * off or step < 0.1
     assert np.log2(estimates[1] / estimates[2]) == pytest.approx(3.0, abs=0.1)
 

@@ -16,12 +16,12 @@ static void follow_rates(State *state, double step) {
 /* Say so where the steps from a time to the state's have made rk4 inaccurate. */
 static void tell_inaccurate(Instance *instance, double error_before, double begin) {
     const State *state = &instance->state;
-    if (!(error_before <= INACCURATE && state->error_estimate > INACCURATE)) return;
+    if (!(error_before <= INACCURATE && state->embedded_distance > INACCURATE)) return;
     report(
         instance, DONE_WITH_WARNING,
         "rk4 with steps of %.3g s is inaccurate: at t = %.6g s its error is estimated at %.2g of the magnitudes; take "
         "smaller steps, or the solver rk45, which chooses them, or trapezoidal",
-        smaller(state->step_size, state->time - begin), state->time, state->error_estimate
+        smaller(state->step_size, state->time - begin), state->time, state->embedded_distance
     );
 }
 
@@ -39,10 +39,12 @@ static void tell_unresolved(Instance *instance, double worst_before) {
     );
 }
 
+#include "error_record.c"
+
 /* Advance over an interval inside which no input jumps and nothing is updated, nor up to the horizon. */
 static int advance_to(Instance *instance, double stop, double horizon) {
     State *state = &instance->state;
-    const double begin = state->time, length = stop - begin, error_before = state->error_estimate;
+    const double begin = state->time, length = stop - begin, error_before = state->embedded_distance;
     const double worst_before = worst_left(state);
     if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
         follow_rates(state, length);
@@ -60,6 +62,7 @@ static int advance_to(Instance *instance, double stop, double horizon) {
     } else {
         step_functions.inputs_at(instance, stop, state->effective);
     }
+    follow_error(instance);
     return 1;
 }
 

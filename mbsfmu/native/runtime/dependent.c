@@ -47,8 +47,9 @@ static void reduce(const Parts *parts, const int *dependent, const int *chosen, 
     }
 }
 
-/* Close the loops, the independent coordinates being kept; writes z, R_z and G. */
-static int place(Instance *instance, const int *dependent, const double *coordinates) {
+/* Close the loops, the independent coordinates being kept; writes z, R_z and G. Where the estimate is `near`, one increment
+ * does, with R_z and G of the estimate. */
+static int place_from(Instance *instance, const int *dependent, const double *coordinates, int near) {
     const Parts *parts = &instance->parts;
     double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)], step[ROOM(RANK)];
     DependentFactors factors;
@@ -68,15 +69,19 @@ static int place(Instance *instance, const int *dependent, const double *coordin
             );
         }
         if (!all_finite(&size, 1) || !factorize_dependent(&factors)) break;
-        if (size <= CLOSED || (size >= CLOSING_STAGNATION * last && size <= ACCEPTED)) {
-            reduce(parts, dependent, chosen, jacobian, &factors);
-            return 1;
-        }
+        const int closed = size <= CLOSED || (size >= CLOSING_STAGNATION * last && size <= ACCEPTED);
+        if (closed || near) reduce(parts, dependent, chosen, jacobian, &factors);
+        if (closed) return 1;
         last = size;
         solve_dependent(&factors, violation, step);
         for (int k = 0; k < RANK; k++) parts->coordinates[chosen[k]] -= step[k];
+        if (near) return 1;
     }
     return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
+}
+
+static int place(Instance *instance, const int *dependent, const double *coordinates) {
+    return place_from(instance, dependent, coordinates, 0);
 }
 
 /* Choose by the lengths of columns, which are the same in every frame; marks dependent coordinates. Returns 0 where rank

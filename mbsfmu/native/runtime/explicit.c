@@ -44,7 +44,7 @@ static int attempt(Instance *instance, double time, double step) {
     if (!evaluate_stages(instance, time, step, y, 0, 4, nodes, weights, k, trial)) return 0;
     for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
     if (!commit(instance, time + step, step, y)) return 0;
-    state->error_estimate += estimate(state, step, y, k[3]);
+    state->embedded_distance += estimate(state, step, y, k[3]);
     return describe(instance) ? 1 : -1;
 }
 

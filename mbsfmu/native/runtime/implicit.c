@@ -1,5 +1,7 @@
 /* Implicit steps by the rule that the traced functions were made with. */
 
+#include "error_transport.c"
+
 /* One step with the inputs that the arguments hold; the state stays as it is where Newton fails. */
 static int try_step(Instance *instance, double step) {
     State *state = &instance->state;
@@ -7,6 +9,10 @@ static int try_step(Instance *instance, double step) {
     Problem problem;
     Iteration iteration;
     double integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
+#if ERROR > 0
+    Begun begun;
+    remember_begin(state, &begun);
+#endif
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->active, state->active, CONSTRAINTS);
     COPY(parts->guesses, state->guesses, GUESSES);
@@ -34,7 +40,15 @@ static int try_step(Instance *instance, double step) {
     COPY(state->integrals, integrals, INTEGRALS);
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     COPY(state->history, history, HISTORY);
+#if ERROR > 0
+    carry_error(instance, step, &begun);
+#endif
     describe_anew(instance);
+#if ERROR > 0
+    if (memcmp(begun.references, state->references, sizeof(double) * REFERENCES) != 0) {
+        state->error_record[ERROR_RECORD - 1] = LOST_REFERENCES;
+    }
+#endif
     return 1;
 }
 

@@ -42,7 +42,7 @@ typedef struct {
 #undef FIELD
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
-    double error_estimate;              /* of rk4, added up over the steps */
+    double embedded_distance;              /* of rk4, added up over the steps */
     double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
@@ -91,7 +91,7 @@ typedef struct {
  * one of its own, since some call others. */
 typedef enum {
     BEFORE_STEP, BEFORE_EVENTS, BEFORE_LOOKING, BEFORE_PASSING, BEFORE_POINT, BEFORE_DESCRIPTION, BEFORE_COMPLETION,
-    BEFORE_UPDATE, AT_OUTPUT, WAITING_STATES,
+    BEFORE_UPDATE, BEFORE_COMPARISON, AT_OUTPUT, WAITING_STATES,
 } Waiting;
 
 /* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */

@@ -89,6 +89,7 @@ static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (!is_running(state)) return REFUSE("only a running unit can be terminated");
     if (!state->contradictory && arrive(instance)) follow_energy(instance);
+    tell_error(instance);
     instance->state.mode = TERMINATED;
     report(
         instance, DONE, "%.0f internal steps, %.0f iterations, %.0f tangents, %.0f retries", state->steps,

@@ -89,6 +89,18 @@ static int land(Instance *instance, Problem *problem, const double *unknowns) {
     return evaluate(instance, problem, unknowns, residual);
 }
 
+#if ERROR > 0
+/* The residual where the loops are nearly closed by all coordinates, with a choice of them. */
+static int evaluate_near(
+    Instance *instance, const int *dependent, const double *coordinates, const double *unknowns, double *residual
+) {
+    if (!place_from(instance, dependent, coordinates, 1)) return 0;
+    memcpy(instance->parts.unknowns, unknowns, sizeof(double) * UNKNOWNS);
+    reduced_residual(&instance->parts, residual);
+    return 1;
+}
+#endif
+
 /* Choose other coordinates where the present ones get steep. */
 static int finish(Instance *instance, Problem *problem) {
     int dependent[ROOM(COORDINATES)];

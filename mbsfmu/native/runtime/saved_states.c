@@ -57,6 +57,10 @@ static int possible(const State *state) {
     if (state->mode == CONTINUOUS_TIME) return 0;
 #endif
     if (state->mode >= STEPPING && !state->initialized) return 0;
+#if ERROR > 0
+    const double points = state->error_record[ERROR_RECORD - 2];
+    if (!all_finite(&points, 1) || points < 0.0) return 0;
+#endif
     if (state->step_status < DONE || state->step_status > REFUSED) return 0;
     if (dependent != DEPENDENT && (DEPENDENT == 0 || state->initialized)) return 0;
     const double numbers[] = {
@@ -134,6 +138,13 @@ static Status serialize(Instance *instance, const void *saved, char *bytes, size
 
 static Status deserialize(Instance *instance, const char *bytes, size_t size, void **saved) {
     Saved given;
+    const size_t head = offsetof(Saved, size);
+    char identity[sizeof given.identity] = IDENTITY;
+    if (size >= head) {
+        memcpy(&given, bytes, head);
+        const int ours = memcmp(given.mark, SAVED_MARK, sizeof given.mark) == 0;
+        if (ours && memcmp(given.identity, identity, sizeof identity) != 0) REFUSE_STATE("it is the state of another unit");
+    }
     if (size != sizeof(Saved)) {
         return REFUSE(
             "the saved state is refused: it has %u bytes; a state of this unit has %u", (unsigned)size,

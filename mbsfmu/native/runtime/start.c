@@ -237,6 +237,9 @@ static int initialize(Instance *instance) {
     for (int i = 0; i < COORDINATES; i++) state->accelerations[i] = 0.0;
     step_functions.forget_steps(state);
     memset(state->unconverged, 0, sizeof state->unconverged);
+    memset(state->error, 0, sizeof state->error);
+    memset(state->error_history, 0, sizeof state->error_history);
+    memset(state->error_record, 0, sizeof state->error_record);
     for (int i = 0; i < CONSTRAINTS; i++) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;
@@ -258,7 +261,7 @@ static int initialize(Instance *instance) {
         if (unheld[k].acceleration != 0.0) tell_unheld(instance, &balanced_parts[k], unheld + k);
     }
     state->steps = state->newton_total = state->newton_max = 0.0;
-    state->failures = state->retries = state->evaluations = state->repartitions = state->error_estimate = 0.0;
+    state->failures = state->retries = state->evaluations = state->repartitions = state->embedded_distance = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;

@@ -20,6 +20,7 @@
 #include "change_points.c"
 #include "energy_watch.c"
 #include "course.c"
+#include "error_share.c"
 #include "start.c"
 #include "points.c"
 #include "variation.c"

@@ -42,6 +42,7 @@ static double value_of_flow(const Instance *instance, const Variable *variable) 
 static double value_of(const Instance *instance, const Variable *variable) {
     const State *state = &instance->state;
     const int i = variable->index;
+    int worst;
     switch (variable->kind) {
         case INPUT: return state->effective[i];
         case COORDINATE: return state->coordinates[i];
@@ -58,6 +59,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
         case SHARED_BY: return state->threads;
+        case ERROR_SHARE: return error_share(state, &worst);
         case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
         case CONTINUOUS_STATE:
         case DERIVATIVE: return value_of_flow(instance, variable);
@@ -71,7 +73,7 @@ static int is_setting(const Variable *variable) { return variable->kind == STEP_
 static Status get(Instance *instance, const unsigned *indices, size_t count, double *values) {
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[indices[k]];
-        const int anytime = is_setting(variable) || variable->kind == NEXT_EVENT;
+        const int anytime = is_setting(variable) || variable->kind == NEXT_EVENT || variable->kind == ERROR_SHARE;
         /* Parameters can be read where they contradict each other. */
         const int given = variable->kind == PARAMETER || variable->kind == CALCULATED;
         if (!(anytime || (given ? initialized(instance) : up_to_date(instance)))) {

@@ -1,0 +1,98 @@
+"""The error that runs of equal steps estimate, and the true one: the table of docs/error-estimate.md.
+
+python benchmarks/error_estimate.py [--quick] [--models NAMES]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbsfmu import CoupledModel
+from mbsfmu.ended import RunError
+from mbsfmu.models import built_in
+from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.simulation import Simulation
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+MODELS = {
+    "four-bar": 2.0, "four-bar-friction": 2.0, "four-bar-throttle": 2.0, "four-bar-frictionless": 2.0,
+    "quick-return": 2.5, "quick-return-throttle": 2.5, "quick-return-frictionless": 2.5,
+    "five-bar": 0.7, "double-pentagon": 0.5, "loop-4": 0.4, "loop-8": 0.4, "double-loop-8": 0.4, "ladder-3": 0.4,
+    "bennett": 0.5, "slewing-four-bar": 1.0, "pendulum-4": 1.0,
+    "crane.py:crane": 2.0, "press.py:press": 2.0, "excavator.py:excavator": 2.0,
+}  # fmt: skip
+"""Models, those of examples as file:function, and how long they run in s: before they get chaotic."""
+STEPS = (1e-4, 2.5e-4, 1e-3, 2e-3, 4e-3)
+FORMULATIONS = ("double-step", "dca")
+TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10}
+
+
+def model_of(name: str) -> CoupledModel:
+    """Return a built-in model, or that of an example."""
+    file, _, function = name.partition(":")
+    if not function:
+        return built_in(name)
+    spec = importlib.util.spec_from_file_location(Path(file).stem, EXAMPLES / file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, function)()
+
+
+def true_error(simulation: Simulation, result: Result, exact: Result) -> tuple[float, str]:
+    """Return the largest error of a run as a share of the range of its variable, and which that is."""
+    record = simulation.solver.error_record
+    assert record is not None
+    largest = np.array([np.abs(result[name] - exact[name]).max() for name in record.names])
+    bounds = (np.array([pick(exact[name]) for name in record.names]) for pick in (np.min, np.max))
+    shares = record.shares(largest, *bounds)
+    worst = int(np.argmax(shares))
+    return float(shares[worst]), record.names[worst]
+
+
+def row(name: str, model: CoupledModel, formulation: str, step: float, stop: float) -> str:
+    """Return a row of the table."""
+    simulation = model.simulation(solver="trapezoidal", formulation=formulation, step=step)
+    try:
+        result = simulation.run(stop)
+    except RunError as error:
+        return f"| {name} | {formulation} | {1e3 * step:g} | the run ends: {error} | | | |"
+    exact = model.simulation(**TIGHT).run(stop, output_step=step)
+    true, where = true_error(simulation, result, exact)
+    share, variable, note = result.error
+    told = note if share is None else f"{share:.2g}"
+    ratio = "" if share is None else f"{share / true:.2f}"
+    return f"| {name} | {formulation} | {1e3 * step:g} | {told} | {variable or ''} | {true:.2g} {where} | {ratio} |"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two models at two steps")
+    parser.add_argument("--models", help="comma-separated names in place of all")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    sys.path.insert(0, str(EXAMPLES))
+    names = options.models.split(",") if options.models else list(MODELS)
+    steps = STEPS
+    if options.quick:
+        names, steps = ["pendulum-4", "five-bar"], (1e-3, 4e-3)
+    print("| model | formulation | step in ms | estimated | of | true error | estimated / true |")
+    print("|---|---|---|---|---|---|---|")
+    for name in names:
+        model = model_of(name)
+        for formulation in FORMULATIONS:
+            for step in steps:
+                print(row(name, model, formulation, step, MODELS[name]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

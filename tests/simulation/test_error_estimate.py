@@ -1,0 +1,231 @@
+"""The estimated error of runs, against closed forms and tight runs."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+import pytest
+from importer import Importer
+from oscillator_in_closed_form import displacement, oscillator
+
+import mbsfmu
+from mbsfmu import CoupledModel, Mechanism, RigidBody, Spherical
+from mbsfmu.errors import InputError
+from mbsfmu.models import built_in
+from mbsfmu.simulation.error_record import NOT_ESTIMATED, NOT_KNOWN, ErrorRecord
+from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.simulation import Simulation
+
+TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10}
+STEP = 1e-3
+
+
+def record_of(simulation: Simulation) -> ErrorRecord:
+    """What follows the error of a simulation."""
+    record = simulation.solver.error_record
+    assert record is not None
+    return record
+
+
+def largest_share(record: ErrorRecord, result: Result, exact: Result) -> float:
+    """The largest distance of two runs as a share of ranges."""
+    largest = np.array([np.abs(result[name] - exact[name]).max() for name in record.names])
+    bounds = [np.array([pick(exact[name]) for name in record.names]) for pick in (np.min, np.max)]
+    return float(record.shares(largest, *bounds).max())
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "dca"])
+@pytest.mark.parametrize(("driven", "compiled"), [(False, True), (False, False), (True, True)])
+def test_the_error_of_an_oscillator_is_that_of_its_closed_form(formulation: str, driven: bool, compiled: bool) -> None:
+    """Also behind jumps of the force, where differences begin anew."""
+    simulation = oscillator(driven=driven).simulation(
+        solver="trapezoidal", step=0.01, formulation=formulation, compiled=compiled
+    )
+    result = simulation.run(1.5)
+    off = result["slider.displacement"] - displacement(result.time, driven=driven)
+    largest, state = np.max(np.abs(off)), simulation.course.present
+    assert state.error[0] == pytest.approx(off[-1], abs=0.1 * largest)  # differences lag by half a step
+    assert state.error_record[0] == pytest.approx(largest, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "formulation", "stop"),
+    [
+        ("four-bar", 1e-3, "double-step", 1.3),
+        ("four-bar", 4e-3, "dca", 1.3),
+        ("quick-return-frictionless", 4e-3, "double-step", 2.0),
+        ("double-pentagon", 4e-3, "double-step", 0.4),
+        ("slewing-four-bar", 4e-3, "dca", 0.4),
+        ("bennett", 1e-3, "double-step", 0.4),
+    ],
+)
+def test_the_estimate_is_right_within_a_factor_of_three(name: str, step: float, formulation: str, stop: float) -> None:
+    simulation = built_in(name).simulation(solver="trapezoidal", step=step, formulation=formulation)
+    result = simulation.run(stop)
+    exact = built_in(name).simulation(**TIGHT).run(stop, output_step=step)
+    share, variable, note = result.error
+    assert share is not None
+    assert variable in result.names
+    assert not note
+    true = largest_share(record_of(simulation), result, exact)
+    assert true / 3.0 < share < 3.0 * true
+
+
+def test_inputs_that_are_set_in_every_step_leave_an_estimate() -> None:
+    """Accelerations jump with every step then: differences are those of slopes inside the steps."""
+    runs = []
+    rule: dict[str, Any] = {"solver": "trapezoidal"}
+    for options in (rule, TIGHT):
+        simulation = oscillator(driven=False).simulation(**options, step=0.02)
+        simulation.initialize()
+        found = []
+        for index in range(100):
+            simulation.set("motor.force", 3.0 * np.sin(0.1 * index))
+            simulation.step(0.02 * index, 0.02)
+            found.append(simulation.get("slider.displacement"))
+        runs.append((simulation, np.array(found)))
+    (simulation, found), (_, exact) = runs
+    true = np.max(np.abs(found - exact))
+    assert true / 2.0 < simulation.course.present.error_record[0] < 2.0 * true
+
+
+@pytest.mark.parametrize(
+    ("name", "formulation", "stop"),
+    [("four-bar", "double-step", 1.1), ("four-bar", "dca", 1.1), ("bennett", "double-step", 0.1)],
+)
+def test_python_and_c_estimate_the_same(name: str, formulation: str, stop: float) -> None:
+    found = []
+    for compiled in (True, False):
+        simulation = built_in(name).simulation(
+            solver="trapezoidal", step=STEP, formulation=formulation, compiled=compiled
+        )
+        result = simulation.run(stop)
+        found.append((result.error, simulation.course.present))
+    (error, state), (expected, other) = found
+    assert error.variable == expected.variable
+    assert error.share == pytest.approx(expected.share, rel=1e-6)
+    np.testing.assert_allclose(state.error, other.error, rtol=1e-5, atol=1e-9 * np.abs(other.error).max())
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_saved_state_has_the_error_in_it_and_a_reset_none(compiled: bool) -> None:
+    simulation = built_in("four-bar").simulation(solver="trapezoidal", step=STEP, compiled=compiled)
+    simulation.initialize()
+    for index in range(5):
+        simulation.step(0.01 * index, 0.01)
+    saved, ends = simulation.save(), []
+    for _ in range(2):
+        simulation.restore(saved)
+        for index in range(5, 10):
+            simulation.step(0.01 * index, 0.01)
+        ends.append((simulation.save(), simulation.get("solver.error"), simulation.error))
+    assert ends[0] == ends[1]
+    assert ends[0][1] == ends[0][2].share
+    assert ends[0][1] > 0.0
+    simulation.reset()
+    simulation.initialize()
+    assert simulation.get("solver.error") == 0.0
+    assert simulation.error == NOT_ESTIMATED
+
+
+def test_a_saved_state_whose_count_is_none_is_refused() -> None:
+    simulation = oscillator().simulation(solver="trapezoidal", compiled=False)
+    simulation.initialize()
+    simulation.step(0.0, STEP)
+    assert simulation.course.state is not None
+    simulation.course.state.error_record[-2] = np.nan
+    with pytest.raises(InputError, match="no simulation can be in"):
+        simulation.restore(simulation.save())
+
+
+@pytest.mark.parametrize("backend", ["native", "python"])
+def test_units_tell_the_error_of_the_run(backend: Any, tmp_path: Path) -> None:
+    """The number is that of a run in process, and a host that ends the run is told where it is large."""
+    model, stop = oscillator(), 100
+    simulation = model.simulation(solver="trapezoidal", step=0.02)
+    simulation.initialize()
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", backend=backend, solver="trapezoidal", step=0.02)
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    assert importer.get(slave, "solver.error") == 0.0
+    for index in range(stop):
+        simulation.step(0.02 * index, 0.02)
+        slave.doStep(0.02 * index, 0.02)
+        if index % 10 == 9:
+            assert importer.get(slave, "solver.error") == pytest.approx(simulation.get("solver.error"), rel=1e-9)
+    if backend == "native":
+        saved = slave.getFMUstate()
+        before = importer.get(slave, "solver.error")
+        slave.doStep(0.02 * stop, 0.02)
+        slave.setFMUstate(saved)
+        assert importer.get(slave, "solver.error") == before
+        importer.messages.clear()
+        slave.terminate()
+        assert any("is estimated at" in message for _, message in importer.messages) == (before > 0.01)
+    slave.freeInstance()
+
+
+def test_units_for_model_exchange_alone_know_no_error(tmp_path: Path) -> None:
+    """Steps are the host's there."""
+    (path,) = mbsfmu.export(oscillator(), tmp_path, layout="monolithic", kind="me")
+    found = fmpy.simulate_fmu(str(path), stop_time=0.1, output=["solver.error"])
+    assert (found["solver.error"] == NOT_KNOWN).all()
+
+
+def test_an_error_above_one_percent_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        accurate = oscillator(driven=False).simulation(solver="trapezoidal", step=0.005).run(1.5)
+        assert "is estimated at" not in caplog.text
+        result = oscillator(driven=False).simulation(solver="trapezoidal", step=0.1).run(1.5)
+    share, variable, _ = result.error
+    assert accurate.error.share is not None
+    assert share is not None
+    assert accurate.error.share < 0.01 < share
+    told = f"the error of {variable} is estimated at {100 * share:.2g} % of its range"
+    assert told in caplog.text
+    assert "take smaller steps, or a solver that chooses them" in caplog.text
+    summary = result.summary()
+    assert (summary["error_estimate"], summary["error_variable"]) == result.error[:2]
+
+
+def test_errors_beyond_linearized_steps_are_no_number(caplog: pytest.LogCaptureFixture) -> None:
+    """An oscillator half a turn late is off by its whole range; linearized steps tell any multiple of that."""
+    result = oscillator(driven=False).simulation(solver="trapezoidal", step=0.2).run(20.0)
+    assert result.error.share is None
+    assert result.error.variable is not None
+    assert f"the error of {result.error.variable} is more than 50 % of its range" in caplog.text
+    assert result.summary()["error_estimate"] is None
+
+
+def test_orientations_that_are_described_anew_end_the_estimate(caplog: pytest.LogCaptureFixture) -> None:
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(RigidBody(name="bob", mass=2.0, inertia=(1.1, 1.2, 0.3)),),
+        joints=(Spherical(name="ball", parent="ground.O", child="bob.origin", angular_velocity=(3.0, 8.0, 1.0)),),
+    )
+    model = CoupledModel(name="spinning", systems={"mechanism": mechanism})
+    simulation = model.simulation(solver="trapezoidal", step=STEP)
+    result = simulation.run(0.5)
+    assert result.error.share is None
+    assert "the error is not known: reference orientations have changed" in caplog.text
+    assert simulation.get("solver.error") == NOT_KNOWN
+
+
+@pytest.mark.parametrize(
+    ("solver", "formulation"),
+    [
+        *((solver, "double-step") for solver in ("bdf2", "generalized-alpha", "rk4", "rk45", "rodas5p")),
+        *(("trapezoidal", formulation) for formulation in ("penalty", "hdca", "dca-alm")),
+    ],
+)
+def test_where_nothing_is_estimated_there_is_no_number(solver: str, formulation: str) -> None:
+    simulation = oscillator(driven=False).simulation(solver=solver, formulation=formulation, step=0.01, compiled=False)
+    result = simulation.run(0.1)
+    assert result.error == NOT_ESTIMATED
+    summary = result.summary()
+    assert all(summary[name] is None for name in ("error_estimate", "error_variable", "error_note"))
+    assert "solver.error" not in {variable.name for variable in simulation.variables}

@@ -175,10 +175,10 @@ class ReducedEquations:
         The directions are the parts `d_coordinates`, … here, of the independent ones alone.
         """
         given, functions, (n, freedom) = self._given, self._functions, self._r.shape
-        independent = [ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION]
+        z, v, a = (ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION)
         others = {part: functions.symbol(part) for part in ("states", "integrals", "inputs")}
         along = [functions.add_part(f"d_{part}", symbol.numel())[0] for part, symbol in others.items()]
-        motion = self._moved(*independent, along[-1])
+        motion = self._moved(z, v, a, along[-1])
         directly = ca.jtimes(given.outputs, ca.vertcat(*others.values()), ca.vertcat(*along))
         outputs = ca.mtimes(given.derivative(given.outputs, *MOTION), motion) + directly
         return functions.traced("reduced_change", [outputs, motion[:n], motion[n : 2 * n], motion[2 * n :]])

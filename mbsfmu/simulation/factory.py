@@ -87,7 +87,7 @@ def make_simulation(
     kind, rule = chosen.method
     step = STEP if chosen.step is None else chosen.step
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
-        _tell_round_off(chosen.solver, step)
+        _tell_round_off(chosen.chosen_solver, step)
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
@@ -120,7 +120,7 @@ def _made_solver(system: System, initialization: Initialization, chosen: RunOpti
     formulation = steps.of(initialization, system, limits, rule, own, step, kind.kind)
     _tell_straight_code(system, formulation)
     _tell_motionless(system.name, initialization, formulation)
-    return kind.of(chosen.solver, formulation, step, **{each: getattr(chosen, each) for each in kind.options})
+    return kind.of(chosen.chosen_solver, formulation, step, **{each: getattr(chosen, each) for each in kind.options})
 
 
 def _tell_straight_code(system: System, formulation: Formulation) -> None:
